@@ -1,0 +1,203 @@
+"""Feature dicts to vectors, labels to class indices: both grow, the order of keys never matters."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from river.base.typing import ClfTarget, FeatureName
+
+__all__ = ["FeatureIndex", "LabelIndex"]
+
+LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
+
+
+def _in_stable_order(names: Iterable[FeatureName]) -> list[FeatureName]:
+    """Sort names, so that neither key order nor hashing decides which column a name gets."""
+    names = list(names)
+    try:
+        return sorted(names)  # type: ignore[type-var]
+    except TypeError:  # names of several types
+        return sorted(names, key=lambda name: (type(name).__name__, repr(name)))
+
+
+class FeatureIndex:
+    """Columns of the features seen so far, at most `max_features` of them.
+
+    Parameters
+    ----------
+    max_features
+        The cap, at least 1. Names beyond it are ignored, with one warning.
+    """
+
+    def __init__(self, max_features: int) -> None:
+        self.max_features = max_features
+        self.columns: dict[FeatureName, int] = {}
+        self._keys: tuple[FeatureName, ...] = ()  # keys of the last x, and
+        self._known: NDArray[np.bool_] | None = None  # which of them have a column (None: all)
+        self._order: NDArray[np.intp] = np.empty(0, np.intp)  # and which
+        self._warned = False
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_keys": (), "_known": None, "_order": None}  # a cache
+
+    def values(self, x: Mapping[FeatureName, Any]) -> NDArray[np.float64]:
+        """The values of `x` in its own key order, checked.
+
+        Parameters
+        ----------
+        x
+            A non-empty dict of finite numbers, each at most 1e15 in magnitude.
+
+        Returns
+        -------
+        float64 array of shape (len(x),).
+
+        Raises
+        ------
+        TypeError, ValueError
+            Naming the feature that is not a finite number.
+        """
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
+        if not x:
+            raise ValueError("x is empty: give at least one feature.")
+        try:
+            # `sum` refuses strings, None and containers, and carries NaN and inf into the total:
+            # one pass in C instead of a type check a value.
+            if -LARGEST <= sum(x.values()) <= LARGEST:
+                values = np.fromiter(x.values(), np.float64, len(x))
+                if np.abs(values).max() <= LARGEST:
+                    return values
+        except (TypeError, ValueError, OverflowError):
+            pass
+        return np.array([self._checked(name, value) for name, value in x.items()])
+
+    @staticmethod
+    def _checked(name: FeatureName, value: Any) -> float:
+        if not isinstance(value, numbers.Real | np.bool_):
+            raise TypeError(
+                f"feature {name!r} is {value!r} ({type(value).__name__}), not a number: "
+                "encode it first, e.g. with river.preprocessing.OneHotEncoder."
+            )
+        if not math.isfinite(value):
+            raise ValueError(
+                f"feature {name!r} is {value}: replace missing or infinite values first, "
+                "e.g. with river.preprocessing.StatImputer."
+            )
+        if abs(value) > LARGEST:
+            raise ValueError(
+                f"feature {name!r} is {value}, beyond ±{LARGEST:g}: scale it first, "
+                "e.g. with river.preprocessing.StandardScaler."
+            )
+        return float(value)
+
+    def place(
+        self, names: Iterable[FeatureName], values: NDArray[np.float64], n_columns: int
+    ) -> NDArray[np.float64]:
+        """Put values (..., len(names)) into their columns; absent ones are 0, unknown ones left out.
+
+        Returns
+        -------
+        float64 array of shape (..., n_columns).
+        """
+        keys = tuple(names)
+        if keys != self._keys:
+            found = [self.columns.get(name, -1) for name in keys]
+            order = np.array(found, np.intp)
+            known = None if (order >= 0).all() else order >= 0
+            self._keys, self._known = keys, known
+            self._order = order if known is None else order[known]
+        placed = np.zeros((*values.shape[:-1], n_columns))
+        placed[..., self._order] = values if self._known is None else values[..., self._known]
+        return placed
+
+    def grow(self, names: Iterable[FeatureName]) -> None:
+        """Give every new name a column, in sorted order, up to the cap.
+
+        Raises
+        ------
+        ValueError
+            If a single x has more than `max_features` names; nothing is added then.
+        """
+        new = [name for name in names if name not in self.columns]
+        if not new:
+            return
+        names = list(names)
+        if len(names) > self.max_features:
+            raise ValueError(
+                f"x has {len(names):,} features, more than max_features={self.max_features:,}: "
+                "raise max_features or select features first."
+            )
+        room = self.max_features - len(self.columns)
+        if len(new) > room and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"max_features={self.max_features:,} reached: new features are ignored from now on.",
+                stacklevel=4,
+            )
+        for name in _in_stable_order(new)[:room]:
+            self.columns[name] = len(self.columns)
+        self._keys = ()
+
+
+class LabelIndex:
+    """Class indices of the labels seen so far, at most `max_classes` of them.
+
+    Parameters
+    ----------
+    max_classes
+        The cap, at least 2.
+    classes
+        Labels known from the start.
+    """
+
+    def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
+        self.max_classes = max_classes
+        self.labels: list[ClfTarget] = []
+        self.index: dict[ClfTarget, int] = {}
+        self._warned = False
+        for label in classes:
+            self.add(self.checked(label))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @staticmethod
+    def checked(y: Any) -> ClfTarget:
+        """`y` itself if it can be a label.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is not a bool, a str, an int or a finite float (NumPy's included).
+        """
+        if not isinstance(y, bool | str | numbers.Real | np.bool_):
+            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
+        if isinstance(y, float | np.floating) and not math.isfinite(y):
+            raise ValueError(f"label {y!r} is not finite: drop the example or label it.")
+        return y  # type: ignore[return-value]
+
+    def add(self, label: ClfTarget) -> int | None:
+        """The index of `label`, given now if it is new; None if the cap leaves no room for it."""
+        if label in self.index:
+            return self.index[label]
+        if len(self.labels) == self.max_classes:
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"max_classes={self.max_classes} reached: examples of new classes are ignored.",
+                    stacklevel=5,
+                )
+            return None
+        self.index[label] = len(self.labels)
+        self.labels.append(label)
+        return self.index[label]

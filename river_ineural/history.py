@@ -1,0 +1,135 @@
+"""Bounded history: one ring for labels paid for, one for pseudo-labels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["Batch", "History"]
+
+
+class Batch(NamedTuple):
+    """Examples drawn from the history, on the history's device."""
+
+    x: Tensor  # (B, d), raw
+    targets: Tensor  # (B, 2, k): reward r1, residual r2
+    weight: Tensor  # (B, 1)
+
+
+class History:
+    """H1 and H2 of Algorithm 1 in one bounded store of examples, each with all its k contexts.
+
+    97 of 100 arrivals may be pseudo-labelled, so a single first-in-first-out store would drop the
+    labels that were paid for. Here a pseudo-label can only ever push out an older pseudo-label.
+
+    Parameters
+    ----------
+    capacity
+        Rows in all, at least 2; a quarter of them (at least 1) belong to pseudo-labelled examples.
+    labelled_share
+        Share of each batch drawn from labelled examples, in [0, 1], when both kinds are there.
+    rng
+        Generator of the draws, owned by this history.
+    """
+
+    def __init__(
+        self, capacity: int, labelled_share: float, rng: np.random.Generator, like: Tensor
+    ) -> None:
+        n_pseudo = max(1, capacity // 4)
+        self.capacities = (capacity - n_pseudo, n_pseudo)  # labelled rows first, then pseudo rows
+        self.labelled_share = labelled_share
+        self.rng = rng
+        self.added = [0, 0]  # examples ever added to each ring
+        self.x = like.new_empty(capacity, 0)
+        self.targets = like.new_empty(capacity, 2, 0)
+        self.weight = like.new_empty(capacity, 1)
+
+    def __len__(self) -> int:
+        return self.n_labelled + self.n_pseudo_labelled
+
+    @property
+    def n_labelled(self) -> int:
+        """Labelled examples held now."""
+        return min(self.added[0], self.capacities[0])
+
+    @property
+    def n_pseudo_labelled(self) -> int:
+        """Pseudo-labelled examples held now."""
+        return min(self.added[1], self.capacities[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rows in use only, as arrays: a copy is as small as what was learned, on no device."""
+        state = dict(self.__dict__)
+        for name in ("x", "targets", "weight"):
+            state[name] = [state[name][rows].cpu().numpy() for rows in self.filled]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = {name: state.pop(name) for name in ("x", "targets", "weight")}
+        self.__dict__.update(state)
+        for name, (labelled, pseudo) in parts.items():
+            whole = torch.from_numpy(labelled).new_empty(sum(self.capacities), *labelled.shape[1:])
+            for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
+                whole[rows] = torch.from_numpy(part)
+            setattr(self, name, whole)
+
+    def to(self, device: torch.device) -> None:
+        """Move the store to a device."""
+        self.x, self.targets, self.weight = (
+            part.to(device) for part in (self.x, self.targets, self.weight)
+        )
+
+    @property
+    def filled(self) -> tuple[slice, slice]:
+        """Rows in use: labelled, pseudo-labelled."""
+        start = self.capacities[0]
+        return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
+
+    def resize(self, n_features: int, n_classes: int) -> None:
+        """Widen every stored example: an absent feature was 0, and so was an unknown class's reward."""
+        x = self.x.new_empty(len(self.x), n_features)
+        targets = self.targets.new_empty(len(self.x), 2, n_classes)
+        for rows in self.filled:
+            x[rows] = torch.nn.functional.pad(self.x[rows], (0, n_features - self.x.shape[1]))
+            targets[rows] = torch.nn.functional.pad(
+                self.targets[rows], (0, n_classes - self.targets.shape[2])
+            )
+        self.x, self.targets = x, targets
+
+    def add(self, x: Tensor, targets: Tensor, weight: Tensor, pseudo_label: bool) -> None:
+        """Store examples over the oldest of their ring: x (B, d), targets (B, 2, k), weight (B, 1)."""
+        ring = int(pseudo_label)
+        capacity, added = self.capacities[ring], self.added[ring]
+        self.added[ring] += len(x)
+        skipped = max(0, len(x) - capacity)  # these would be overwritten at once
+        slots = np.arange(added + skipped, added + len(x)) % capacity + ring * self.capacities[0]
+        rows = torch.from_numpy(slots).to(self.x.device)
+        self.x[rows] = x[skipped:]
+        self.targets[rows] = targets[skipped:]
+        self.weight[rows] = weight[skipped:]
+
+    def rows(self, n: int) -> NDArray[np.int64]:
+        """Draw n rows uniformly, with replacement: a fixed share of them labelled (Algorithm 2, lines 2, 5)."""
+        labelled, pseudo = self.n_labelled, self.n_pseudo_labelled
+        draws = self.rng.random(n)
+        if labelled and pseudo:
+            split = round(self.labelled_share * n)
+            draws[:split] *= labelled
+            draws[split:] *= pseudo
+            draws[split:] += self.capacities[0]
+        elif labelled:
+            draws *= labelled
+        else:
+            draws *= pseudo
+            draws += self.capacities[0]
+        return draws.astype(np.int64)
+
+    def batch(self, rows: Tensor, out: Batch) -> None:
+        """Gather rows (n,) into preallocated tensors."""
+        torch.index_select(self.x, 0, rows, out=out.x)
+        torch.index_select(self.targets, 0, rows, out=out.targets)
+        torch.index_select(self.weight, 0, rows, out=out.weight)

@@ -1,0 +1,45 @@
+"""Scores to probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["probabilities"]
+
+LEAST = 1e-3  # no class is ever ruled out, so that a log loss stays finite
+
+
+def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distribution nearest to each row of scores, in the squared error the networks learn by.
+
+    The Euclidean projection onto the simplex, p_i = max(f_i - τ, 0) with τ such that Σ p_i = 1,
+    mixed with a little of the uniform distribution. It keeps the order of the scores.
+
+    Parameters
+    ----------
+    scores
+        float64 (B, k).
+
+    Returns
+    -------
+    float64 (B, k), each at least 0.001 (for k up to 100), rows summing to 1.
+
+    Examples
+    --------
+    >>> probabilities(np.array([[0.9, 0.3, -0.2]])).round(4)
+    array([[0.7986, 0.2004, 0.001 ]])
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball. ICML 2008.
+    """
+    k = scores.shape[1]
+    if k == 0:
+        return scores
+    descending = -np.sort(-scores, axis=1)
+    shifts = (descending.cumsum(axis=1) - 1) / np.arange(1, k + 1)
+    n_positive = (descending > shifts).sum(axis=1, keepdims=True)
+    nearest = np.maximum(scores - np.take_along_axis(shifts, n_positive - 1, axis=1), 0)
+    mixed = nearest * (1 - k * LEAST) + LEAST
+    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))

@@ -1,0 +1,31 @@
+"""Checks of constructor parameters: each error names the parameter and what it must be."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+__all__ = ["check_choice", "check_integer", "check_real"]
+
+
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise unless `value` is an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
+
+
+def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
+    """Raise unless `value` is a finite number in [least, most]."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not (math.isfinite(value) and least <= value <= most):
+        raise ValueError(f"{name} must be finite and in [{least:g}, {most:g}], got {value}.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
