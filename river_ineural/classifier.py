@@ -18,7 +18,7 @@ from torch import Tensor
 from river_ineural.encoding import FeatureIndex, LabelIndex
 from river_ineural.frames import frame_values, to_native_labels
 from river_ineural.history import History
-from river_ineural.networks import Shape, exploit
+from river_ineural.networks import Shape
 from river_ineural.normalization import Normalizer
 from river_ineural.probability import probabilities
 from river_ineural.query import gap
@@ -248,15 +248,10 @@ class INeurAL(base.MiniBatchClassifier):
             values, w = values[known], w[known]
             indices = [indices[row] for row in known]
         x = self._vectors(names, values)
-        targets = x.new_zeros(len(x), 2, len(self._labels))
-        reward, residual = targets.unbind(1)
-        reward[range(len(x)), indices] = 1  # lines 15 and 20: r1 of all k classes
-        start = 0
-        for part in x.split(ROWS_A_PASS):
-            a = self._trainer.activations(len(part))
-            exploit(self._trainer.predicting, self._normalizer(part.clone()), a)
-            rows = slice(start, start := start + len(part))
-            torch.sub(reward[rows], a.per_class(a.f1), out=residual[rows])  # lines 16 and 21
+        reward = self._tensor(np.eye(len(self._labels))[indices])  # lines 15 and 20: r1, (B, k)
+        parts = x.split(ROWS_A_PASS)
+        f1 = torch.cat([self._trainer.exploitation(self._normalizer(part.clone())) for part in parts])
+        targets = torch.stack((reward, reward - f1), dim=1)  # lines 16 and 21: r2
         self._normalizer.update(x)
         self._history.add(x, targets, self._tensor(w[:, None]), pseudo_label)  # lines 24 and 25
         for _ in range(self.n_steps * len(x)):  # line 26
@@ -283,9 +278,8 @@ class INeurAL(base.MiniBatchClassifier):
         trainer = self._trainer
         if not trainer.n_features:
             return [0.0] * len(self._labels)
-        trainer.forward(self._normalizer(self._vectors(names, values[None])), trainer.prediction)
-        scores: list[float] = trainer.prediction.scores.tolist()
-        return scores
+        scores = trainer.scores(self._normalizer(self._vectors(names, values[None])))
+        return scores[0].tolist()  # type: ignore[no-any-return]
 
     @single_threaded()
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
@@ -388,11 +382,8 @@ class INeurAL(base.MiniBatchClassifier):
         trainer, k = self._trainer, len(self._labels)
         if not trainer.n_features:
             return np.zeros((len(values), k))
-        scores = []
-        for part in self._vectors(names, values).split(ROWS_A_PASS):
-            a = trainer.activations(len(part))
-            trainer.forward(self._normalizer(part), a)
-            scores.append(a.per_class(a.scores))
+        parts = self._vectors(names, values).split(ROWS_A_PASS)
+        scores = [trainer.scores(self._normalizer(part)) for part in parts]
         return torch.cat(scores).double().cpu().numpy()
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from river_ineural.history import Batch, History
-from river_ineural.networks import Activations, Shape, exploit, explore, gradients, grow, overlay, views
+from river_ineural.networks import Activations, Shape, Weights, exploit, explore, gradients, grow, overlay
 from river_ineural.normalization import Normalizer
 
 __all__ = ["Trainer"]
@@ -71,25 +71,27 @@ class Trainer:
         """Views and buffers that follow from the state."""
         k, d = self.shape.n_classes, self.shape.n_features
         n_examples = max(1, -(-self.batch_size // max(k, 1)))
-        self.weights = views(self.flat, self.shape)
+        self.weights = Weights(self.flat, self.shape)
         self.gradient = torch.zeros_like(self.flat)
-        self.gradients = views(self.gradient, self.shape)
+        self.gradients = Weights(self.gradient, self.shape)
         self.batch = Batch(
             self.flat.new_empty(n_examples, d),
             self.flat.new_empty(n_examples, 2, k),
             self.flat.new_empty(n_examples, 1),
         )
-        self.training = self.activations(n_examples)
-        self.prediction = self.activations(1)
+        self.training = Activations(self.shape, n_examples, self.flat)
+        self.prediction = Activations(self.shape, 1, self.flat)
         self._serve()
 
     def _serve(self) -> None:
         flat = self.iterates[self.served] if self.iterates else self.flat
-        self.predicting = views(flat, self.shape)
+        self.predicting = Weights(flat, self.shape)
 
-    def activations(self, n_examples: int) -> Activations:
-        """Buffers for a pass over `n_examples`."""
-        return Activations(self.shape, n_examples, self.flat.dtype, self.flat.device)
+    def buffers(self, n_examples: int) -> Activations:
+        """Buffers for a pass over `n_examples`: standing ones for a single one."""
+        if n_examples == 1:
+            return self.prediction
+        return Activations(self.shape, n_examples, self.flat)
 
     def __getstate__(self) -> dict[str, Any]:
         """What `_allocate` does not rebuild, as arrays on no device."""
@@ -137,10 +139,18 @@ class Trainer:
         self.flat, self.shape, self.n_features = fresh, new, n_features
         self._allocate()
 
-    def forward(self, x: Tensor, a: Activations) -> None:
-        """Scores f1 + f2 of the rows of x under the weights that predict, into `a`."""
+    def exploitation(self, x: Tensor) -> Tensor:
+        """f1 of each class under the weights that predict: x (B, d) → (B, k)."""
+        a = self.buffers(len(x))
+        exploit(self.predicting, x, a)
+        return a.f1_by_class
+
+    def scores(self, x: Tensor) -> Tensor:
+        """f1 + f2 of each class under the weights that predict: x (B, d) → (B, k)."""
+        a = self.buffers(len(x))
         exploit(self.predicting, x, a)
         explore(self.predicting, a)
+        return a.scores_by_class
 
     def step(self, history: History, normalizer: Normalizer) -> None:
         """One step of both networks from one batch of the history (Algorithm 2, lines 1 to 6).
@@ -152,7 +162,7 @@ class Trainer:
         rows = torch.from_numpy(history.rows(len(batch.x))).to(self.flat.device)
         history.batch(rows, batch)
         x = normalizer(batch.x)
-        batch.weight.div_(a.f1.shape[0])  # 1/b
+        batch.weight.div_(a.n_contexts)  # 1/b
         exploit(self.weights, x, a)
         explore(self.weights, a)
         reward, residual = batch.targets.unbind(1)

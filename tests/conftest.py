@@ -1,0 +1,26 @@
+"""What all tests share: hypothesis settings, and a way to run CUDA tests only where there is CUDA."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+import torch
+
+# No deadline: the machine may be busy. Derandomised: a failure seen once is seen by everybody.
+hypothesis.settings.register_profile(
+    "river_ineural",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=50,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("river_ineural")
+
+
+@pytest.fixture
+def cuda() -> str:
+    """The name of a CUDA device; skips where there is none."""
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device here")
+    return "cuda"

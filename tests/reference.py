@@ -1,0 +1,348 @@
+"""I-NeurAL as the paper prints it: slow, dense, and by automatic differentiation.
+
+Nothing is shared with the package but the draws of its random generators, made here in the same
+order, which also give the initial values of weights that appear. Everything is float64.
+
+Contexts x_{t,i} are really built in R^{kd}, first layers are dense matrices, the input gradient of
+the derivative-context embedding and the gradients of both losses come from torch.autograd, and the
+optimisers are written out. The deviations from the paper are those that the package documents:
+a bounded history in two rings, one batch for both networks, centring, a budget, random asks, and
+pseudo-labels from a confidence only.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import torch
+
+TINY = 1e-12  # a zero vector is left zero when it is scaled to a norm
+
+
+def vector(numbers):
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def contexts(x, k):
+    """x_{t,1} … x_{t,k}, the rows of a (k, kd) matrix (Section 3)."""
+    d = len(x)
+    built = torch.zeros(k, k * d, dtype=torch.float64)
+    for i in range(k):
+        built[i, i * d : (i + 1) * d] = x
+    return built
+
+
+def network(z, theta):
+    """W_L σ(W_{L-1} … σ(W_1 z)) of every row z (Section 4)."""
+    for matrix in theta[:-1]:
+        z = torch.relu(z @ matrix.T)
+    return z @ theta[-1]
+
+
+def embedding(x, theta1):
+    """φ(x_{t,i}) of every row x_{t,i} (Definition 4.1)."""
+    x = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(network(x, theta1).sum(), x)
+    norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True).clamp_min(TINY)
+    return torch.cat([gradient / (math.sqrt(2) * norm), x.detach() / math.sqrt(2)], dim=1)
+
+
+def loss_gradient(z, target, weight, theta):
+    """∇_θ of Σ weight · (target - f(z; θ))² / 2 / b, b being the number of rows (Algorithm 2)."""
+    theta = [matrix.clone().requires_grad_() for matrix in theta]
+    loss = (weight * (target - network(z, theta)) ** 2 / 2).sum() / len(z)
+    return torch.autograd.grad(loss, theta)
+
+
+class SGD:
+    """θ ← θ - η g (Algorithm 2, lines 3 and 6)."""
+
+    def __init__(self, lr):
+        self.lr = lr
+
+    def grow(self, embed):
+        pass
+
+    def update(self, theta, gradient):
+        return [p - self.lr * g for p, g in zip(theta, gradient, strict=True)]
+
+
+class Adam:
+    """Algorithm 1 of Kingma & Ba (2015)."""
+
+    def __init__(self, lr, beta1=0.9, beta2=0.999, epsilon=1e-8):
+        self.lr, self.beta1, self.beta2, self.epsilon = lr, beta1, beta2, epsilon
+        self.t = 0
+        self.m = self.v = None
+
+    def grow(self, embed):
+        self.m, self.v = embed(self.m), embed(self.v)
+
+    def update(self, theta, gradient):
+        self.t += 1
+        updated = []
+        for i, (p, g) in enumerate(zip(theta, gradient, strict=True)):
+            self.m[i] = self.beta1 * self.m[i] + (1 - self.beta1) * g
+            self.v[i] = self.beta2 * self.v[i] + (1 - self.beta2) * g**2
+            m_hat = self.m[i] / (1 - self.beta1**self.t)
+            v_hat = self.v[i] / (1 - self.beta2**self.t)
+            updated.append(p - self.lr * m_hat / (v_hat.sqrt() + self.epsilon))
+        return updated
+
+
+class ReferenceClassifier:
+    """Both networks, both histories and Algorithm 2."""
+
+    n_kept = 8  # iterates in the reservoir for Ω_t
+
+    def __init__(
+        self,
+        hidden_dim,
+        n_layers,
+        lr,
+        optimizer,
+        batch_size,
+        n_steps,
+        capacity,
+        labelled_share,
+        iterate,
+        seed,
+    ):
+        self.m, self.depth = hidden_dim, n_layers
+        self.batch_size, self.n_steps = batch_size, n_steps
+        self.labelled_share, self.iterate = labelled_share, iterate
+        self.of_weights, self.of_batches = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)
+        )
+        self.features, self.labels = [], []
+        self.mean = 0.0
+        self.seen = []  # every raw example ever learned, for the mean
+        n_pseudo = max(1, capacity // 4)
+        self.rings = [[], []]  # examples as dicts: labelled, pseudo-labelled
+        self.capacities = [capacity - n_pseudo, n_pseudo]
+        self.n_added = [0, 0]
+        self.theta1 = self.theta2 = None
+        make = {"adam": Adam, "sgd": SGD}[optimizer]
+        self.optimizer1, self.optimizer2 = make(lr), make(lr)
+        self.omega, self.n_iterates, self.served = [], 0, None
+
+    # What is one small edit when the package's training policy changes
+
+    def steps_after(self, n_arrived, pseudo_label):
+        """How many mini-batch steps follow the arrival of `n_arrived` examples."""
+        return self.n_steps * n_arrived
+
+    # Encoding
+
+    def raw(self, x):
+        """A feature dict as a vector: absent features are 0, features never learned left out."""
+        return vector([float(x.get(name, 0)) for name in self.features])
+
+    def update_mean(self):
+        """The mean of all raw examples learned so far."""
+        self.mean = torch.stack([self.raw(x) for x in self.seen]).mean(0) if self.seen else 0.0
+
+    def normalized(self, raw):
+        """Centred by that mean, then of unit norm."""
+        centred = raw - self.mean
+        return centred / torch.linalg.vector_norm(centred).clamp_min(TINY)
+
+    # Algorithm 1, lines 5 to 7
+
+    def scores(self, x):
+        """f1 + f2 of each class, under the weights that predict."""
+        if self.theta1 is None:
+            return [0.0] * len(self.labels)
+        theta1, theta2 = self.served or (self.theta1, self.theta2)
+        built = contexts(self.normalized(self.raw(x)), len(self.labels))
+        f1 = network(built, theta1)
+        f2 = network(embedding(built, theta1), theta2)
+        return (f1 + f2).tolist()
+
+    # Algorithm 1, lines 14 to 26
+
+    def learn(self, x, y, pseudo_label=False, w=1.0):
+        self.learn_many([x], [y], [w], pseudo_label)
+
+    def learn_many(self, xs, ys, ws, pseudo_label=False):
+        self.grow({name for x in xs for name in x}, ys)
+        k = len(self.labels)
+        theta1, _ = self.served or (self.theta1, self.theta2)
+        arrived = []
+        for x, y, w in zip(xs, ys, ws, strict=True):
+            f1 = network(contexts(self.normalized(self.raw(x)), k), theta1)
+            reward = [1.0 if i == self.labels.index(y) else 0.0 for i in range(k)]
+            residual = [r - f for r, f in zip(reward, f1.tolist(), strict=True)]
+            arrived.append({"x": x, "reward": reward, "residual": residual, "weight": w})
+        self.seen += xs
+        self.update_mean()
+        ring = int(pseudo_label)
+        for example in arrived:
+            if len(self.rings[ring]) < self.capacities[ring]:
+                self.rings[ring].append(example)
+            else:
+                self.rings[ring][self.n_added[ring] % self.capacities[ring]] = example
+            self.n_added[ring] += 1
+        for _ in range(self.steps_after(len(arrived), pseudo_label)):
+            self.step()
+        self.draw_iterate()
+
+    # Algorithm 2
+
+    def draw(self, n):
+        """n examples uniformly, with replacement, a fixed share from each ring that is not empty."""
+        labelled, pseudo = self.rings
+        draws = self.of_batches.random(n)
+        n_labelled = round(self.labelled_share * n)
+        if not pseudo:
+            n_labelled = n
+        if not labelled:
+            n_labelled = 0
+        return [
+            ring[int(u * len(ring))]
+            for u, ring in zip(draws, [labelled] * n_labelled + [pseudo] * (n - n_labelled))
+        ]
+
+    def step(self):
+        k = len(self.labels)
+        batch = self.draw(math.ceil(self.batch_size / k))
+        x = torch.cat([contexts(self.normalized(self.raw(example["x"])), k) for example in batch])
+        reward, residual = (  # of a class unknown when the example arrived: 0
+            vector([number for e in batch for number in e[name] + [0.0] * (k - len(e[name]))])
+            for name in ("reward", "residual")
+        )
+        weight = vector([example["weight"] for example in batch for _ in range(k)])
+        phi = embedding(x, self.theta1)
+        gradient1 = loss_gradient(x, reward, weight, self.theta1)
+        gradient2 = loss_gradient(phi, residual, weight, self.theta2)
+        self.theta1 = self.optimizer1.update(self.theta1, gradient1)
+        self.theta2 = self.optimizer2.update(self.theta2, gradient2)
+
+    def draw_iterate(self):
+        """Lines 7 and 8: Ω as a reservoir, and a uniform draw from it."""
+        if self.iterate == "last":
+            return
+        self.n_iterates += 1
+        if len(self.omega) < self.n_kept:
+            self.omega.append((self.theta1, self.theta2))
+        else:
+            slot = int(self.of_weights.integers(self.n_iterates))
+            if slot < self.n_kept:
+                self.omega[slot] = (self.theta1, self.theta2)
+        self.i_served = int(self.of_weights.integers(len(self.omega)))
+        self.served = self.omega[self.i_served]
+
+    # Classes and features that appear
+
+    def grow(self, names, ys):
+        """Room for new features and classes; new weights from N(0, 2/m) or, output layer, N(0, 1/m)."""
+        d, k = len(self.features), len(self.labels)
+        self.features += sorted(names - set(self.features))
+        for y in ys:
+            if y not in self.labels:
+                self.labels.append(y)
+        d_new, k_new = len(self.features), len(self.labels)
+        if (d, k) == (d_new, k_new) and self.theta1 is not None:
+            return
+        self.update_mean()
+        started = self.theta1 is not None
+        k, d = (k, d) if started else (0, 0)
+        std, m = math.sqrt(2 / self.m), self.m
+
+        def normal(*shape, std=std):
+            return torch.from_numpy(self.of_weights.normal(0, std, shape))
+
+        if not started:  # in the order in which the package draws
+            hidden = normal(2, self.depth - 2, m, m)
+            output = normal(2, m, std=std / math.sqrt(2))
+            self.theta1 = [torch.zeros(m, 0).double(), *hidden[0], output[0]]
+            self.theta2 = [torch.zeros(m, 0).double(), *hidden[1], output[1]]
+            if isinstance(self.optimizer1, Adam):
+                for adam, theta in (self.optimizer1, self.theta1), (self.optimizer2, self.theta2):
+                    adam.m = [torch.zeros_like(p) for p in theta]
+                    adam.v = [torch.zeros_like(p) for p in theta]
+        fresh = []
+        for _ in ("f1 on x", "f2 on x / √2", "f2 on the gradient"):
+            first = torch.zeros(m, k_new, d_new).double()
+            first[:, :k, d:] = normal(m, k, d_new - d)
+            first[:, k:] = normal(m, k_new - k, d_new)
+            fresh.append(first.view(m, 1, k_new, d_new))
+
+        def embed(matrix, new):
+            """A first layer (m, kd) or (m, 2kd) inside a larger one with new entries from `new`."""
+            larger = new.clone()
+            larger[:, :, :k, :d] = matrix.view(m, -1, k, d) if k * d else 0
+            return larger.view(m, -1)
+
+        new1, new2 = fresh[0], torch.cat([fresh[2], fresh[1]], dim=1)
+
+        def embed1(theta, scale=1):
+            return [embed(theta[0], scale * new1), *theta[1:]]
+
+        def embed2(theta, scale=1):
+            return [embed(theta[0], scale * new2), *theta[1:]]
+
+        self.theta1, self.theta2 = embed1(self.theta1), embed2(self.theta2)
+        self.optimizer1.grow(lambda theta: embed1(theta, scale=0))
+        self.optimizer2.grow(lambda theta: embed2(theta, scale=0))
+        self.omega = [(embed1(past1), embed2(past2)) for past1, past2 in self.omega]
+        if self.omega:
+            self.served = self.omega[self.i_served]
+
+
+class ReferenceSampler:
+    """The query decision and the pseudo-labels of Algorithm 1."""
+
+    def __init__(
+        self, classifier, gamma, width, budget, horizon, confidence, exploration, seed
+    ):
+        self.classifier = classifier
+        self.gamma, self.width, self.confidence = gamma, width, confidence
+        self.cap = math.inf if budget is None else math.floor(budget * horizon)
+        self.exploration, self.rng = exploration, random.Random(seed)
+        self.t = self.n_queries = self.n_pseudo_labels = 0
+
+    def round(self, x):
+        """Lines 4 to 12 and 18 to 26: predicted label, whether to ask, scores, gap."""
+        self.t += 1
+        labels, scores = self.classifier.labels, self.classifier.scores(x)
+        order = sorted(range(len(labels)), key=lambda i: -scores[i])
+        top = labels[order[0]] if labels else None
+        gap = scores[order[0]] - scores[order[1]] if len(labels) > 1 else 0.0
+        if len(labels) < 2:
+            wanted = True
+        elif gap < 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth):
+            wanted = True
+        else:
+            wanted = self.rng.random() < self.exploration
+        ask = wanted and self.n_queries < self.cap
+        self.n_queries += ask
+        if not ask and len(labels) > 1 and gap >= self.confidence:
+            self.classifier.learn(x, top, pseudo_label=True)
+            self.n_pseudo_labels += 1
+        return top, ask, scores, gap
+
+
+def dense(weights, d):
+    """(θ1, θ2) in the paper's layout from the package's `Weights`, whose blocks have room for more
+    than the d features in use.
+    """
+
+    def first(blocks):  # (m, k, room) → (m, kd)
+        return blocks[..., :d].reshape(len(blocks), -1)
+
+    context, gradient = weights.context, weights.gradient
+    theta1 = [first(context[0]), *weights.hidden[0], weights.output[0]]
+    theta2 = [
+        torch.cat([first(gradient), first(context[1])], dim=1),
+        *weights.hidden[1],
+        weights.output[1],
+    ]
+    return theta1, theta2
+
+
+def flatten(theta):
+    """All numbers of a list of matrices."""
+    return torch.cat([matrix.reshape(-1) for matrix in theta])

@@ -1,0 +1,42 @@
+"""Small seeded streams of (features, label)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def blobs(
+    n: int,
+    n_features: int = 6,
+    n_classes: int = 2,
+    seed: int = 0,
+    noise: float = 0.5,
+    priors: list[float] | None = None,
+) -> list[tuple[dict[str, float], int]]:
+    """One Gaussian blob a class around standard normal centres."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_classes, n_features))
+    labels = rng.choice(n_classes, size=n, p=priors)
+    points = centres[labels] + noise * rng.normal(size=(n, n_features))
+    return [
+        ({f"f{j}": float(value) for j, value in enumerate(point)}, int(label))
+        for point, label in zip(points, labels, strict=True)
+    ]
+
+
+def shifting(
+    n: int, n_features: int, n_classes: int, seed: int = 0
+) -> list[tuple[dict[str, float], str]]:
+    """Blobs whose classes and features appear one by one over the first half, and whose features
+    are missing now and then, more of them in the last quarter.
+    """
+    rng = np.random.default_rng(seed)
+    stream = []
+    for t, (x, label) in enumerate(blobs(n, n_features, n_classes, seed)):
+        shown = min(n_features, 2 + t * 2 * n_features // n)
+        known = min(n_classes, 1 + (t + 8) // 8) if t < 16 else min(n_classes, 3 + t * 6 // n)
+        missing = 0.1 if t < 3 * n // 4 else 0.4
+        names = [name for name in list(x)[:shown] if rng.random() >= missing]
+        rng.shuffle(names)
+        stream.append(({name: x[name] for name in names or ["f0"]}, f"class {label % known}"))
+    return stream

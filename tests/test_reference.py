@@ -1,0 +1,198 @@
+"""The package against the slow reference twin, everything compared after every round."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from reference import ReferenceClassifier, ReferenceSampler, dense, flatten
+from streams import blobs, shifting
+
+from river_ineural import INeurAL
+from river_ineural.active import INeurALSampler
+from river_ineural.query import ConstantWidth, TheoreticalWidth, gap
+
+LR = {"adam": 3e-3, "sgd": 0.3}
+DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
+FOLD = {"hidden_dim": 8, "batch_size": 16}  # n >= m of them: the other order of the product
+
+
+class Float64(INeurAL):
+    """In float64, so that Adam, which divides by tiny second moments, cannot amplify rounding."""
+
+    _dtype = torch.float64
+
+
+def pair(kind=Float64, optimizer="adam", n_layers=2, iterate="last", sizes=DIRECT, seed=3):
+    """A package classifier and its twin. The small history makes both rings wrap around."""
+    settings = dict(
+        n_layers=n_layers,
+        lr=LR[optimizer],
+        optimizer=optimizer,
+        n_steps=1,
+        capacity=80,
+        labelled_share=0.5,
+        iterate=iterate,
+        seed=seed,
+        **sizes,
+    )
+    return kind(**settings), ReferenceClassifier(**settings)
+
+
+def assert_near(actual, expected, tolerance, what):
+    actual = torch.as_tensor(actual, dtype=torch.float64)
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    assert actual.shape == expected.shape, what
+    if actual.numel():
+        error = ((actual - expected).abs() / (1 + expected.abs())).max().item()
+        assert error <= tolerance, f"{what} differ by {error:.2g}"
+
+
+def assert_same_state(model, twin, tolerance):
+    """Labels, mean, history and weights of both agree."""
+    d, k = len(twin.features), len(twin.labels)
+    assert list(model._features.columns) == twin.features
+    assert model._labels.labels == twin.labels
+    if not twin.seen:
+        return
+    assert_near(model._normalizer.mean[:d], twin.mean, tolerance, "means")
+    history = model._history
+    for rows, ring in zip(history.filled, twin.rings, strict=True):
+        assert rows.stop - rows.start == len(ring)
+        if ring:
+            padding = [[0.0] * (k - len(example["reward"])) for example in ring]
+            x = torch.stack([twin.raw(example["x"]) for example in ring])
+            reward, residual = (
+                [e[name] + zeros for e, zeros in zip(ring, padding, strict=True)]
+                for name in ("reward", "residual")
+            )
+            assert_near(history.x[rows, :d], x, tolerance, "stored examples")
+            assert not history.x[rows, d:].any()
+            assert_near(history.targets[rows, 0], reward, tolerance, "stored rewards")
+            assert_near(history.targets[rows, 1], residual, tolerance, "stored residuals")
+            weight = [[example["weight"]] for example in ring]
+            assert_near(history.weight[rows], weight, tolerance, "stored weights")
+    served = twin.served or (twin.theta1, twin.theta2)
+    trainer = model._trainer
+    for weights, expected in (
+        (trainer.weights, (twin.theta1, twin.theta2)),
+        (trainer.predicting, served),
+    ):
+        for actual, theta, name in zip(dense(weights, d), expected, ("θ1", "θ2"), strict=True):
+            assert_near(flatten(actual), flatten(theta), tolerance, name)
+
+
+def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
+    """Algorithm 1 on both; labels asked for arrive `delay` rounds later. Returns the twin."""
+    settings = dict(gamma=2.0, budget=0.4, horizon=len(stream), confidence=0.35, exploration=0.05)
+    settings |= {"seed": 5, **decision}
+    width = settings.pop("width", ConstantWidth(0.05))
+    sampler = INeurALSampler(model, width=width, **settings)
+    reference = ReferenceSampler(twin, width=width, **settings)
+    waiting = []
+    for t, (x, y) in enumerate(stream):
+        before = model.scores_one(x)
+        label, ask = sampler.predict_one(x)
+        expected_label, expected_ask, scores, expected_gap = reference.round(x)
+        assert_near(list(before.values()), scores, tolerance, f"round {t}: scores")
+        assert_near(gap(before.values()), expected_gap, tolerance, f"round {t}: gaps")
+        assert (label, ask) == (expected_label, expected_ask), f"round {t}"
+        if ask:
+            waiting.append((t + delay, x, y))
+        while waiting and waiting[0][0] <= t:
+            _, x, y = waiting.pop(0)
+            weights = {} if w is None else {"w": w[t % len(w)]}
+            sampler.learn_one(x, y, **weights)
+            twin.learn(x, y, **weights)
+        assert_same_state(model, twin, tolerance)
+        assert sampler.n_queries == reference.n_queries
+        assert sampler.n_pseudo_labels == reference.n_pseudo_labels
+    return reference
+
+
+def assert_told_something(reference, n_classes, n_features):
+    """The run went through every branch, so that its agreement means something."""
+    twin = reference.classifier
+    assert len(twin.labels) == n_classes
+    assert len(twin.features) == n_features
+    assert reference.n_queries > 60 == twin.capacities[0], "the labelled ring never wrapped"
+    assert reference.n_pseudo_labels > 20 == twin.capacities[1], "the pseudo ring never wrapped"
+
+
+@pytest.mark.parametrize("sizes", [DIRECT, FOLD], ids=["direct", "fold"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("n_layers", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_every_round_agrees(n_classes, n_layers, optimizer, sizes):
+    """Scores, gap, decision, label, history and weights agree for 300 rounds in which classes and
+    features appear and vanish.
+    """
+    model, twin = pair(optimizer=optimizer, n_layers=n_layers, sizes=sizes)
+    reference = run_side_by_side(model, twin, shifting(300, 7, n_classes), 1e-8)
+    assert_told_something(reference, n_classes, 7)
+    n_contexts = -(-model.batch_size // n_classes) * n_classes
+    assert (n_contexts >= model.hidden_dim) == (sizes is FOLD)
+
+
+def test_uniform_iterate_agrees():
+    """The same with a served iterate drawn from all so far."""
+    model, twin = pair(iterate="uniform")
+    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert len(twin.omega) == 8 < twin.n_iterates
+    assert twin.served[0][0] is not twin.theta1[0]
+
+
+def test_sample_weights_agree():
+    """The same with weights, a weight of 0 among them."""
+    model, twin = pair()
+    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8, w=[2.0, 0.5, 0.0, 1.0])
+    assert {example["weight"] for example in twin.rings[0]} == {2.0, 0.5, 0.0, 1.0}
+
+
+def test_delayed_labels_agree():
+    """The same with labels that arrive 7 rounds late: their residual is of the round they arrive."""
+    model, twin = pair()
+    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8, delay=7)
+
+
+def test_theoretical_width_agrees():
+    """The same with the width that the paper prints, small constants so that it gets below a gap."""
+    model, twin = pair()
+    width = TheoreticalWidth(horizon=300, c1=0.01, c2=0.01)
+    reference = run_side_by_side(
+        model, twin, shifting(300, 7, 3), 1e-8, width=width, gamma=0.3, exploration=0.0, budget=1.0
+    )
+    assert 20 < reference.n_queries < 300
+
+
+def test_several_steps_a_round_agree():
+    """`n_steps` steps after each example."""
+    model, twin = pair()
+    model.n_steps = twin.n_steps = 3
+    run_side_by_side(model, twin, shifting(100, 5, 3), 1e-8)
+
+
+def test_learn_many_agrees():
+    """A frame is one batch: residuals under the weights before it, then steps for each row."""
+    model, twin = pair(sizes=FOLD)
+    stream = blobs(300, n_features=5, n_classes=3)
+    weights = np.random.default_rng(0).uniform(0, 2, len(stream))
+    for start in range(0, len(stream), 25):
+        rows = slice(start, start + 25)
+        xs, ys = (list(part) for part in zip(*stream[rows], strict=True))
+        if start < 100:  # the last features appear later
+            xs = [{name: x[name] for name in ("f0", "f3")} for x in xs]
+        model.learn_many(pd.DataFrame(xs), pd.Series(ys), pd.Series(weights[rows]))
+        twin.learn_many(xs, ys, weights[rows].tolist())
+        assert_same_state(model, twin, 1e-8)
+        x, _ = stream[start]
+        assert_near(list(model.scores_one(x).values()), twin.scores(x), 1e-8, "scores")
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("sizes", [DIRECT, FOLD], ids=["direct", "fold"])
+def test_float32_agrees_at_first(sizes, optimizer):
+    """What users run: as above, within float32's rounding and what the optimiser makes of it."""
+    model, twin = pair(INeurAL, optimizer=optimizer, sizes=sizes)
+    run_side_by_side(model, twin, shifting(60, 7, 3), 2e-3)
