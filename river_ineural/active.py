@@ -63,11 +63,11 @@ class BudgetedSampler(ActiveLearningClassifier):
     def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
         raise NotImplementedError
 
-    def predict_one(
+    def predict_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[ClfTarget | None, bool]:
-        """The label predicted for x (None before one is known), and whether to ask for the true one."""
-        y_pred, ask = self.predict_proba_one(x, **kwargs)
+        """The label predicted for x, None before one is known, and whether to ask for the true one."""
+        y_pred, ask = self.predict_proba_one(x, **kwargs)  # type: ignore[no-untyped-call]
         return (max(y_pred, key=y_pred.__getitem__) if y_pred else None), ask
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
@@ -262,7 +262,7 @@ class INeurALSampler(BudgetedSampler):
         self.n_pseudo_labels = 0
 
     @single_threaded()
-    def predict_proba_one(
+    def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[dict[ClfTarget, float], bool]:
         """Probability of each class, and whether to ask for the label: one round of Algorithm 1.
@@ -280,7 +280,7 @@ class INeurALSampler(BudgetedSampler):
         return INeurAL._probabilities(scores), ask
 
     @single_threaded()
-    def predict_one(
+    def predict_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[ClfTarget | None, bool]:
         """The label predicted for x, and whether to ask for the true one: one round of Algorithm 1.
@@ -294,7 +294,7 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], bool]:
         classifier = last_step(self.classifier)
-        if classifier is not self.classifier:
+        if isinstance(self.classifier, compose.Pipeline):
             with compose.learn_during_predict():
                 x = self.classifier.transform_one(x, **kwargs)
         values = classifier._features.values(x)
@@ -303,7 +303,8 @@ class INeurALSampler(BudgetedSampler):
         )  # lines 4 to 7
         ask = self._ask_for_label(x, scores)
         self._in_flight += ask
-        if self.self_training and not ask and len(scores) > 1 and gap(scores.values()) >= self.confidence:
+        sure = len(scores) > 1 and gap(scores.values()) >= self.confidence
+        if self.self_training and sure and not ask:
             top = max(scores, key=scores.__getitem__)  # line 8
             classifier._learn(x, values, top, pseudo_label=True)
             self.n_pseudo_labels += 1
@@ -340,13 +341,13 @@ class INeurALSampler(BudgetedSampler):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, f2 and score by class, the gap, and the threshold for the next round."""
         classifier = last_step(self.classifier)
-        if classifier is not self.classifier:
+        if isinstance(self.classifier, compose.Pipeline):
             x = self.classifier.transform_one(x)
         return f"{classifier.debug_one(x)}\nthreshold: {self._threshold(self.n_rounds + 1):.5f}"
 
     @property
     def _raw_memory_usage(self) -> int:
-        return int(super()._raw_memory_usage) + last_step(self.classifier)._tensor_bytes
+        return super()._raw_memory_usage + int(last_step(self.classifier)._tensor_bytes)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -28,6 +28,7 @@ from river_ineural.validation import check_choice, check_integer, check_real
 
 __all__ = ["INeurAL"]
 
+SMALLEST = 1e-37  # learning rate that float32 can hold
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 
 
@@ -131,7 +132,7 @@ class INeurAL(base.MiniBatchClassifier):
     ) -> None:
         check_integer("hidden_dim", hidden_dim, least=1)
         check_integer("n_layers", n_layers, least=2)
-        check_real("lr", lr, least=np.finfo(np.float32).tiny)
+        check_real("lr", lr, least=SMALLEST)
         check_choice("optimizer", optimizer, ("adam", "sgd"))
         check_integer("batch_size", batch_size, least=1)
         check_integer("n_steps", n_steps, least=0)
@@ -246,11 +247,12 @@ class INeurAL(base.MiniBatchClassifier):
             return
         if len(known) < len(labels):
             values, w = values[known], w[known]
-            indices = [indices[row] for row in known]
         x = self._vectors(names, values)
-        reward = self._tensor(np.eye(len(self._labels))[indices])  # lines 15 and 20: r1, (B, k)
-        parts = x.split(ROWS_A_PASS)
-        f1 = torch.cat([self._trainer.exploitation(self._normalizer(part.clone())) for part in parts])
+        classes = [index for index in indices if index is not None]
+        reward = self._tensor(np.eye(len(self._labels))[classes])  # lines 15 and 20: r1, (B, k)
+        f1 = torch.cat(
+            [self._trainer.exploitation(self._normalizer(part.clone())) for part in passes(x)]
+        )
         targets = torch.stack((reward, reward - f1), dim=1)  # lines 16 and 21: r2
         self._normalizer.update(x)
         self._history.add(x, targets, self._tensor(w[:, None]), pseudo_label)  # lines 24 and 25
@@ -279,7 +281,7 @@ class INeurAL(base.MiniBatchClassifier):
         if not trainer.n_features:
             return [0.0] * len(self._labels)
         scores = trainer.scores(self._normalizer(self._vectors(names, values[None])))
-        return scores[0].tolist()  # type: ignore[no-any-return]
+        return scores[0].tolist()
 
     @single_threaded()
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
@@ -310,9 +312,7 @@ class INeurAL(base.MiniBatchClassifier):
         scores = self.scores_one(x, **kwargs)
         return max(scores, key=scores.__getitem__) if scores else None
 
-    def predict_proba_one(
-        self, x: dict[FeatureName, Any], **kwargs: Any
-    ) -> dict[ClfTarget, float]:
+    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """Probability of each class: the distribution nearest to the scores.
 
         Takes and raises what `scores_one` does.
@@ -331,14 +331,11 @@ class INeurAL(base.MiniBatchClassifier):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, f2 and score by class, and the gap between the top two scores."""
         scores = self.scores_one(x)
-        if self._trainer.n_features:
-            f1, f2 = self._trainer.prediction.f1.tolist(), self._trainer.prediction.f2.tolist()
-        else:
-            f1 = f2 = [0.0] * len(scores)
+        f1 = self._trainer.prediction.f1.tolist() if self._trainer.n_features else [0.0] * len(scores)
         lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
         lines += (
-            f"{label!s:<16}{exploitation:>10.5f}{exploration:>10.5f}{score:>10.5f}"
-            for (label, score), exploitation, exploration in zip(scores.items(), f1, f2, strict=True)
+            f"{label!s:<16}{exploitation:>10.5f}{score - exploitation:>10.5f}{score:>10.5f}"
+            for (label, score), exploitation in zip(scores.items(), f1, strict=True)
         )
         return "\n".join([*lines, f"gap: {gap(scores.values()):.5f}"])
 
@@ -382,8 +379,9 @@ class INeurAL(base.MiniBatchClassifier):
         trainer, k = self._trainer, len(self._labels)
         if not trainer.n_features:
             return np.zeros((len(values), k))
-        parts = self._vectors(names, values).split(ROWS_A_PASS)
-        scores = [trainer.scores(self._normalizer(part)) for part in parts]
+        scores = [
+            trainer.scores(self._normalizer(part)) for part in passes(self._vectors(names, values))
+        ]
         return torch.cat(scores).double().cpu().numpy()
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
@@ -465,6 +463,11 @@ class INeurAL(base.MiniBatchClassifier):
             elif type(part).__module__.startswith(__package__):
                 pending += vars(part).values()
         return sum(found.values())
+
+
+def passes(x: Tensor) -> list[Tensor]:
+    """Rows of x (B, d) in parts that bound the memory of a pass; one part of no rows for B = 0."""
+    return [x[i : i + ROWS_A_PASS] for i in range(0, max(1, len(x)), ROWS_A_PASS)]
 
 
 def available(device: str) -> torch.device:

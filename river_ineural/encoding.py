@@ -88,17 +88,18 @@ class FeatureIndex:
                 f"feature {name!r} is {value!r} ({type(value).__name__}), not a number: "
                 "encode it first, e.g. with river.preprocessing.OneHotEncoder."
             )
-        if not math.isfinite(value):
+        number = float(value)
+        if not math.isfinite(number):
             raise ValueError(
                 f"feature {name!r} is {value}: replace missing or infinite values first, "
                 "e.g. with river.preprocessing.StatImputer."
             )
-        if abs(value) > LARGEST:
+        if abs(number) > LARGEST:
             raise ValueError(
                 f"feature {name!r} is {value}, beyond ±{LARGEST:g}: scale it first, "
                 "e.g. with river.preprocessing.StandardScaler."
             )
-        return float(value)
+        return number
 
     def place(
         self, names: Iterable[FeatureName], values: NDArray[np.float64], n_columns: int

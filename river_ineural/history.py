@@ -103,14 +103,17 @@ class History:
     def add(self, x: Tensor, targets: Tensor, weight: Tensor, pseudo_label: bool) -> None:
         """Store examples over the oldest of their ring: x (B, d), targets (B, 2, k), weight (B, 1)."""
         ring = int(pseudo_label)
-        capacity, added = self.capacities[ring], self.added[ring]
-        self.added[ring] += len(x)
-        skipped = max(0, len(x) - capacity)  # these would be overwritten at once
-        slots = np.arange(added + skipped, added + len(x)) % capacity + ring * self.capacities[0]
-        rows = torch.from_numpy(slots).to(self.x.device)
-        self.x[rows] = x[skipped:]
-        self.targets[rows] = targets[skipped:]
-        self.weight[rows] = weight[skipped:]
+        capacity, offset = self.capacities[ring], ring * self.capacities[0]
+        start = 0
+        while start < len(x):  # up to the end of the ring, then on from its beginning
+            slot = self.added[ring] % capacity
+            n = min(len(x) - start, capacity - slot)
+            into, out_of = slice(offset + slot, offset + slot + n), slice(start, start + n)
+            self.x[into] = x[out_of]
+            self.targets[into] = targets[out_of]
+            self.weight[into] = weight[out_of]
+            self.added[ring] += n
+            start += n
 
     def rows(self, n: int) -> NDArray[np.int64]:
         """Draw n rows uniformly, with replacement: a fixed share of them labelled (Algorithm 2, lines 2, 5)."""

@@ -49,7 +49,9 @@ class Weights:
     def __init__(self, flat: Tensor, shape: Shape) -> None:
         k, d, m, depth = shape
         first, hidden = m * k * d, (depth - 2) * m * m
-        context, gradient, deep, output = flat.split((2 * first, first, 2 * hidden, 2 * m))
+        context, gradient, deep, output = torch.split_with_sizes(
+            flat, (2 * first, first, 2 * hidden, 2 * m)
+        )
         self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
         self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
         self.hidden = deep.view(2, depth - 2, m, m)  # layers 2 … L - 1 of f1; of f2
@@ -120,27 +122,26 @@ class Activations:
         def empty(*size: int) -> Tensor:
             return like.new_empty(size)
 
-        def layers() -> list[Tensor]:
-            return [empty(n, m) for _ in range(depth - 1)]
-
         self.products = empty(b, 2 * m * k)  # of both first layers with x; later their gradients
         nets = self.products.view(b, 2, m, k).permute(1, 0, 3, 2)
         self.product1, self.product2 = nets  # (B, k, m)
-        self.h1, self.h2 = layers(), layers()  # activations of hidden layers
-        self.delta1, self.delta2 = layers(), layers()  # gradients of f1, f2 at pre-activations
-        self.on = empty(n, m)  # 1 where a unit is active, else 0
-        self.scale, self.scale_column = both(empty(n), n, 1)  # 1 / (√2 ‖∇_x f1‖)
-        self.error, self.error_column = both(empty(n), n, 1)
-        self.explored = empty(n, m)  # A ∇_x f1
-        self.f1, self.f2, self.scores = empty(n), empty(n), empty(n)
-        self.f1_by_class, self.f2_by_class, self.scores_by_class, self.error_by_class = (
-            buffer.view(b, k) for buffer in (self.f1, self.f2, self.scores, self.error)
+        self.h1, self.h2, self.delta1, self.delta2 = (
+            [empty(n, m) for _ in range(depth - 1)] for _ in range(4)
+        )  # activations of hidden layers; gradients of f1, f2 at their pre-activations
+        self.explored, self.spare = empty(n, m), empty(n, m)
+        by_class = (self.h1[0], self.h2[0], self.delta1[0], self.delta2[0], self.explored)
+        (
+            self.h1_by_class,
+            self.h2_by_class,
+            self.delta1_by_class,
+            self.delta2_by_class,
+            self.explored_by_class,
+        ) = (units.view(b, k, m) for units in by_class)
+        self.f1, self.scores, self.error, self.norm = empty(n), empty(n), empty(n), empty(n)
+        self.f1_by_class, self.scores_by_class, self.error_by_class = (
+            contexts.view(b, k) for contexts in (self.f1, self.scores, self.error)
         )
-        self.h1_by_class, self.h2_by_class = (h[0].view(b, k, m) for h in (self.h1, self.h2))
-        self.delta1_by_class = self.delta1[0].view(b, k, m)
-        self.delta2_by_class = self.delta2[0].view(b, k, m)
-        self.explored_by_class = self.explored.view(b, k, m)
-        self.error_by_unit = self.error.view(b, k, 1)
+        self.error_by_unit, self.norm_by_unit = self.error.view(b, k, 1), self.norm.view(b, k, 1)
         self.many = n >= m
         if self.many:
             self.w_at, self.w_wt, self.inner = empty(m, m), empty(m, m), empty(m, m)
@@ -148,9 +149,9 @@ class Activations:
             self.input_gradient = empty(n, k * d)  # ∇_x f1
 
 
-def both(buffer: Tensor, *size: int) -> tuple[Tensor, Tensor]:
-    """A buffer and the same memory in another size."""
-    return buffer, buffer.view(size)
+def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
+    """Gradient before a ReLU from the one behind it: 0 where the unit is off."""
+    torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
 
 
 def exploit(w: Weights, x: Tensor, a: Activations) -> None:
@@ -165,41 +166,39 @@ def exploit(w: Weights, x: Tensor, a: Activations) -> None:
         a.h1[layer].clamp_min_(0)
     torch.mv(a.h1[-1], w.output1, out=a.f1)
 
-    torch.sign(a.h1[-1], out=a.on)
-    torch.mul(a.on, w.output1, out=a.delta1[-1])
+    behind_relu(w.output1.expand_as(a.h1[-1]), a.h1[-1], out=a.delta1[-1])
     for layer in range(a.n_layers - 2, 0, -1):
-        torch.mm(a.delta1[layer], w.hidden1[layer - 1], out=a.delta1[layer - 1])
-        torch.sign(a.h1[layer - 1], out=a.on)
-        a.delta1[layer - 1].mul_(a.on)
+        torch.mm(a.delta1[layer], w.hidden1[layer - 1], out=a.spare)
+        behind_relu(a.spare, a.h1[layer - 1], out=a.delta1[layer - 1])
 
 
 def explore(w: Weights, a: Activations) -> None:
     """f2 of the derivative-context embedding of every class (Definition 4.1), after `exploit`.
 
-    Fills a.scale, a.h2, a.f2 and a.scores = f1 + f2 (Algorithm 1, line 6).
+    A ReLU network without biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of
+    both halves of φ is applied once, at the output.
+
+    Fills a.norm, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
     """
     delta = a.delta1[0]
     if a.many:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
         torch.mm(w.first, w.first.t(), out=a.w_wt)
         torch.mm(w.first, w.half.t(), out=a.w_at)
         torch.mm(delta, a.w_wt, out=a.explored)
-        torch.sum(a.explored.mul_(delta), 1, out=a.scale)
-        a.scale.clamp_min_(TINY**2).rsqrt_()
+        torch.sum(a.explored.mul_(delta), 1, out=a.norm)
+        a.norm.clamp_min_(TINY**2).sqrt_()
         torch.mm(delta, a.w_at, out=a.explored)
     else:
         torch.mm(delta, w.first, out=a.input_gradient)  # ∇_x f1 = delta W
-        torch.linalg.vector_norm(a.input_gradient, dim=1, out=a.scale)
-        a.scale.clamp_min_(TINY).reciprocal_()
+        torch.linalg.vector_norm(a.input_gradient, dim=1, out=a.norm)
+        a.norm.clamp_min_(TINY)
         torch.mm(a.input_gradient, w.half.t(), out=a.explored)
-    a.scale.mul_(SQRT_HALF)
-    a.explored.mul_(a.scale_column)
-    torch.add(a.explored_by_class, a.product2, alpha=SQRT_HALF, out=a.h2_by_class)
+    torch.addcdiv(a.product2, a.explored_by_class, a.norm_by_unit, out=a.h2_by_class)
     a.h2[0].clamp_min_(0)
     for layer in range(1, a.n_layers - 1):
         torch.mm(a.h2[layer - 1], w.hidden2[layer - 1].t(), out=a.h2[layer])
         a.h2[layer].clamp_min_(0)
-    torch.mv(a.h2[-1], w.output2, out=a.f2)
-    torch.add(a.f1, a.f2, out=a.scores)
+    torch.addmv(a.f1, a.h2[-1], w.output2, alpha=SQRT_HALF, out=a.scores)
 
 
 def gradients(
@@ -224,28 +223,28 @@ def gradients(
     g
         Written: views of one flat gradient.
     """
-    # f1: ∂ℒ1/∂z = error · ∂f1/∂z, and `exploit` left ∂f1/∂z in delta1
+    # f1: the gradient of the loss is error times the gradient of f1, which `exploit` left in delta1
     torch.sub(a.f1_by_class, reward, out=a.error_by_class)
     a.error_by_class.mul_(weight)
     torch.mv(a.h1[-1].t(), a.error, out=g.output1)
     for layer in range(a.n_layers - 2, 0, -1):
-        torch.mul(a.delta1[layer], a.error_column, out=a.on)
-        torch.mm(a.on.t(), a.h1[layer - 1], out=g.hidden1[layer - 1])
+        torch.mul(a.delta1[layer], a.error.unsqueeze(1), out=a.spare)
+        torch.mm(a.spare.t(), a.h1[layer - 1], out=g.hidden1[layer - 1])
     torch.mul(a.delta1_by_class, a.error_by_unit, out=a.product1)
 
-    # f2: the embedding is its input, so nothing flows back into f1
-    torch.sub(a.f2_by_class, residual, out=a.error_by_class)
-    a.error_by_class.mul_(weight)
+    # f2: the embedding is its input, so nothing flows back into f1; error is (f2 - r2) / √2
+    torch.sub(a.scores_by_class, a.f1_by_class, out=a.error_by_class)
+    a.error_by_class.sub_(residual).mul_(weight).mul_(SQRT_HALF)
     torch.mv(a.h2[-1].t(), a.error, out=g.output2)
-    torch.sign(a.h2[-1], out=a.delta2[-1])
-    a.delta2[-1].mul_(w.output2).mul_(a.error_column)
+    torch.outer(a.error, w.output2, out=a.spare)
     for layer in range(a.n_layers - 2, 0, -1):
+        behind_relu(a.spare, a.h2[layer], out=a.delta2[layer])
         torch.mm(a.delta2[layer].t(), a.h2[layer - 1], out=g.hidden2[layer - 1])
-        torch.mm(a.delta2[layer], w.hidden2[layer - 1], out=a.delta2[layer - 1])
-        torch.sign(a.h2[layer - 1], out=a.on)
-        a.delta2[layer - 1].mul_(a.on)
-    torch.mul(a.delta2_by_class, SQRT_HALF, out=a.product2)
-    scaled = a.delta2[0].mul_(a.scale_column)
+        torch.mm(a.delta2[layer], w.hidden2[layer - 1], out=a.spare)
+    behind_relu(a.spare, a.h2[0], out=a.delta2[0])
+    a.product2.copy_(a.delta2_by_class)
+    scaled = a.delta2[0]
+    a.delta2_by_class.div_(a.norm_by_unit)
     if a.many:
         torch.mm(scaled.t(), a.delta1[0], out=a.inner)
         torch.mm(a.inner, w.first, out=g.half)

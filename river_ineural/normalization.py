@@ -48,7 +48,7 @@ class Normalizer:
     def update(self, x: Tensor) -> None:
         """Let the rows of x (B, d) move the mean."""
         self.n += len(x)
-        self.mean += (x - self.mean).sum(0) / self.n
+        self.mean.lerp_(x.mean(0), len(x) / self.n)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise the rows of x (B, d) in place."""

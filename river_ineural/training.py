@@ -9,7 +9,16 @@ import torch
 from torch import Tensor
 
 from river_ineural.history import Batch, History
-from river_ineural.networks import Activations, Shape, Weights, exploit, explore, gradients, grow, overlay
+from river_ineural.networks import (
+    Activations,
+    Shape,
+    Weights,
+    exploit,
+    explore,
+    gradients,
+    grow,
+    overlay,
+)
 from river_ineural.normalization import Normalizer
 
 __all__ = ["Trainer"]
@@ -95,7 +104,15 @@ class Trainer:
 
     def __getstate__(self) -> dict[str, Any]:
         """What `_allocate` does not rebuild, as arrays on no device."""
-        derived = {"weights", "gradient", "gradients", "batch", "training", "prediction", "predicting"}
+        derived = {
+            "weights",
+            "gradient",
+            "gradients",
+            "batch",
+            "training",
+            "prediction",
+            "predicting",
+        }
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
         for name in ("flat", "n_updates"):
             state[name] = state[name].cpu().numpy()
@@ -129,7 +146,6 @@ class Trainer:
         if n_features > room:
             room = max(n_features, room + room // 4)
         new = self.shape._replace(n_classes=n_classes, n_features=room)
-        used = (self.n_features, n_features)
         old, before = self.shape, self.n_features
         fresh = grow(self.flat, old, new, (before, n_features), self.rng)
         self.moments = [

@@ -21,7 +21,7 @@ def check_real(name: str, value: Any, least: float = -math.inf, most: float = ma
     """Raise unless `value` is a finite number in [least, most]."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (math.isfinite(value) and least <= value <= most):
+    if not (math.isfinite(value) and least <= float(value) <= most):
         raise ValueError(f"{name} must be finite and in [{least:g}, {most:g}], got {value}.")
 
 

@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis settings, and a way to run CUDA tests only where there is CUDA."""
+"""What all tests share: hypothesis settings, and CUDA tests only where there is CUDA."""
 
 from __future__ import annotations
 

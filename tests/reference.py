@@ -192,7 +192,7 @@ class ReferenceClassifier:
     # Algorithm 2
 
     def draw(self, n):
-        """n examples uniformly, with replacement, a fixed share from each ring that is not empty."""
+        """n examples uniformly, with replacement, a fixed share from each non-empty ring."""
         labelled, pseudo = self.rings
         draws = self.of_batches.random(n)
         n_labelled = round(self.labelled_share * n)
@@ -200,10 +200,8 @@ class ReferenceClassifier:
             n_labelled = n
         if not labelled:
             n_labelled = 0
-        return [
-            ring[int(u * len(ring))]
-            for u, ring in zip(draws, [labelled] * n_labelled + [pseudo] * (n - n_labelled))
-        ]
+        chosen = [labelled] * n_labelled + [pseudo] * (n - n_labelled)
+        return [ring[int(u * len(ring))] for u, ring in zip(draws, chosen, strict=True)]
 
     def step(self):
         k = len(self.labels)
@@ -237,7 +235,7 @@ class ReferenceClassifier:
     # Classes and features that appear
 
     def grow(self, names, ys):
-        """Room for new features and classes; new weights from N(0, 2/m) or, output layer, N(0, 1/m)."""
+        """Room for new features and classes; weights from N(0, 2/m), output layers N(0, 1/m)."""
         d, k = len(self.features), len(self.labels)
         self.features += sorted(names - set(self.features))
         for y in ys:
@@ -295,9 +293,7 @@ class ReferenceClassifier:
 class ReferenceSampler:
     """The query decision and the pseudo-labels of Algorithm 1."""
 
-    def __init__(
-        self, classifier, gamma, width, budget, horizon, confidence, exploration, seed
-    ):
+    def __init__(self, classifier, gamma, width, budget, horizon, confidence, exploration, seed):
         self.classifier = classifier
         self.gamma, self.width, self.confidence = gamma, width, confidence
         self.cap = math.inf if budget is None else math.floor(budget * horizon)
@@ -311,9 +307,9 @@ class ReferenceSampler:
         order = sorted(range(len(labels)), key=lambda i: -scores[i])
         top = labels[order[0]] if labels else None
         gap = scores[order[0]] - scores[order[1]] if len(labels) > 1 else 0.0
-        if len(labels) < 2:
-            wanted = True
-        elif gap < 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth):
+        if len(labels) < 2 or gap < 2 * self.gamma * self.width(
+            self.t, len(labels), self.classifier.depth
+        ):
             wanted = True
         else:
             wanted = self.rng.random() < self.exploration

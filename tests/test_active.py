@@ -1,0 +1,454 @@
+"""The samplers: budgets, rounds, pipelines, delays, weights, pseudo-labels."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import math
+from fractions import Fraction
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+from river import evaluate, linear_model, metrics, preprocessing
+from river.compose import Pipeline
+from streams import blobs
+
+from river_ineural import INeurAL, active
+from river_ineural.query import Budget, ConstantWidth, TheoreticalWidth, gap
+
+BURST = 20  # stated in the samplers' docstrings
+STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
+
+
+def small(**settings):
+    return INeurAL(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+
+
+def eager(kind, budget=None, horizon=None):
+    """A sampler that would ask at every round."""
+    if kind == "random":
+        inner, asks = linear_model.SoftmaxRegression(), {"p": 1.0}
+        return active.RandomSampler(inner, budget=budget, horizon=horizon, seed=1, **asks)
+    if kind == "margin":
+        inner = linear_model.SoftmaxRegression()
+        return active.MarginSampler(inner, threshold=1.0, budget=budget, horizon=horizon)
+    return active.INeurALSampler(small(), gamma=1e6, budget=budget, horizon=horizon, seed=1)
+
+
+KINDS = ["random", "margin", "ineural"]
+
+
+# Budgets
+
+budgets = st.one_of(
+    st.tuples(st.integers(0, 30), st.none() | st.integers(1, 200)),
+    st.tuples(st.integers(0, 100).map(lambda n: n / 100), st.none() | st.integers(1, 200)),
+)
+operations = st.lists(
+    st.sampled_from(
+        ["predict", "predict_proba", "learn oldest", "learn newest", "drop", "learn any"]
+    ),
+    max_size=60,
+)
+
+
+def cap(budget, horizon, t):
+    """The most labels that may have been asked for by round t, computed without rounding."""
+    if isinstance(budget, int):
+        return budget
+    share = Fraction(repr(budget))
+    return math.floor(share * horizon) if horizon else math.floor(share * t + BURST)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(budget_and_horizon=budgets, operations=operations)
+def test_budget_is_a_hard_cap_in_any_calling_order(kind, budget_and_horizon, operations):
+    """However predictions and labels interleave, however late, lost or unasked labels are."""
+    budget, horizon = budget_and_horizon
+    model = eager(kind, budget, horizon)
+    waiting, n_asked, n_rounds = [], 0, 0
+    for i, operation in enumerate(operations):
+        x, y = STREAM[i]
+        if operation.startswith("predict"):
+            predict = model.predict_one if operation == "predict" else model.predict_proba_one
+            _, ask = predict(x)
+            n_rounds += 1
+            if ask:
+                n_asked += 1
+                waiting.append((x, y))
+        elif operation == "learn any":
+            model.learn_one(x, y)
+        elif waiting:
+            x, y = waiting.pop(-1 if operation == "learn newest" else 0)
+            if operation != "drop":
+                model.learn_one(x, y)
+        assert n_asked <= cap(budget, horizon, n_rounds)
+        assert (model.n_queries, model.n_rounds) == (n_asked, n_rounds)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("share", "horizon"), [(0.1, 100), (0.29, 100), (0.125, 60), (1.0, 50)])
+def test_share_of_a_known_horizon_is_spent_to_the_last_label(kind, share, horizon):
+    """⌊budget · horizon⌋ labels, those of the first rounds, where every round wants one."""
+    model = eager(kind, share, horizon)
+    asks = []
+    for x, y in STREAM:
+        asks.append(model.predict_one(x)[1])
+        if asks[-1]:
+            model.learn_one(x, y)
+    n = cap(share, horizon, len(STREAM))
+    assert asks == [True] * n + [False] * (len(STREAM) - n)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_share_of_an_unknown_horizon_is_a_burst_then_a_rate(kind):
+    """budget · t + 20 labels by every round t, where every round wants one."""
+    model = eager(kind, 0.2)
+    for t, (x, y) in enumerate(STREAM, start=1):
+        if model.predict_one(x)[1]:
+            model.learn_one(x, y)
+        assert model.n_queries == min(t, math.floor(Fraction("0.2") * t + BURST))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("horizon", [None, 1000])
+def test_integer_budget_is_a_number_of_labels(kind, horizon):
+    """An int is that many labels, 1 included, which is no share of 100 %."""
+    for budget in (0, 1, 7):
+        model = eager(kind, budget, horizon)
+        asks = [model.predict_one(x)[1] for x, _ in STREAM]
+        assert sum(asks) == budget
+
+
+def test_no_budget_is_no_limit():
+    assert Budget(None).allows(n_rounds=1, n_queries=10**9)
+    model = eager("ineural")
+    assert all(model.predict_one(x)[1] for x, _ in STREAM)
+
+
+# Query rule
+
+
+def test_theoretical_width_by_hand():
+    """β_t of Algorithm 1, line 11, worked out with pencil and logarithm table.
+
+    t=1, T=12,000, k=2, L=2, δ=0.1:  √2 + 6/√2 + √(2 log 240,000) = 1.41421 + 4.24264 + 4.97763.
+    At t=4 all three terms are halved.
+    """
+    width = TheoreticalWidth(delta=0.1, horizon=12_000)
+    assert width(1, 2, 2) == pytest.approx(10.63448, abs=1e-5)
+    assert width(4, 2, 2) == pytest.approx(10.63448 / 2, abs=1e-5)
+
+
+def test_theoretical_width_constants_by_hand():
+    """t=8, T=100, k=5, L=3, δ=0.05, c1=4, c2=0.5, c3=3:
+
+    √(8/8) + 0.5 · 9/√16 + √(2 log 30,000 / 8) = 1 + 1.125 + √2.577238 = 3.730378.
+    """
+    width = TheoreticalWidth(delta=0.05, horizon=100, c1=4, c2=0.5, c3=3)
+    assert width(8, 5, 3) == pytest.approx(3.730378, abs=1e-5)
+
+
+def test_anytime_theoretical_width_by_hand():
+    """Without a horizon T is t(t + 1): at t=2, k=3, L=3, δ=0.05, c1=2, c2=0.5, c3=4
+
+    √2 + 4.5/√4 + √(log 1,440) = 1.414214 + 2.25 + 2.696739.
+    """
+    width = TheoreticalWidth(delta=0.05, c1=2, c2=0.5, c3=4)
+    assert width(2, 3, 3) == pytest.approx(6.360953, abs=1e-5)
+
+
+def test_constant_width():
+    assert {ConstantWidth(0.3)(t, k, 2) for t in (1, 10**6) for k in (2, 50)} == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("width", "settings"),
+    [
+        (ConstantWidth, {"beta": -0.1}),
+        (ConstantWidth, {"beta": math.nan}),
+        (TheoreticalWidth, {"delta": 0}),
+        (TheoreticalWidth, {"delta": 1}),
+        (TheoreticalWidth, {"horizon": 0}),
+        (TheoreticalWidth, {"c1": -1}),
+        (TheoreticalWidth, {"c2": math.inf}),
+        (TheoreticalWidth, {"c3": 0.5}),
+    ],
+)
+def test_widths_check_their_parameters(width, settings):
+    """The error names the parameter."""
+    with pytest.raises(ValueError, match=rf"\b{next(iter(settings))}\b"):
+        width(**settings)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8))
+def test_gap_is_top_minus_runner_up(scores):
+    ordered = sorted(scores, reverse=True)
+    assert gap(scores) == (ordered[0] - ordered[1] if len(scores) > 1 else 0)
+
+
+def trained(**settings):
+    """A sampler over a classifier that knows the stream well."""
+    classifier = small(hidden_dim=32, batch_size=32)
+    for x, y in STREAM * 3:
+        classifier.learn_one(x, y)
+    return active.INeurALSampler(classifier, **settings)
+
+
+def test_asks_exactly_when_the_gap_is_below_the_threshold():
+    """I_t = 1{gap < 2γβ_t}, with random asks and learning off."""
+    model = trained(
+        gamma=3.0, width=ConstantWidth(0.1), exploration=0.0, self_training=False, seed=1
+    )
+    gaps = [gap(model.classifier.scores_one(x).values()) for x, _ in STREAM]
+    asks = [model.predict_one(x)[1] for x, _ in STREAM]
+    assert asks == [g < 2 * 3.0 * 0.1 for g in gaps]
+    assert 0 < sum(asks) < len(asks)
+
+
+def test_width_is_given_round_classes_and_depth():
+    calls = []
+
+    def width(t, n_classes, n_layers):
+        calls.append((t, n_classes, n_layers))
+        return 0.0
+
+    model = trained(width=width)
+    for x, _ in STREAM[:3]:
+        model.predict_one(x)
+    assert calls == [(1, 3, 2), (2, 3, 2), (3, 3, 2)]
+
+
+def test_exploration_is_the_probability_of_asking_at_random():
+    """0 turns it off, 1 asks always, in between it is a share of the confident rounds."""
+    sure = {"gamma": 0.0, "self_training": False, "seed": 1}
+    share = {}
+    for exploration in (0.0, 0.3, 1.0):
+        model = trained(exploration=exploration, **sure)
+        share[exploration] = sum(model.predict_one(x)[1] for x, _ in STREAM * 5) / 600
+    assert share[0.0] == 0
+    assert share[1.0] == 1
+    assert abs(share[0.3] - 0.3) < 0.1  # five standard deviations
+
+
+@pytest.mark.parametrize("kind", ["margin", "ineural"])
+def test_fewer_than_two_classes_means_ask(kind):
+    """A learner that knows one class, or none, is sure of nothing."""
+    if kind == "margin":
+        model = active.MarginSampler(linear_model.SoftmaxRegression(), threshold=0.0)
+    else:
+        model = active.INeurALSampler(small(), gamma=0.0, exploration=0.0)
+    x, y = STREAM[0]
+    assert model.predict_one(x)[1]
+    model.learn_one(x, y)
+    assert model.predict_proba_one(x)[1]
+    model.learn_one(x, y + 1)
+    if kind == "ineural":
+        assert not model.predict_one(x)[1]
+
+
+def test_predictions_are_those_of_the_classifier_before_it_learns():
+    """Label and probabilities of a round come from the classifier as it was, for every sampler."""
+    for kind in KINDS:
+        model = eager(kind, budget=30)
+        if kind == "ineural":
+            model.confidence = 0.2  # so that rounds learn pseudo-labels
+        for i, (x, y) in enumerate(STREAM):
+            before = copy.deepcopy(model.classifier)
+            if i % 2:
+                predicted, ask = model.predict_one(x)
+                assert predicted == before.predict_one(x)
+            else:
+                predicted, ask = model.predict_proba_one(x)
+                assert predicted == before.predict_proba_one(x)
+            if ask:
+                model.learn_one(x, y)
+        if kind == "ineural":
+            assert model.n_pseudo_labels > 10
+
+
+# Pseudo-labels
+
+
+def test_pseudo_labels_are_the_confident_rounds_that_are_not_asked():
+    """Each enters the pseudo-labelled ring, with the predicted label; asked rounds do not."""
+    model = trained(gamma=2.0, confidence=0.5, exploration=0.0)
+    history = model.classifier._history
+    for x, _ in STREAM:
+        confidence = gap(model.classifier.scores_one(x).values())
+        before, n_labelled = model.n_pseudo_labels, history.n_labelled
+        label, ask = model.predict_one(x)
+        learned = not ask and confidence >= 0.5
+        assert model.n_pseudo_labels == before + learned
+        assert (history.added[1], history.n_labelled) == (model.n_pseudo_labels, n_labelled)
+        if learned:
+            row = history.capacities[0] + before
+            assert history.targets[row, 0].argmax() == model.classifier._labels.index[label]
+            assert history.targets[row, 0].sum() == 1
+    assert 0 < model.n_pseudo_labels < len(STREAM)
+
+
+def test_self_training_off_learns_nothing_by_itself():
+    model = trained(gamma=0.0, exploration=0.0, self_training=False)
+    before = model.classifier.scores_one(STREAM[0][0])
+    for x, _ in STREAM:
+        model.predict_one(x)
+    assert model.n_pseudo_labels == 0
+    assert model.classifier._history.added[1] == 0
+    assert model.classifier.scores_one(STREAM[0][0]) == before
+
+
+# In River: pipelines, delays, weights
+
+DELAYS = {
+    "no delay": {},
+    "delay": {"delay": 7},
+    "moment and delay": {
+        "moment": lambda x: dt.datetime(2024, 1, 1) + dt.timedelta(hours=x["f0"] // 10),
+        "delay": dt.timedelta(hours=3),
+    },
+    "longer than the stream": {"delay": 10**6},
+}
+
+
+def ordered(stream):
+    """The stream with a first feature that only grows, to serve as a clock."""
+    return [({**x, "f0": 10.0 * t}, y) for t, (x, y) in enumerate(stream)]
+
+
+@pytest.mark.parametrize("timing", list(DELAYS.values()), ids=list(DELAYS))
+@pytest.mark.parametrize("nested", [False, True], ids=["scaler", "two steps"])
+def test_unsupervised_steps_see_every_round_once(nested, timing):
+    """Around a pipeline, asked or not, and however late the label."""
+    steps = [preprocessing.StandardScaler()]
+    if nested:
+        steps.append(preprocessing.MinMaxScaler())
+    pipeline = Pipeline(*steps, small())
+    model = active.INeurALSampler(pipeline, budget=0.3, horizon=len(STREAM), seed=1)
+    stream = ordered(STREAM)
+    evaluate.progressive_val_score(stream, model, metrics.Accuracy(), **timing)
+    assert 0 < model.n_queries <= 36 < model.n_rounds == len(STREAM)
+    scaler = pipeline["StandardScaler"]
+    assert set(scaler.counts.values()) == {len(STREAM)}
+    for name in ("f0", "f1"):
+        values = [x[name] for x, _ in stream]
+        assert scaler.means[name] == pytest.approx(sum(values) / len(values))
+
+
+def test_unsupervised_steps_see_a_round_once_although_its_label_was_not_asked_for():
+    """A label that was not asked for may be learned; its round was seen when it was predicted."""
+    pipeline = preprocessing.StandardScaler() | small()
+    model = active.INeurALSampler(pipeline, budget=10, seed=1)
+    for x, y in STREAM:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    assert set(pipeline["StandardScaler"].counts.values()) == {len(STREAM)}
+
+
+def test_unsupervised_steps_learn_from_examples_that_were_never_predicted():
+    """A warm start on labelled examples teaches the whole pipeline."""
+    pipeline = preprocessing.StandardScaler() | small()
+    model = active.INeurALSampler(pipeline, seed=1)
+    for x, y in STREAM:
+        model.learn_one(x, y)
+    assert set(pipeline["StandardScaler"].counts.values()) == {len(STREAM)}
+
+
+@pytest.mark.parametrize("timing", list(DELAYS.values()), ids=list(DELAYS))
+@pytest.mark.parametrize("metric", [metrics.Accuracy, metrics.CrossEntropy])
+@pytest.mark.parametrize("shape", ["alone", "around a pipeline", "last step"])
+def test_progressive_validation(shape, metric, timing):
+    """River's evaluation sees each round, teaches each label asked for, and no other."""
+    classifier = small()
+    inner = (
+        preprocessing.StandardScaler() | classifier if shape.startswith("around") else classifier
+    )
+    sampler = active.INeurALSampler(inner, budget=25, exploration=0.0, confidence=0.3, seed=1)
+    model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
+    *_, last = evaluate.iter_progressive_val_score(
+        ordered(STREAM), model, metric(), step=len(STREAM), **timing
+    )
+    assert last["Step"] == sampler.n_rounds == len(STREAM)
+    assert last["Samples used"] == sampler.n_queries == 25
+    assert classifier._history.added == [25, sampler.n_pseudo_labels]
+
+
+def test_accuracy_survives_a_delay():
+    """Late labels still teach: three times better than the guess among three classes allows."""
+    model = active.INeurALSampler(INeurAL(seed=1), budget=60, seed=1)
+    stream = blobs(400, n_features=6, n_classes=3, seed=2, noise=0.3)
+    score = evaluate.progressive_val_score(stream, model, metrics.Accuracy(), delay=20)
+    assert score.get() > 0.8
+
+
+@pytest.mark.parametrize("timing", [{}, {"delay": 5}], ids=["no delay", "delay"])
+@pytest.mark.parametrize("shape", ["alone", "around a pipeline", "last step"])
+def test_weights_reach_the_history(shape, timing):
+    """(x, y, {"w": 2.0}) in the data set weighs the stored example by 2."""
+    classifier = small()
+    inner = (
+        preprocessing.StandardScaler() | classifier if shape.startswith("around") else classifier
+    )
+    sampler = active.INeurALSampler(inner, gamma=1e6, seed=1)
+    model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
+    stream = [(x, y, {"w": 0.5 + t}) for t, (x, y) in enumerate(STREAM[:20])]
+    evaluate.progressive_val_score(stream, model, metrics.Accuracy(), **timing)
+    assert classifier._history.weight[:20, 0].tolist() == [0.5 + t for t in range(20)]
+
+
+def test_a_weight_counts_like_a_larger_gradient():
+    """Weight 0 leaves the weights where they are, other weights do not."""
+    x, y = STREAM[0]
+    moved = {}
+    for w in (0.0, 1.0, 2.0):
+        model = small(optimizer="sgd", lr=0.1, center=False)
+        model.n_steps = 0
+        model.learn_one(x, y, w=w)
+        model.learn_one(x, y + 1, w=w)
+        model.n_steps = 1
+        before = model._trainer.flat.clone()
+        model._trainer.step(model._history, model._normalizer)
+        moved[w] = model._trainer.flat - before
+    assert not moved[0.0].any()
+    assert moved[1.0].any()
+    assert (moved[2.0] - 2 * moved[1.0]).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["random", "margin"])
+def test_other_samplers_pass_weights_on(kind):
+    """Kinds that wrap any classifier give it the weight too."""
+    kinds = {"random": active.RandomSampler, "margin": active.MarginSampler}
+    sampler = kinds[kind](linear_model.LogisticRegression())
+    plain = linear_model.LogisticRegression()
+    for x, y in STREAM[:20]:
+        sampler.learn_one(x, y > 0, w=3.0)
+        plain.learn_one(x, y > 0, w=3.0)
+    x = STREAM[20][0]
+    assert sampler.classifier.predict_proba_one(x) == plain.predict_proba_one(x)
+
+
+def test_debug_one_shows_gap_and_threshold():
+    """debug_one is pure, alone and around a pipeline, and prints this round's numbers."""
+    for inner in (small(), preprocessing.StandardScaler() | small()):
+        model = active.INeurALSampler(inner, gamma=2.0, width=ConstantWidth(0.125), seed=1)
+        for x, y in STREAM[:20]:
+            model.predict_one(x)
+            model.learn_one(x, y)
+        n_rounds = model.n_rounds
+        text = model.debug_one(STREAM[20][0])
+        assert "threshold: 0.50000" in text
+        assert all(str(label) in text for label in active.last_step(inner)._labels.labels)
+        assert model.n_rounds == n_rounds
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**31), st.floats(0, 1))
+def test_random_sampler_is_the_coin_it_says(seed, p):
+    """The same seed gives the same asks, and about a share p of them."""
+    inner = linear_model.SoftmaxRegression()
+    first, second = (active.RandomSampler(inner.clone(), p=p, seed=seed) for _ in range(2))
+    x = STREAM[0][0]
+    asks = [first.predict_one(x)[1] for _ in range(400)]
+    assert asks == [second.predict_one(x)[1] for _ in range(400)]
+    assert abs(sum(asks) / 400 - p) <= 6 * math.sqrt(p * (1 - p) / 400) + 1e-9

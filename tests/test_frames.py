@@ -1,0 +1,242 @@
+"""Frames of pandas and polars: the same numbers as row by row, in the caller's kind of frame."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from streams import blobs
+
+from river_ineural import INeurAL
+from river_ineural.classifier import ROWS_A_PASS
+
+STREAM = blobs(80, n_features=5, n_classes=3, seed=3)
+XS = [x for x, _ in STREAM]
+KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+
+
+def small(**settings):
+    return INeurAL(**{"hidden_dim": 16, "batch_size": 16, "seed": 1, **settings})
+
+
+def trained(labels=("red", "green", "blue"), **settings):
+    model = small(**settings)
+    for x, y in STREAM[:40]:
+        model.learn_one(x, labels[y])
+    return model
+
+
+def assert_matches_row_by_row(model, X, xs):
+    """Labels equal, probabilities within float32's rounding."""
+    labels, proba = model.predict_many(X), model.predict_proba_many(X)
+    assert type(proba) is type(X)
+    assert type(labels) is (pd.Series if isinstance(X, pd.DataFrame) else pl.Series)
+    assert labels.to_list() == [model.predict_one(x) for x in xs]
+    expected = [model.predict_proba_one(x) for x in xs]
+    known = list(expected[0])
+    columns = known if isinstance(X, pd.DataFrame) else [str(label) for label in known]
+    assert list(proba.columns) == columns
+    actual = np.asarray(proba.to_numpy())
+    assert actual.dtype == np.float64
+    assert actual == pytest.approx(np.array([[p[i] for i in known] for p in expected]), abs=1e-5)
+    assert np.abs(actual.sum(axis=1) - 1).max() < 1e-9
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+@pytest.mark.parametrize(
+    "labels", [("red", "green", "blue"), (1, 2, 3), (True, False, True)], ids=["str", "int", "bool"]
+)
+def test_predictions_match_row_by_row(frame, labels):
+    assert_matches_row_by_row(trained(labels), frame(XS), XS)
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_order_of_columns_does_not_matter(frame):
+    X = frame(XS)
+    columns = ["f3", "f0", "f4", "f2", "f1"]
+    assert_matches_row_by_row(trained(), X[columns], XS)
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_missing_columns_are_absent_features(frame):
+    columns = ["f3", "f1"]
+    xs = [{name: x[name] for name in columns} for x in XS]
+    assert_matches_row_by_row(trained(), frame(XS)[columns], xs)
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_unknown_columns_are_ignored(frame):
+    model = trained()
+    xs = [{**x, "new": 5.0} for x in XS]
+    assert_matches_row_by_row(model, frame(xs), XS)
+
+
+def test_columns_that_are_not_strings():
+    """pandas allows them, and dicts with the same keys are the same examples."""
+    model = small()
+    xs = [dict(enumerate(x.values())) for x in XS]
+    for x, (_, y) in zip(xs, STREAM, strict=True):
+        model.learn_one(x, y)
+    assert_matches_row_by_row(model, pd.DataFrame(xs), xs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "Float64", "Int32"])
+def test_kinds_of_numeric_columns(dtype):
+    """NumPy's and pandas' nullable ones."""
+    X = (pd.DataFrame(XS) > 0).astype(dtype)
+    xs = [{name: float(value) for name, value in x.items()} for x in X.to_dict("records")]
+    assert_matches_row_by_row(trained(), X, xs)
+
+
+def test_index_is_carried():
+    X = pd.DataFrame(XS[:4], index=["w", "x", "y", "w"])
+    model = trained()
+    assert list(model.predict_many(X).index) == list(X.index)
+    assert list(model.predict_proba_many(X).index) == list(X.index)
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_more_rows_than_one_pass(frame):
+    """Passes are seams that must not show."""
+    xs = [{**XS[t % len(XS)], "f0": t / 1000} for t in range(ROWS_A_PASS + 7)]
+    model = trained()
+    rows = [0, ROWS_A_PASS - 1, ROWS_A_PASS, ROWS_A_PASS + 6]
+    labels = model.predict_many(frame(xs))
+    assert len(labels) == len(xs)
+    assert [labels[row] for row in rows] == [model.predict_one(xs[row]) for row in rows]
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_no_rows(frame):
+    """A frame without rows predicts nothing and teaches nothing."""
+    X = frame(XS)[:0]
+    model = trained()
+    assert len(model.predict_many(X)) == 0
+    assert len(model.predict_proba_many(X)) == 0
+    before = pickle.dumps(model)
+    model.learn_many(X, (pd.Series if frame is pd.DataFrame else pl.Series)([]))
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_unlearned_model(frame):
+    """No class is known: no label, and no column of probabilities, for any row."""
+    X = frame(XS[:3])
+    labels = small().predict_many(X)
+    assert labels.to_list() == [None] * 3
+    assert small().predict_proba_many(X).shape[1] == 0
+
+
+def test_unlearned_model_keeps_the_index():
+    X = pd.DataFrame(XS[:3], index=[7, 8, 9])
+    assert list(small().predict_many(X).index) == [7, 8, 9]
+    assert list(small().predict_proba_many(X).index) == [7, 8, 9]
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_classes_known_beforehand(frame):
+    """They are predicted as predict_one does before anything is learned."""
+    model = small(classes=("a", "b"))
+    assert_matches_row_by_row(model, frame(XS[:3]), XS[:3])
+
+
+# learn_many
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
+    """One pass under the weights and the mean before the frame, then n_steps for each row."""
+    model, n_steps = trained(n_steps=2), []
+    frame, series = (pd.DataFrame, pd.Series) if kind == "pandas" else (pl.DataFrame, pl.Series)
+    step = model._trainer.step
+    model._trainer.step = lambda *args: (n_steps.append(1), step(*args))
+    xs, ys = XS[40:60], [("red", "green", "blue")[y] for _, y in STREAM[40:60]]
+    f1 = []
+    for x in xs:
+        model.scores_one(x)
+        f1.append(model._trainer.prediction.f1.clone())
+    weights = [0.5 + i for i in range(20)]
+    model.learn_many(frame(xs)[["f4", "f1", "f2", "f3", "f0"]], series(ys), series(weights))
+    history, rows = model._history, slice(40, 60)
+    assert history.added == [60, 0]
+    assert len(n_steps) == 40
+    assert history.weight[rows, 0].tolist() == weights
+    columns = model._features.columns
+    for row, x, y, before in zip(range(40, 60), xs, ys, f1, strict=True):
+        stored = {name: history.x[row, column].item() for name, column in columns.items()}
+        assert stored == pytest.approx(x, rel=1e-6)
+        reward = torch.zeros(3)
+        reward[model._labels.index[y]] = 1
+        assert torch.equal(history.targets[row, 0], reward)
+        torch.testing.assert_close(history.targets[row, 1], reward - before)
+    mean = pd.DataFrame(XS[:60]).mean()
+    assert model._normalizer.n == 60
+    for name, column in columns.items():
+        assert model._normalizer.mean[column].item() == pytest.approx(mean[name], abs=1e-5)
+
+
+def test_a_frame_of_one_row_is_learn_one():
+    """Bit by bit, new classes and features included."""
+    by_frame, by_row = small(), small()
+    for t, (x, y) in enumerate(STREAM):
+        x = {name: x[name] for name in list(x)[: 1 + t // 10]}
+        by_row.learn_one(x, y)
+        by_frame.learn_many(pd.DataFrame([x]), pd.Series([y]))
+    assert torch.equal(by_frame._trainer.flat, by_row._trainer.flat)
+    assert by_frame.scores_one(XS[0]) == by_row.scores_one(XS[0])
+
+
+def test_a_frame_longer_than_the_history_and_than_a_pass():
+    """The newest rows stay; all move the mean."""
+    model = small(capacity=20, n_steps=0)
+    n = ROWS_A_PASS + 50
+    X = pd.DataFrame({"t": np.arange(n, dtype=float), "u": 1.0})
+    model.learn_many(X, pd.Series([0, 1] * (n // 2)))
+    assert model._history.n_labelled == 15
+    stored = model._history.x[:15, model._features.columns["t"]].tolist()
+    assert sorted(stored) == [float(t) for t in range(n - 15, n)]
+    assert model._normalizer.mean[0].item() == pytest.approx((n - 1) / 2, rel=1e-5)
+    # residuals of the second pass are as good as those of the first
+    f1 = model._history.targets[:15, 0] - model._history.targets[:15, 1]
+    assert f1.isfinite().all()
+    assert (f1 != 0).any()
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_learn_many_learns(frame):
+    """Frames alone make a good classifier."""
+    stream = blobs(600, n_features=5, n_classes=3, seed=5, noise=0.3)
+    xs, ys = (list(part) for part in zip(*stream, strict=True))
+    model = INeurAL(seed=1)
+    series = pd.Series if frame is pd.DataFrame else pl.Series
+    for start in range(0, 500, 50):
+        rows = slice(start, start + 50)
+        model.learn_many(frame(xs[rows]), series(ys[rows]))
+    assert np.mean(np.array(model.predict_many(frame(xs[500:])).to_list()) == ys[500:]) > 0.95
+
+
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), "red", 1e16])
+def test_errors_name_the_column(frame, value):
+    columns = {"f0": [1.0, 2.0], "odd": [value, value]}
+    model = trained()
+    before = pickle.dumps(model)
+    series = pd.Series if frame is pd.DataFrame else pl.Series
+    for call in (
+        lambda: model.predict_many(frame(columns)),
+        lambda: model.predict_proba_many(frame(columns)),
+        lambda: model.learn_many(frame(columns), series(["red", "blue"])),
+    ):
+        with pytest.raises(ValueError, match="column 'odd'"):
+            call()
+    assert pickle.dumps(model) == before
+
+
+def test_null_label_in_polars():
+    model = trained()
+    with pytest.raises((TypeError, ValueError), match="label"):
+        model.learn_many(pl.DataFrame(XS[:2]), pl.Series(["red", None]))

@@ -1,0 +1,45 @@
+"""River's own contract: every check that `river.checks.yield_checks` has for our models."""
+
+from __future__ import annotations
+
+import pytest
+from river import linear_model, preprocessing
+from river.checks import yield_checks
+
+from river_ineural import INeurAL, active
+
+MODELS = {
+    "INeurAL": INeurAL(),
+    "INeurALSampler": active.INeurALSampler(INeurAL()),
+    "INeurALSampler-around-pipeline": active.INeurALSampler(
+        preprocessing.StandardScaler() | INeurAL()
+    ),
+    "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
+    "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),
+}
+
+
+def cases():
+    """(model, check), a check on several data sets being numbered."""
+    for name, model in MODELS.items():
+        seen: dict[str, int] = {}
+        for check in yield_checks(model):
+            n = seen[check.__name__] = seen.get(check.__name__, 0) + 1
+            marks = ()
+            if check.__name__ in model._unit_test_skips():
+                marks = pytest.mark.skip(reason="in _unit_test_skips, where the reason is given")
+            yield pytest.param(model, check, id=f"{name}-{check.__name__}-{n}", marks=marks)
+
+
+@pytest.mark.parametrize(("model", "check"), list(cases()))
+def test_check(model, check):
+    """As `river.checks.check_estimator` runs it."""
+    check(model.clone())
+
+
+@pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))
+def test_few_checks_are_skipped(model):
+    """At most two checks are skipped, and only ones that exist."""
+    skips = model._unit_test_skips()
+    assert len(skips) <= 2
+    assert skips <= {check.__name__ for check in yield_checks(model)}

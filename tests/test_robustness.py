@@ -1,0 +1,624 @@
+"""Bad input: a clear error that names it, and a model that is as it was. And invariants."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import pickle
+import warnings
+from decimal import Decimal
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from river import linear_model, preprocessing
+from streams import blobs
+
+from river_ineural import INeurAL, active
+from river_ineural.history import History
+from river_ineural.probability import probabilities
+
+STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
+
+
+def small(**settings):
+    return INeurAL(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+
+
+def trained(**settings):
+    model = small(**settings)
+    for x, y in STREAM:
+        model.learn_one(x, y)
+    return model
+
+
+def trained_sampler(**settings):
+    return active.INeurALSampler(trained(), **{"seed": 1, **settings})
+
+
+class raises_and_keeps:
+    """`pytest.raises`, and the pickle of the model is the same byte for byte after."""
+
+    def __init__(self, model, error, match):
+        self.model, self.raises = model, pytest.raises(error, match=match)
+
+    def __enter__(self):
+        self.before = pickle.dumps(self.model)
+        return self.raises.__enter__()
+
+    def __exit__(self, *error):
+        raised = self.raises.__exit__(*error)
+        assert pickle.dumps(self.model) == self.before
+        return raised
+
+
+# Features
+
+BAD_VALUES = {
+    "nan": (math.nan, ValueError),
+    "numpy nan": (np.float32("nan"), ValueError),
+    "inf": (math.inf, ValueError),
+    "-inf": (-math.inf, ValueError),
+    "string": ("red", TypeError),
+    "numeric string": ("3.5", TypeError),
+    "None": (None, TypeError),
+    "pandas NA": (pd.NA, TypeError),
+    "list": ([1.0], TypeError),
+    "array": (np.ones(2), TypeError),
+    "date": (dt.date(2024, 1, 1), TypeError),
+    "complex": (1j, TypeError),
+    "1e300": (1e300, ValueError),
+    "-1e300": (-1e300, ValueError),
+    "a long int": (10**400, ValueError),
+}
+BAD_X = {
+    "empty": ({}, ValueError, "x is empty"),
+    "None": (None, TypeError, "x must be a dict"),
+    "list": ([1.0, 2.0], TypeError, "x must be a dict"),
+    "string": ("f0", TypeError, "x must be a dict"),
+    "number": (3, TypeError, "x must be a dict"),
+    **{
+        name: ({"f0": 1.0, "bad one": value, "f2": 2.0}, error, "feature 'bad one'")
+        for name, (value, error) in BAD_VALUES.items()
+    },
+}
+CALLS = {
+    "learn_one": lambda model, x: model.learn_one(x, 1),
+    "learn_one pseudo": lambda model, x: model.learn_one(x, 1, pseudo_label=True),
+    "predict_one": lambda model, x: model.predict_one(x),
+    "predict_proba_one": lambda model, x: model.predict_proba_one(x),
+    "scores_one": lambda model, x: model.scores_one(x),
+    "debug_one": lambda model, x: model.debug_one(x),
+}
+SAMPLER_CALLS = {
+    name: CALLS[name] for name in ("learn_one", "predict_one", "predict_proba_one", "debug_one")
+}
+
+
+@pytest.mark.parametrize("call", list(CALLS.values()), ids=list(CALLS))
+@pytest.mark.parametrize(("x", "error", "match"), list(BAD_X.values()), ids=list(BAD_X))
+def test_classifier_refuses_a_bad_x(x, error, match, call):
+    """Fresh or trained; the error names the feature."""
+    for model in (small(), trained()):
+        with raises_and_keeps(model, error, match):
+            call(model, x)
+
+
+@pytest.mark.parametrize("call", list(SAMPLER_CALLS.values()), ids=list(SAMPLER_CALLS))
+@pytest.mark.parametrize(("x", "error", "match"), list(BAD_X.values()), ids=list(BAD_X))
+def test_sampler_refuses_a_bad_x(x, error, match, call):
+    """No round, no query, no draw is counted; neither fresh nor trained."""
+    for model in (active.INeurALSampler(small(), seed=1), trained_sampler()):
+        with raises_and_keeps(model, error, match):
+            call(model, x)
+
+
+@pytest.mark.parametrize("call", ["predict_one", "predict_proba_one"])
+def test_sampler_around_a_pipeline_refuses_a_bad_x(call):
+    """Unsupervised steps must not have learned the NaN that the classifier refuses: a scaler that
+    saw one returns NaN ever after.
+    """
+    model = active.INeurALSampler(preprocessing.StandardScaler() | small(), seed=1)
+    for x, y in STREAM:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    with raises_and_keeps(model, ValueError, "feature 'f1'"):
+        SAMPLER_CALLS[call](model, {"f0": 1.0, "f1": math.nan, "f2": 0.0})
+
+
+@given(
+    x=st.dictionaries(st.text(max_size=5), st.floats(-1e15, 1e15), min_size=1, max_size=6),
+    bad=st.sampled_from([math.nan, math.inf, -math.inf, 1e16, -1e300, "1", None, 1j]),
+    data=st.data(),
+)
+def test_the_bad_feature_is_named_wherever_it_is(x, bad, data):
+    """Among any finite ones, in any position."""
+    name = data.draw(st.sampled_from(list(x)))
+    model = small()
+    with pytest.raises((TypeError, ValueError)) as error:
+        model.learn_one({**x, name: bad}, 1)
+    assert f"feature {name!r}" in str(error.value)
+    assert len(model._features) == 0
+
+
+def test_opposite_extremes_do_not_hide_each_other():
+    """Their sum is 0, and finite, and they are still refused."""
+    for value in (1e300, 1e16):
+        with raises_and_keeps(small(), ValueError, "feature 'a'"):
+            CALLS["predict_one"](small(), {"a": value, "b": -value})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, np.bool_(True), 1, np.int64(1), np.float16(1), np.float32(1), Decimal(1)],
+    ids=lambda value: type(value).__name__,
+)
+def test_kinds_of_numbers(value):
+    """Bools, ints and NumPy's are numbers; Decimal is or is not, but not depending on the rest."""
+    expected = small().scores_one({"a": 1.0})
+    model, twin = small(), small()
+    if isinstance(value, Decimal):
+        outcomes = []
+        for x in ({"a": value}, {"a": value, "b": 1.0}):
+            try:
+                model.learn_one(x, 1)
+                outcomes.append(True)
+            except TypeError:
+                outcomes.append(False)
+        assert outcomes[0] == outcomes[1]
+        return
+    for x in ({"a": value}, {"a": value, "b": 2.0}):
+        model.learn_one(x, 1)
+        twin.learn_one({**x, "a": 1.0}, 1)
+    assert model.scores_one({"a": value}) == twin.scores_one({"a": 1.0}) != expected
+
+
+@pytest.mark.parametrize("n_names", [60, 10**6])
+def test_x_with_far_too_many_names(n_names):
+    """Refused when learned; when predicted, names never learned change nothing."""
+    model = trained(max_features=50)
+    x = {**STREAM[0][0], **dict.fromkeys(range(n_names), 1.0)}
+    with raises_and_keeps(model, ValueError, "max_features=50"):
+        model.learn_one(x, 1)
+    before = pickle.dumps(model)
+    assert model.scores_one(x) == model.scores_one(STREAM[0][0])
+    assert pickle.dumps(model) == before
+
+
+def test_sampler_and_x_with_too_many_names():
+    """A confident round would learn it as a pseudo-label, which it cannot: nothing has changed
+    then, or the round counts and is not learned, but not half of it.
+    """
+    model = active.INeurALSampler(
+        trained(max_features=50), gamma=0.0, confidence=0.0, exploration=0.0, seed=1
+    )
+    x = {**STREAM[0][0], **dict.fromkeys(range(60), 1.0)}
+    before, expected = pickle.dumps(model), model.classifier.predict_one(x)
+    try:
+        predicted, ask = model.predict_one(x)
+    except ValueError:
+        assert pickle.dumps(model) == before
+    else:
+        assert (predicted, ask, model.n_rounds) == (expected, False, 1)
+
+
+# Labels, weights
+
+BAD_LABELS = {
+    "None": None,
+    "nan": math.nan,
+    "numpy nan": np.float64("nan"),
+    "inf": math.inf,
+    "tuple": (1, 2),
+    "list": [1],
+    "dict": {"a": 1},
+    "array": np.ones(2),
+    "pandas NA": pd.NA,
+}
+
+
+@pytest.mark.parametrize("label", list(BAD_LABELS.values()), ids=list(BAD_LABELS))
+def test_a_bad_label_is_refused(label):
+    """Hashable or not, before anything is stored."""
+    for model in (small(), trained(), trained_sampler()):
+        with raises_and_keeps(model, (TypeError, ValueError), "label"):
+            model.learn_one({"f0": 1.0, "new": 2.0}, label)
+
+
+@pytest.mark.parametrize("w", [-1, -1e-9, math.nan, math.inf, "2", None, 1e300])
+def test_a_bad_weight_is_refused(w):
+    """A weight that float32 cannot hold would poison every network weight."""
+    for model in (small(), trained(), trained_sampler()):
+        with raises_and_keeps(model, (TypeError, ValueError), r"^w "):
+            model.learn_one({"f0": 1.0, "new": 2.0}, 1, w=w)
+
+
+# Frames
+
+GOOD_FRAME = pd.DataFrame({"f0": [1.0, 2.0], "bad one": [0.0, 1.0]})
+BAD_FRAMES = {
+    "nan": pd.DataFrame({"f0": [1.0, 2.0], "bad one": [0.0, math.nan]}),
+    "inf": pd.DataFrame({"f0": [1.0, 2.0], "bad one": [-math.inf, 1.0]}),
+    "1e300": pd.DataFrame({"f0": [1.0, 2.0], "bad one": [1e300, 1.0]}),
+    "string": pd.DataFrame({"f0": [1.0, 2.0], "bad one": ["red", "blue"]}),
+    "numeric string": pd.DataFrame({"f0": [1.0, 2.0], "bad one": ["1", "2"]}),
+    "None": pd.DataFrame({"f0": [1.0, 2.0], "bad one": [None, 1.0]}),
+    "objects": pd.DataFrame({"f0": [1.0, 2.0], "bad one": [object(), 1.0]}),
+    "dates": pd.DataFrame({"f0": [1.0, 2.0], "bad one": pd.to_datetime(["2024-01-01"] * 2)}),
+}
+FRAME_CALLS = {
+    "learn_many": lambda model, X: model.learn_many(X, pd.Series([1, 0])),
+    "predict_many": lambda model, X: model.predict_many(X),
+    "predict_proba_many": lambda model, X: model.predict_proba_many(X),
+}
+
+
+@pytest.mark.parametrize("call", list(FRAME_CALLS.values()), ids=list(FRAME_CALLS))
+@pytest.mark.parametrize("frame", list(BAD_FRAMES.values()), ids=list(BAD_FRAMES))
+def test_a_bad_frame_is_refused(frame, call):
+    """The error names the column."""
+    for model in (small(), trained()):
+        with raises_and_keeps(model, (TypeError, ValueError), "column 'bad one'"):
+            call(model, frame)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "w", "match"),
+    [
+        (GOOD_FRAME, [1, None], None, "label"),
+        (GOOD_FRAME, [1.0, math.nan], None, "label"),
+        (GOOD_FRAME, [1, (2, 3)], None, "label"),
+        (GOOD_FRAME, [1], None, "2 rows, y 1"),
+        (GOOD_FRAME, [1, 0, 1], None, "2 rows, y 3"),
+        (GOOD_FRAME, [1, 0], [1.0], "w 1"),
+        (GOOD_FRAME, [1, 0], [1.0, -1.0], r"\bw\b"),
+        (GOOD_FRAME, [1, 0], [1.0, math.nan], r"\bw\b"),
+        (GOOD_FRAME, [1, 0], ["heavy", "light"], r"\bw\b"),
+        (GOOD_FRAME.iloc[:, :0], [1, 0], None, "no column"),
+        (pd.DataFrame(np.ones((2, 60))), [1, 0], None, "max_features=50"),
+    ],
+)
+def test_learn_many_refuses(X, y, w, match):
+    """Labels, weights and lengths, before anything is stored."""
+    y = pd.Series(y, dtype=object)
+    w = None if w is None else pd.Series(w)
+    for model in (small(max_features=50), trained(max_features=50)):
+        with raises_and_keeps(model, (TypeError, ValueError), match):
+            model.learn_many(X, y, w)
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"hidden_dim": 0},
+        {"hidden_dim": 1.5},
+        {"hidden_dim": True},
+        {"n_layers": 1},
+        {"lr": 0.0},
+        {"lr": -1e-3},
+        {"lr": math.nan},
+        {"lr": math.inf},
+        {"lr": "fast"},
+        {"optimizer": "rmsprop"},
+        {"optimizer": None},
+        {"batch_size": 0},
+        {"n_steps": -1},
+        {"n_steps": 0.5},
+        {"capacity": 1},
+        {"labelled_share": 1.5},
+        {"labelled_share": -0.1},
+        {"center": "yes"},
+        {"normalize": None},
+        {"iterate": "best"},
+        {"classes": "ab"},
+        {"classes": 5},
+        {"classes": ("a", None)},
+        {"classes": ("a", ["b"])},
+        {"max_features": 0},
+        {"max_classes": 1},
+        {"device": "tpu"},
+        {"device": "cuda:99"},
+        {"device": ""},
+        {"device": None},
+        {"device": "meta"},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"seed": "x"},
+    ],
+    ids=str,
+)
+def test_classifier_checks_its_parameters(bad):
+    """The error names the parameter."""
+    name = next(iter(bad))
+    match = "label|classes" if name == "classes" else rf"\b{name}\b"
+    with pytest.raises((TypeError, ValueError), match=match):
+        INeurAL(**bad)
+
+
+SAMPLERS = {
+    "ineural": lambda **kw: active.INeurALSampler(**{"classifier": small(), **kw}),
+    "random": lambda **kw: active.RandomSampler(
+        **{"classifier": linear_model.SoftmaxRegression(), **kw}
+    ),
+    "margin": lambda **kw: active.MarginSampler(
+        **{"classifier": linear_model.SoftmaxRegression(), **kw}
+    ),
+}
+
+
+@pytest.mark.parametrize("make", list(SAMPLERS.values()), ids=list(SAMPLERS))
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"budget": 1.5},
+        {"budget": -0.1},
+        {"budget": -1},
+        {"budget": math.nan},
+        {"budget": "all"},
+        {"budget": True},
+        {"horizon": 0},
+        {"horizon": 10.5},
+        {"horizon": -3},
+        {"seed": -1},
+        {"seed": "x"},
+        {"classifier": None},
+        {"classifier": linear_model.LinearRegression()},
+    ],
+    ids=str,
+)
+def test_samplers_check_their_parameters(make, bad):
+    """The error names the parameter."""
+    with pytest.raises((TypeError, ValueError), match=rf"\b{next(iter(bad))}\b"):
+        make(**bad)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        ("ineural", {"classifier": linear_model.LogisticRegression()}),
+        ("ineural", {"classifier": preprocessing.StandardScaler() | linear_model.Perceptron()}),
+        ("ineural", {"gamma": -1}),
+        ("ineural", {"gamma": math.nan}),
+        ("ineural", {"width": 0.05}),
+        ("ineural", {"confidence": -0.1}),
+        ("ineural", {"exploration": 1.1}),
+        ("ineural", {"self_training": "yes"}),
+        ("random", {"p": 1.1}),
+        ("random", {"p": "half"}),
+        ("margin", {"threshold": -0.1}),
+        ("margin", {"threshold": 2}),
+    ],
+    ids=str,
+)
+def test_sampler_checks_its_own_parameters(kind, bad):
+    """The error names the parameter."""
+    with pytest.raises((TypeError, ValueError), match=rf"\b{next(iter(bad))}\b"):
+        SAMPLERS[kind](**bad)
+
+
+def test_to_a_device_that_is_not_there_changes_nothing():
+    model = trained()
+    for device in ("tpu", "cuda:99"):
+        with raises_and_keeps(model, ValueError, f"device='{device}'"):
+            model.to(device)
+
+
+# Caps
+
+
+def counted_warnings(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(warning.message) for warning in caught]
+
+
+def test_feature_cap_warns_once_and_the_model_works():
+    """Names beyond the cap are ignored; what is known goes on learning."""
+    model, bare = small(max_features=3), small(max_features=3)
+    for x, y in STREAM[:20]:
+        model.learn_one(x, y)
+        bare.learn_one(x, y)
+
+    def more():
+        for t, (x, y) in enumerate(STREAM[20:]):
+            model.learn_one({"f0": x["f0"], "f1": x["f1"], f"new {t}": 1.0}, y)
+
+    caught = counted_warnings(more)
+    assert len(caught) == 1
+    assert "max_features=3" in caught[0]
+    for x, y in STREAM[20:]:
+        bare.learn_one({"f0": x["f0"], "f1": x["f1"]}, y)
+    x = STREAM[0][0]
+    assert model.scores_one(x) == bare.scores_one(x)
+
+
+def test_feature_cap_fills_up_in_sorted_order():
+    """A single x that brings more names than there is room for: the first of them in order."""
+    model = small(max_features=3)
+    model.learn_one({"m": 1.0}, 0)
+    caught = counted_warnings(lambda: model.learn_one({"c": 1.0, "b": 1.0, "a": 1.0}, 1))
+    assert len(caught) == 1
+    assert list(model._features.columns) == ["m", "a", "b"]
+
+
+def test_class_cap_warns_once_and_the_model_works():
+    """Examples of later classes are ignored: neither stored nor trained on."""
+    model = trained(max_classes=2)
+
+    def more():
+        for x, _ in STREAM[:5]:
+            model.learn_one(x, 2)
+        model.learn_many(pd.DataFrame([x for x, _ in STREAM[:2]]), pd.Series([3, 4]))
+
+    before = model.scores_one(STREAM[0][0])
+    caught = counted_warnings(more)
+    assert len(caught) == 1
+    assert "max_classes=2" in caught[0]
+    assert model.scores_one(STREAM[0][0]) == before
+    assert len(model._history) == len(STREAM)
+    X, y = pd.DataFrame([x for x, _ in STREAM[:3]]), pd.Series([0, 5, 1])
+    assert counted_warnings(lambda: model.learn_many(X, y)) == []
+    assert len(model._history) == len(STREAM) + 2
+    assert set(model.predict_proba_one(STREAM[0][0])) == {0, 1}
+
+
+# Invariants
+
+names = st.one_of(st.text(max_size=3), st.integers(-5, 5), st.none(), st.tuples(st.integers(0, 2)))
+values = st.floats(-1e15, 1e15) | st.integers(-5, 5) | st.booleans()
+examples = st.tuples(
+    st.dictionaries(names, values, min_size=1, max_size=5),
+    st.sampled_from([0, 1, "a", "b"]),
+    st.booleans(),
+)
+
+
+@given(st.lists(examples, max_size=12), examples, st.integers(0, 100))
+def test_probabilities_sum_to_one_and_agree_with_the_label(stream, last, seed):
+    """After any examples, values up to the largest accepted."""
+    model = small(seed=seed)
+    for x, y, pseudo_label in stream:
+        model.learn_one(x, y, pseudo_label=pseudo_label)
+    x = last[0]
+    proba, scores = model.predict_proba_one(x), model.scores_one(x)
+    assert list(proba) == list(scores) == list(dict.fromkeys(y for _, y, _ in stream))
+    if not proba:
+        assert model.predict_one(x) is None
+        return
+    assert all(math.isfinite(score) for score in scores.values())
+    assert math.isclose(sum(proba.values()), 1.0, abs_tol=1e-9)
+    assert all(0 < p <= 1 for p in proba.values())
+    assert max(proba, key=proba.get) == model.predict_one(x) == max(scores, key=scores.get)
+
+
+def test_largest_accepted_values_without_normalisation():
+    """What validation lets through must not break the networks for good."""
+    model = small(normalize=False, center=False)
+    for x, y in ({"a": 1e15, "b": -1e15}, 0), ({"a": -1e15, "b": 1.0}, 1), *STREAM:
+        model.learn_one(x, y)
+    assert all(math.isfinite(score) for score in model.scores_one(STREAM[0][0]).values())
+    for x in (STREAM[0][0], {"a": 1e15, "b": -1e15}):
+        proba = model.predict_proba_one(x)
+        assert math.isclose(sum(proba.values()), 1.0, abs_tol=1e-9)
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=100),
+    st.integers(0, 10**6),
+)
+def test_probabilities_of_any_scores(scores, seed):
+    """Sum 1, none below 0.001, order kept."""
+    rows = np.array([scores, np.random.default_rng(seed).permutation(scores)])
+    for row, p in zip(rows, probabilities(rows), strict=True):
+        assert abs(p.sum() - 1) <= 1e-9
+        assert (p >= 0.001 - 1e-12).all()
+        assert p[row.argmax()] == p.max()
+        assert (np.diff(p[np.argsort(row, kind="stable")]) >= 0).all()
+
+
+def test_probabilities_of_scores_that_are_probabilities():
+    """Scores on the simplex are their own nearest distribution, but for the share of uniform."""
+    p = probabilities(np.array([[0.7, 0.2, 0.1]]))[0]
+    assert p == pytest.approx(0.997 * np.array([0.7, 0.2, 0.1]) + 0.001)
+
+
+@given(st.lists(examples, min_size=1, max_size=10), st.randoms(use_true_random=False))
+def test_order_of_keys_never_matters(stream, random):
+    """Weights, columns and scores are the same whatever the order, names of any types."""
+    model, shuffled = small(), small()
+    for x, y, pseudo_label in stream:
+        keys = list(x)
+        random.shuffle(keys)
+        model.learn_one(x, y, pseudo_label=pseudo_label)
+        shuffled.learn_one({key: x[key] for key in keys}, y, pseudo_label=pseudo_label)
+        assert list(model._features.columns.items()) == list(shuffled._features.columns.items())
+        assert model.scores_one(x) == shuffled.scores_one({key: x[key] for key in keys})
+    assert torch.equal(model._trainer.flat, shuffled._trainer.flat)
+
+
+def test_order_of_keys_never_matters_for_partially_ordered_names():
+    """frozensets compare by inclusion, so sorting them does not order them."""
+    keys = [frozenset("a"), frozenset("b"), frozenset("c")]
+    columns = []
+    for order in (keys, keys[::-1]):
+        model = small()
+        model.learn_one(dict.fromkeys(order, 1.0), 0)
+        columns.append(list(model._features.columns))
+    assert columns[0] == columns[1]
+
+
+@pytest.mark.parametrize("capacity", [2, 3, 8, 100])
+def test_pseudo_labels_never_push_out_labels(capacity):
+    """The labelled ring keeps its examples, the newest of them, whatever the pseudo-labels do."""
+    model = small(capacity=capacity)
+    n_labelled = capacity - max(1, capacity // 4)
+    for t in range(n_labelled + 2):
+        model.learn_one({"f": float(t), "g": 1.0}, t % 2)
+        for _ in range(3):
+            model.learn_one({"f": -1.0, "g": 1.0}, 0, pseudo_label=True)
+    history = model._history
+    rows, pseudo = history.filled
+    stored = history.x[rows, model._features.columns["f"]].tolist()
+    assert sorted(stored) == [float(t) for t in range(2, n_labelled + 2)]
+    assert (history.x[pseudo, model._features.columns["f"]] == -1).all()
+    assert len(history) == capacity == len(history.x)
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(2, 12),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 15)), max_size=20),
+)
+def test_history_is_bounded_and_holds_the_newest(capacity, arrivals):
+    """Frames of any length into either ring, against a plain list that is cut."""
+    model = small(capacity=capacity, n_steps=0)
+    n_pseudo = max(1, capacity // 4)
+    expected = {False: [], True: []}
+    t = 0
+    for pseudo_label, n in arrivals:
+        values = np.arange(t, t + n, dtype=float)[:, None]
+        t += n
+        model._remember(["f"], values, [0] * n, np.ones(n), pseudo_label)
+        expected[pseudo_label] += values[:, 0].tolist()
+    assert len(model._history) <= capacity
+    if t:
+        sizes = {False: capacity - n_pseudo, True: n_pseudo}
+        for rows, kind in zip(model._history.filled, (False, True), strict=True):
+            stored = sorted(model._history.x[rows, 0].tolist())
+            assert stored == expected[kind][-sizes[kind] :]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_share_of_labelled_examples_in_a_batch(share):
+    """round(share · n) of every batch where both kinds are there; all of it where one is."""
+    history = History(100, share, np.random.default_rng(0), torch.empty(0))
+    history.resize(1, 1)
+    one = torch.zeros(1, 1), torch.zeros(1, 2, 1), torch.ones(1, 1)
+    for _ in range(5):
+        history.add(*one, pseudo_label=False)
+    assert set(history.rows(200)) == set(range(5))
+    for _ in range(50):
+        history.add(*one, pseudo_label=True)
+    rows = np.stack([history.rows(32) for _ in range(100)])
+    labelled = rows < history.capacities[0]
+    assert (labelled.sum(axis=1) == round(share * 32)).all()
+    drawn = set(rows.ravel().tolist())
+    assert drawn <= {*range(5), *range(75, 100)}
+    assert drawn == ({*range(5)} if share > 0 else set()) | (
+        {*range(75, 100)} if share < 1 else set()
+    )
+
+
+def test_history_of_pseudo_labels_only():
+    """Nothing labelled yet: the whole batch is pseudo-labelled."""
+    history = History(100, 0.5, np.random.default_rng(0), torch.empty(0))
+    history.resize(1, 1)
+    history.add(torch.zeros(3, 1), torch.zeros(3, 2, 1), torch.ones(3, 1), pseudo_label=True)
+    assert set(history.rows(200)) == {75, 76, 77}

@@ -1,0 +1,385 @@
+"""Seeds, copies, processes, threads, devices, memory: what a model holds, and leaves alone."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import pickle
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from river import preprocessing
+from scipy.stats import chisquare
+from streams import blobs, shifting
+
+import river_ineural
+from river_ineural import INeurAL, active
+from river_ineural.networks import Shape
+from river_ineural.training import N_ITERATES, Trainer
+
+STREAM = shifting(150, 6, 3, seed=2)
+VARIANTS = {
+    "default": {},
+    "sgd": {"optimizer": "sgd", "lr": 0.3},
+    "uniform iterate": {"iterate": "uniform"},
+    "deep": {"n_layers": 3},
+}
+
+
+def small(**settings):
+    return INeurAL(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+
+
+def make(pipeline=False, **settings):
+    """A sampler with every source of randomness in use."""
+    inner = small(capacity=60, **settings)
+    return active.INeurALSampler(
+        preprocessing.StandardScaler() | inner if pipeline else inner,
+        gamma=2.0,
+        budget=60,
+        confidence=0.4,
+        exploration=0.1,
+        seed=2,
+    )
+
+
+def run(model, stream):
+    """A hash of all decisions on the stream and of the weights after it."""
+    digest = hashlib.sha256()
+    for x, y in stream:
+        predicted, ask = model.predict_proba_one(x)
+        digest.update(repr((predicted, ask)).encode())
+        if ask:
+            model.learn_one(x, y)
+    trainer = active.last_step(model.classifier)._trainer
+    digest.update(trainer.flat.cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+# The same seed
+
+
+@pytest.mark.parametrize("pipeline", [False, True], ids=["alone", "around a pipeline"])
+@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+def test_same_seed_same_run(settings, pipeline):
+    """Two models of the same seeds decide and learn the same; other seeds do not."""
+    model = make(pipeline, **settings)
+    expected = run(model, STREAM)
+    assert 0 < model.n_queries < len(STREAM)
+    assert model.n_pseudo_labels > 0
+    assert run(make(pipeline, **settings), STREAM) == expected
+    assert run(make(pipeline, **settings, seed=7), STREAM) != expected
+    other = make(pipeline, **settings)
+    other._rng.seed(99)
+    assert run(other, STREAM) != expected
+
+
+def test_no_seed_differs_every_time():
+    assert run(make(seed=None), STREAM) != run(make(seed=None), STREAM)
+
+
+@pytest.mark.parametrize("pipeline", [False, True], ids=["alone", "around a pipeline"])
+@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+@pytest.mark.parametrize("twin", ["pickle", "deepcopy"])
+def test_a_copy_goes_on_as_the_original(twin, settings, pipeline):
+    """From the middle of a stream, generators, optimiser and iterates included."""
+    model = make(pipeline, **settings)
+    run(model, STREAM[:70])
+    copied = pickle.loads(pickle.dumps(model)) if twin == "pickle" else copy.deepcopy(model)
+    assert run(copied, STREAM[70:]) == run(model, STREAM[70:])
+
+
+@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+def test_a_clone_starts_over(settings):
+    """With the parameters and the seed of the original, and none of what it learned."""
+    model = make(**settings)
+    expected = run(model, STREAM)
+    clone = model.clone()
+    assert (clone.n_rounds, clone.n_queries, len(clone.classifier._history)) == (0, 0, 0)
+    assert run(clone, STREAM) == expected
+
+
+def test_a_deep_copy_shares_nothing():
+    """Training the copy leaves the original as it was, and the other way round."""
+    model = make()
+    run(model, STREAM[:70])
+    before = pickle.dumps(model)
+    copied = copy.deepcopy(model)
+    run(copied, STREAM[70:])
+    assert pickle.dumps(model) == before
+    run(model, STREAM[70:])
+    assert pickle.dumps(copied) == pickle.dumps(model)
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_another_process_runs_the_same(hash_seed):
+    """Nothing depends on how a process hashes strings, nor on what ran in it before."""
+    root = Path(river_ineural.__file__).parents[1]
+    path = os.pathsep.join([str(root), str(Path(__file__).parent)])
+    code = "import test_state as t; print(t.run(t.make(pipeline=True), t.STREAM))"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == run(make(pipeline=True), STREAM)
+
+
+# Predicting is free
+
+
+@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+def test_predicting_changes_nothing(settings):
+    """A thousand predictions of all kinds, unknown features among them, leave the pickle alone."""
+    model = small(**settings)
+    for x, y in STREAM[:40]:
+        model.learn_one(x, y)
+    before = pickle.dumps(model)
+    for t in range(250):
+        x, _ = STREAM[t % len(STREAM)]
+        model.predict_one(x)
+        model.predict_proba_one({**x, f"unknown {t}": 1.0})
+        model.scores_one({"only unknown": 1.0})
+        model.debug_one(x)
+    X = pd.DataFrame([x for x, _ in STREAM[:40]]).fillna(0.0)
+    model.predict_many(X)
+    model.predict_proba_many(X)
+    assert pickle.dumps(model) == before
+
+
+def test_sampler_predictions_leave_the_classifier_without_self_training():
+    model = make()
+    run(model, STREAM[:70])
+    model.self_training = False
+    before = pickle.dumps(model.classifier)
+    for x, _ in STREAM * 3:
+        model.predict_one(x)
+    assert pickle.dumps(model.classifier) == before
+
+
+def test_learning_does_not_change_what_it_is_given():
+    for x, y in STREAM[:10]:
+        given = dict(x)
+        model = make()
+        model.learn_one(x, y)
+        model.predict_one(x)
+        assert list(x.items()) == list(given.items())
+
+
+# Globals
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_no_global_generator_or_thread_count_is_touched(seed):
+    """torch's, NumPy's and Python's generators, torch's threads and default dtype."""
+
+    def snapshot():
+        legacy = np.random.get_state()
+        return (
+            torch.get_rng_state().tolist(),
+            (legacy[0], legacy[1].tolist(), *legacy[2:]),
+            random.getstate(),
+            torch.get_num_threads(),
+            torch.get_default_dtype(),
+            torch.is_grad_enabled(),
+        )
+
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        before = snapshot()
+        model = make(pipeline=True, seed=seed, iterate="uniform")
+        run(model, STREAM[:60])
+        inner = model.classifier[-1]
+        X = pd.DataFrame([x for x, _ in STREAM[:20]]).fillna(0.0)
+        inner.learn_many(X, pd.Series([y for _, y in STREAM[:20]]))
+        inner.predict_proba_many(X)
+        for call in (inner.learn_one, model.learn_one):
+            with pytest.raises(TypeError):
+                call({"a": "not a number"}, 1)
+        with pytest.raises((TypeError, ValueError)):
+            model.predict_one({})
+        copy.deepcopy(model)
+        assert snapshot() == before
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+# Memory
+
+
+def test_memory_counts_what_torch_holds():
+    """Weights, optimiser and history are in `_raw_memory_usage`, within a factor of 3."""
+    model = INeurAL(hidden_dim=200, capacity=2000, seed=1)
+    for x, y in blobs(3, n_features=50):
+        model.learn_one(x, y)
+    parameters = 4 * model._trainer.shape.n_parameters
+    history = 4 * 2000 * (50 + 2 * len(model._labels) + 1)
+    least = 3 * parameters + history  # Adam keeps two more numbers a parameter
+    assert least < model._raw_memory_usage < 3 * least
+    sampler = active.INeurALSampler(preprocessing.StandardScaler() | model)
+    assert sampler._raw_memory_usage > model._raw_memory_usage
+
+
+def measured(model):
+    """Its memory usage, the second time: looking into an object gives it a `__dict__` of 300 bytes
+    that it did without before, which would show in networks as small as these.
+    """
+    return [model._raw_memory_usage for _ in range(2)][1]
+
+
+def test_memory_of_the_classifier_is_constant():
+    """After 50,000 examples as much as after 5,000, within 1 %."""
+    model = small(hidden_dim=4, capacity=1000, iterate="uniform")
+    stream = blobs(5_000, n_features=3, n_classes=3)
+    usage = []
+    for n_passes in (1, 9):
+        for _ in range(n_passes):
+            for i, (x, y) in enumerate(stream):
+                model.learn_one(x, y, pseudo_label=i % 4 > 0)
+        usage.append(measured(model))
+    assert model._history.added == [12_500, 37_500]
+    assert abs(usage[1] / usage[0] - 1) < 0.01
+    assert len(pickle.dumps(model)) < usage[0]
+
+
+def test_memory_of_the_sampler_is_constant():
+    """The same around a pipeline, at a budget of 3 % with labels that come late or never."""
+    inner = small(hidden_dim=4, capacity=1000)
+    model = active.INeurALSampler(
+        preprocessing.StandardScaler() | inner, budget=0.03, confidence=0.5, seed=1
+    )
+    stream = blobs(5_000, n_features=3, n_classes=3)
+    usage, waiting = [], []
+    for n_passes in (1, 9):
+        for _ in range(n_passes):
+            for x, y in stream:
+                if model.predict_one(x)[1]:
+                    waiting.append((x, y))
+                if len(waiting) == 10:
+                    model.learn_one(*waiting.pop(0))
+                    waiting.pop(0)  # this one is lost
+        usage.append(measured(model))
+    assert model.n_rounds == 50_000
+    assert 100 < model.n_queries <= 1_520
+    assert model.n_pseudo_labels > 5_000
+    assert abs(usage[1] / usage[0] - 1) < 0.01
+
+
+# Iterates
+
+
+def tiny_trainer(seed):
+    return Trainer(
+        Shape(1, 1, 1, 2),
+        lr=0.1,
+        optimizer="sgd",
+        batch_size=1,
+        iterate="uniform",
+        rng=np.random.default_rng(seed),
+        like=torch.empty(0),
+    )
+
+
+def test_the_served_iterate_is_a_uniform_draw_from_all():
+    """Over 4,000 small runs of 24 rounds each of the 24 iterates serves equally often (χ²)."""
+    n_rounds, served = 24, Counter()
+    for seed in range(4_000):
+        trainer = tiny_trainer(seed)
+        for t in range(n_rounds):
+            trainer.flat.fill_(t)
+            trainer.draw_iterate()
+        served[int(trainer.predicting.output[0, 0])] += 1
+    assert set(served) == set(range(n_rounds))
+    assert chisquare(list(served.values())).pvalue > 1e-3
+
+
+def test_iterates_are_bounded_copies():
+    """At most 8 are kept, and training on does not change them."""
+    trainer = tiny_trainer(0)
+    for t in range(500):
+        trainer.flat.fill_(t)
+        trainer.draw_iterate()
+        assert len(trainer.iterates) == min(t + 1, N_ITERATES)
+    trainer.flat.fill_(-1)
+    assert all(iterate.min() == iterate.max() >= 0 for iterate in trainer.iterates)
+    assert len({int(iterate[0]) for iterate in trainer.iterates}) == N_ITERATES
+
+
+def test_last_iterate_predicts_with_the_current_weights():
+    model = small()
+    for x, y in STREAM[:30]:
+        model.learn_one(x, y)
+    trainer = model._trainer
+    assert trainer.iterates == []
+    assert trainer.predicting.output.data_ptr() == trainer.weights.output.data_ptr()
+
+
+# Devices
+
+
+def test_to_cpu_is_harmless():
+    """It returns the model itself, which goes on as before."""
+    model, twin = make(), make()
+    run(model, STREAM[:70])
+    run(twin, STREAM[:70])
+    assert model.classifier.to("cpu") is model.classifier
+    assert run(model, STREAM[70:]) == run(twin, STREAM[70:])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
+@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
+def test_a_cuda_model_loads_on_the_cpu_with_a_warning(device):
+    """Arrays in a pickle are on no device, so a machine without CUDA can read it."""
+    model = make()
+    run(model, STREAM[:70])
+    model.classifier.device = device  # as if it had been trained there
+    data = pickle.dumps(model)
+    with pytest.warns(UserWarning, match=f"'{device}' is not available") as caught:
+        loaded = pickle.loads(data)
+    assert len(caught) == 1
+    assert loaded.classifier.device == "cpu"
+    assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
+
+
+@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+def test_cuda_agrees_with_the_cpu(cuda, settings):
+    """Scores of 50 rounds, classes and features appearing, within float32's rounding."""
+    on_cpu, on_cuda = small(**settings), small(**settings, device=cuda)
+    for x, y in STREAM[:50]:
+        expected, actual = on_cpu.scores_one(x), on_cuda.scores_one(x)
+        assert actual == pytest.approx(expected, abs=2e-3)
+        on_cpu.learn_one(x, y)
+        on_cuda.learn_one(x, y)
+    assert on_cuda._trainer.flat.is_cuda
+    X = pd.DataFrame([x for x, _ in STREAM[:50]]).fillna(0.0)
+    difference = on_cpu.predict_proba_many(X) - on_cuda.predict_proba_many(X)
+    assert difference.abs().max().max() < 2e-3
+
+
+def test_cuda_models_travel(cuda):
+    """By pickle, deepcopy and `to`, and go on where they were."""
+    model = make(device=cuda)
+    run(model, STREAM[:70])
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        inner = copied.classifier
+        assert inner._trainer.flat.is_cuda
+        assert inner._history.x.is_cuda
+        assert inner._normalizer.mean.is_cuda
+        x = STREAM[70][0]
+        expected = model.classifier.scores_one(x)
+        assert inner.scores_one(x) == pytest.approx(expected, abs=1e-5)
+        assert inner.to("cpu").scores_one(x) == pytest.approx(expected, abs=1e-4)
+        assert not inner._trainer.flat.is_cuda
+        assert inner.to(cuda).scores_one(x) == pytest.approx(expected, abs=1e-4)
+        run(copied, STREAM[70:])
