@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from river import base, compose, linear_model
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
@@ -66,13 +70,20 @@ class BudgetedSampler(ActiveLearningClassifier):
     def predict_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[ClfTarget | None, bool]:
-        """The label predicted for x, None before one is known, and whether to ask for the true one."""
+        """The label predicted for x, None before one is known, and whether to ask for it."""
         y_pred, ask = self.predict_proba_one(x, **kwargs)  # type: ignore[no-untyped-call]
         return (max(y_pred, key=y_pred.__getitem__) if y_pred else None), ask
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
-        """Learn a label; `kwargs`, a weight `w` for instance, go to the classifier."""
+        """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one."""
+        if "w" in kwargs and not self._takes_weights:
+            del kwargs["w"]  # as River's evaluation does for such a classifier on its own
         self.classifier.learn_one(x, y, **kwargs)
+
+    @property
+    def _takes_weights(self) -> bool:
+        parameters = inspect.signature(self.classifier.learn_one).parameters.values()
+        return any(p.name == "w" or p.kind is p.VAR_KEYWORD for p in parameters)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -168,12 +179,12 @@ class MarginSampler(BudgetedSampler):
 class INeurALSampler(BudgetedSampler):
     """I-NeurAL: ask when the gap between the top two scores is small, learn from the rest oneself.
 
-    With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label of
-    round t is asked for when (Algorithm 1, line 11)
+    With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
+    of round t is asked for when (Algorithm 1, line 11)
 
         f(î) - f(i°) < 2 · γ · β_t
 
-    or fewer than two classes are known, or, with a small probability, at random: a network that has
+    or fewer than two classes are known, or, after a long silence, at random: a network that has
     become sure of a wrong answer would never ask again. Where the gap reaches `confidence`, î is
     learned as a pseudo-label within the prediction (lines 18 to 23).
 
@@ -197,7 +208,8 @@ class INeurALSampler(BudgetedSampler):
         Gap from which a prediction is learned as a pseudo-label, at least 0. Gaps are about 1 for
         sure predictions.
     exploration
-        Probability of asking at random, in [0, 1], while there is budget; 0 turns it off.
+        Probability ε, in [0, 1], of asking at random at a round before which nothing was asked for
+        1/ε rounds; 0 turns it off.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -258,7 +270,8 @@ class INeurALSampler(BudgetedSampler):
         self.exploration = exploration
         self.self_training = self_training
         self._width = ConstantWidth() if width is None else width
-        self._in_flight = 0  # labels asked for that have not arrived
+        self._n_learned = 0  # labels learned of examples that were predicted before
+        self._last_ask = 0  # round of it
         self.n_pseudo_labels = 0
 
     @single_threaded()
@@ -294,15 +307,17 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], bool]:
         classifier = last_step(self.classifier)
+        values = self._checked(x, kwargs)
         if isinstance(self.classifier, compose.Pipeline):
             with compose.learn_during_predict():
                 x = self.classifier.transform_one(x, **kwargs)
-        values = classifier._features.values(x)
+            values = classifier._features.values(x)
         scores = dict(
             zip(classifier._labels.labels, classifier._score(x, values), strict=True)
         )  # lines 4 to 7
         ask = self._ask_for_label(x, scores)
-        self._in_flight += ask
+        if ask:
+            self._last_ask = self.n_rounds
         sure = len(scores) > 1 and gap(scores.values()) >= self.confidence
         if self.self_training and sure and not ask:
             top = max(scores, key=scores.__getitem__)  # line 8
@@ -319,7 +334,8 @@ class INeurALSampler(BudgetedSampler):
     def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
         if len(y_pred) < 2 or gap(y_pred.values()) < self._threshold(self.n_rounds):  # line 11
             return True
-        return self._rng.random() < self.exploration
+        silence = self.n_rounds - self._last_ask
+        return silence * self.exploration >= 1 and self._rng.random() < self.exploration
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
@@ -333,10 +349,27 @@ class INeurALSampler(BudgetedSampler):
         kwargs
             Go to the classifier: `w` weighs the example in the loss.
         """
-        seen = self._in_flight > 0  # unsupervised steps learned from x when it was predicted
+        classifier = last_step(self.classifier)
+        classifier._labels.checked(y)
+        self._checked(x, {})
+        # Unsupervised steps learned from x when it was predicted. It was not if more examples are
+        # learned than were predicted, as in a warm start.
+        seen = self._n_learned < self.n_rounds
         with compose.learn_during_predict() if seen else nullcontext():
             self.classifier.learn_one(x, y, **kwargs)
-        self._in_flight -= seen
+        self._n_learned += seen
+
+    def _checked(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> NDArray[np.float64]:
+        """Values of x as the classifier gets them, checked before any step has learned from x."""
+        check = last_step(self.classifier)._features.values
+        if not isinstance(self.classifier, compose.Pipeline):
+            return check(x)  # type: ignore[no-any-return]
+        try:
+            return check(self.classifier.transform_one(x, **kwargs))  # type: ignore[no-any-return]
+        except (TypeError, ValueError):  # x is bad, or a step that has learned nothing made it so
+            trial = copy.deepcopy(self.classifier)
+            with compose.learn_during_predict():
+                return check(trial.transform_one(x, **kwargs))  # type: ignore[no-any-return]
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, f2 and score by class, the gap, and the threshold for the next round."""

@@ -29,6 +29,7 @@ from river_ineural.validation import check_choice, check_integer, check_real
 __all__ = ["INeurAL"]
 
 SMALLEST = 1e-37  # learning rate that float32 can hold
+HEAVIEST = 1e6  # weight of an example: keeps squared gradients within float32
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 
 
@@ -55,8 +56,9 @@ class INeurAL(base.MiniBatchClassifier):
         Width m of both networks, at least 1.
     n_layers
         Depth L of both networks, at least 2.
-    lr
-        Learning rate η1 = η2, above 0.
+    lr, exploration_lr
+        Learning rates η1 of f1 and η2 of f2, above 0. The residuals that f2 learns are those of f1
+        as it was; f2 has to be slow not to repeat corrections that f1 has made by now.
     optimizer
         "adam" (as in the paper's experiments) or "sgd" (Algorithm 2 as printed; wants a larger `lr`,
         about 0.5).
@@ -115,7 +117,8 @@ class INeurAL(base.MiniBatchClassifier):
         self,
         hidden_dim: int = 100,
         n_layers: int = 2,
-        lr: float = 3e-3,
+        lr: float = 2e-3,
+        exploration_lr: float = 2e-4,
         optimizer: str = "adam",
         batch_size: int = 64,
         n_steps: int = 1,
@@ -133,6 +136,7 @@ class INeurAL(base.MiniBatchClassifier):
         check_integer("hidden_dim", hidden_dim, least=1)
         check_integer("n_layers", n_layers, least=2)
         check_real("lr", lr, least=SMALLEST)
+        check_real("exploration_lr", exploration_lr, least=SMALLEST)
         check_choice("optimizer", optimizer, ("adam", "sgd"))
         check_integer("batch_size", batch_size, least=1)
         check_integer("n_steps", n_steps, least=0)
@@ -143,11 +147,16 @@ class INeurAL(base.MiniBatchClassifier):
         check_choice("iterate", iterate, ("last", "uniform"))
         check_integer("max_features", max_features, least=1)
         check_integer("max_classes", max_classes, least=2)
+        if not (classes is None or (isinstance(classes, tuple) and classes)):
+            raise TypeError(
+                f"classes must be None or a non-empty tuple of labels, got {classes!r}."
+            )
         if seed is not None:
             check_integer("seed", seed, least=0)
         self.hidden_dim = hidden_dim
         self.n_layers = n_layers
         self.lr = lr
+        self.exploration_lr = exploration_lr
         self.optimizer = optimizer
         self.batch_size = batch_size
         self.n_steps = n_steps
@@ -173,6 +182,7 @@ class INeurAL(base.MiniBatchClassifier):
         self._trainer = Trainer(
             Shape(0, 0, hidden_dim, n_layers),
             lr=lr,
+            exploration_lr=exploration_lr,
             optimizer=optimizer,
             batch_size=batch_size,
             iterate=iterate,
@@ -209,14 +219,14 @@ class INeurAL(base.MiniBatchClassifier):
             Whether `y` is the model's own guess. Such examples are kept apart: they can neither
             push out examples whose label was given nor crowd them out of the batches.
         w
-            Weight of the example in the loss, at least 0.
+            Weight of the example in the loss, in [0, 1e6].
 
         Raises
         ------
         TypeError, ValueError
             If x, y or w is not as above; the model is as it was.
         """
-        check_real("w", w, least=0)
+        check_real("w", w, least=0, most=HEAVIEST)
         self._learn(x, self._features.values(x), self._labels.checked(y), pseudo_label, w)
 
     def _learn(
@@ -331,7 +341,11 @@ class INeurAL(base.MiniBatchClassifier):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, f2 and score by class, and the gap between the top two scores."""
         scores = self.scores_one(x)
-        f1 = self._trainer.prediction.f1.tolist() if self._trainer.n_features else [0.0] * len(scores)
+        f1 = (
+            self._trainer.prediction.f1.tolist()
+            if self._trainer.n_features
+            else [0.0] * len(scores)
+        )
         lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
         lines += (
             f"{label!s:<16}{exploitation:>10.5f}{score - exploitation:>10.5f}{score:>10.5f}"
@@ -353,7 +367,7 @@ class INeurAL(base.MiniBatchClassifier):
         y
             Series of labels, one a row.
         w
-            Series of weights of at least 0, one a row; None weighs all 1.
+            Series of weights in [0, 1e6], one a row; None weighs all 1.
 
         Raises
         ------
@@ -362,14 +376,18 @@ class INeurAL(base.MiniBatchClassifier):
         """
         frame = dataframe.into_frame(X)
         values = frame_values(frame)
+        self._features.check(frame.columns)
         labels = [self._labels.checked(label) for label in dataframe.into_series(y).to_list()]
         weights = np.ones(len(values))
         if w is not None:
-            weights = np.asarray(dataframe.into_series(w).to_numpy(), np.float64)
+            try:
+                weights = np.array(dataframe.into_series(w).to_list(), np.float64)
+            except (TypeError, ValueError):
+                raise TypeError(f"w must be a series of numbers, got {w!r}.") from None
         if not len(labels) == len(weights) == len(values):
             raise ValueError(f"X has {len(values)} rows, y {len(labels)} and w {len(weights)}.")
         for weight in weights:
-            check_real("w", weight, least=0)
+            check_real("w", weight, least=0, most=HEAVIEST)
         if labels:
             with single_threaded():
                 self._remember(frame.columns, values, labels, weights, pseudo_label=False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,9 @@ LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 def _in_stable_order(names: Iterable[FeatureName]) -> list[FeatureName]:
     """Sort names, so that neither key order nor hashing decides which column a name gets."""
     names = list(names)
-    try:
+    if all(isinstance(name, str) for name in names):
         return sorted(names)  # type: ignore[type-var]
-    except TypeError:  # names of several types
-        return sorted(names, key=lambda name: (type(name).__name__, repr(name)))
+    return sorted(names, key=lambda name: (type(name).__name__, repr(name)))
 
 
 class FeatureIndex:
@@ -55,7 +56,8 @@ class FeatureIndex:
         Parameters
         ----------
         x
-            A non-empty dict of finite numbers, each at most 1e15 in magnitude.
+            A non-empty dict of finite numbers, each at most 1e15 in magnitude, and at most
+            `max_features` of them.
 
         Returns
         -------
@@ -68,12 +70,11 @@ class FeatureIndex:
         """
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
-        if not x:
-            raise ValueError("x is empty: give at least one feature.")
+        self.check(x)
         try:
             # `sum` refuses strings, None and containers, and carries NaN and inf into the total:
             # one pass in C instead of a type check a value.
-            if -LARGEST <= sum(x.values()) <= LARGEST:
+            if abs(float(sum(x.values()))) <= LARGEST:
                 values = np.fromiter(x.values(), np.float64, len(x))
                 if np.abs(values).max() <= LARGEST:
                     return values
@@ -83,12 +84,15 @@ class FeatureIndex:
 
     @staticmethod
     def _checked(name: FeatureName, value: Any) -> float:
-        if not isinstance(value, numbers.Real | np.bool_):
+        if not isinstance(value, numbers.Real | np.bool_ | Decimal):
             raise TypeError(
                 f"feature {name!r} is {value!r} ({type(value).__name__}), not a number: "
                 "encode it first, e.g. with river.preprocessing.OneHotEncoder."
             )
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an int beyond float64
+            number = sys.float_info.max if value > 0 else -sys.float_info.max
         if not math.isfinite(number):
             raise ValueError(
                 f"feature {name!r} is {value}: replace missing or infinite values first, "
@@ -96,15 +100,25 @@ class FeatureIndex:
             )
         if abs(number) > LARGEST:
             raise ValueError(
-                f"feature {name!r} is {value}, beyond ±{LARGEST:g}: scale it first, "
+                f"feature {name!r} is {number}, beyond ±{LARGEST:g}: scale it first, "
                 "e.g. with river.preprocessing.StandardScaler."
             )
         return number
 
+    def check(self, names: Collection[FeatureName]) -> None:
+        """Raise ValueError unless there are 1 to `max_features` names."""
+        if not names:
+            raise ValueError("x is empty: give at least one feature.")
+        if len(names) > self.max_features:
+            raise ValueError(
+                f"x has {len(names):,} features, more than max_features={self.max_features:,}: "
+                "raise max_features or select features first."
+            )
+
     def place(
         self, names: Iterable[FeatureName], values: NDArray[np.float64], n_columns: int
     ) -> NDArray[np.float64]:
-        """Put values (..., len(names)) into their columns; absent ones are 0, unknown ones left out.
+        """Put values (..., len(names)) into their columns; absent ones 0, unknown ones left out.
 
         Returns
         -------
@@ -122,27 +136,15 @@ class FeatureIndex:
         return placed
 
     def grow(self, names: Iterable[FeatureName]) -> None:
-        """Give every new name a column, in sorted order, up to the cap.
-
-        Raises
-        ------
-        ValueError
-            If a single x has more than `max_features` names; nothing is added then.
-        """
+        """Give every new name a column, in sorted order, up to the cap."""
         new = [name for name in names if name not in self.columns]
         if not new:
             return
-        names = list(names)
-        if len(names) > self.max_features:
-            raise ValueError(
-                f"x has {len(names):,} features, more than max_features={self.max_features:,}: "
-                "raise max_features or select features first."
-            )
         room = self.max_features - len(self.columns)
         if len(new) > room and not self._warned:
             self._warned = True
             warnings.warn(
-                f"max_features={self.max_features:,} reached: new features are ignored from now on.",
+                f"max_features={self.max_features:,} reached: new features are ignored.",
                 stacklevel=4,
             )
         for name in _in_stable_order(new)[:room]:

@@ -90,7 +90,7 @@ class History:
         return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
 
     def resize(self, n_features: int, n_classes: int) -> None:
-        """Widen every stored example: an absent feature was 0, and so was an unknown class's reward."""
+        """Widen every stored example: an absent feature was 0, an unknown class's reward too."""
         x = self.x.new_empty(len(self.x), n_features)
         targets = self.targets.new_empty(len(self.x), 2, n_classes)
         for rows in self.filled:
@@ -101,7 +101,7 @@ class History:
         self.x, self.targets = x, targets
 
     def add(self, x: Tensor, targets: Tensor, weight: Tensor, pseudo_label: bool) -> None:
-        """Store examples over the oldest of their ring: x (B, d), targets (B, 2, k), weight (B, 1)."""
+        """Store x (B, d), targets (B, 2, k) and weight (B, 1) over the oldest of their ring."""
         ring = int(pseudo_label)
         capacity, offset = self.capacities[ring], ring * self.capacities[0]
         start = 0
@@ -116,7 +116,7 @@ class History:
             start += n
 
     def rows(self, n: int) -> NDArray[np.int64]:
-        """Draw n rows uniformly, with replacement: a fixed share of them labelled (Algorithm 2, lines 2, 5)."""
+        """Draw n rows uniformly from each ring, with replacement (Algorithm 2, lines 2 and 5)."""
         labelled, pseudo = self.n_labelled, self.n_pseudo_labelled
         draws = self.rng.random(n)
         if labelled and pseudo:

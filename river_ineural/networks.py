@@ -39,39 +39,49 @@ class Shape(NamedTuple):
 
     @property
     def n_parameters(self) -> int:
+        """Of both networks together."""
         k, d, m, depth = self
         return 3 * m * k * d + 2 * (depth - 2) * m * m + 2 * m
 
 
 class Weights:
-    """Views of one flat tensor: a single optimiser call, or copy, serves both networks."""
+    """Views of one flat tensor, first the weights of f1, then those of f2.
+
+    The first layer of f1 and the context half of the first layer of f2 lie side by side, so that
+    one product with x serves both.
+    """
 
     def __init__(self, flat: Tensor, shape: Shape) -> None:
         k, d, m, depth = shape
-        first, hidden = m * k * d, (depth - 2) * m * m
-        context, gradient, deep, output = torch.split_with_sizes(
-            flat, (2 * first, first, 2 * hidden, 2 * m)
+        first, deep = m * k * d, (depth - 2) * m * m
+        of_f1 = m + deep + first
+        output1, hidden1, context, gradient, hidden2, output2 = torch.split_with_sizes(
+            flat, (m, deep, 2 * first, first, deep, m)
         )
+        self.f1, self.f2 = flat[:of_f1], flat[of_f1:]
+        self.output1, self.output2 = output1, output2
+        self.hidden1 = list(hidden1.view(depth - 2, m, m))  # layers 2 … L - 1 of f1
+        self.hidden2 = list(hidden2.view(depth - 2, m, m))  # layers 2 … L - 1 of f2
         self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
         self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
-        self.hidden = deep.view(2, depth - 2, m, m)  # layers 2 … L - 1 of f1; of f2
-        self.output = output.view(2, m)  # last layer of f1; of f2
-
         self.by_context = context.view(2 * m * k, d)  # both first layers, times x
         self.first = self.context[0].view(m, k * d)  # W
         self.half = gradient.view(m, k * d)  # A
-        self.hidden1, self.hidden2 = (list(net) for net in self.hidden)
-        self.output1, self.output2 = self.output
+
+    @property
+    def deep(self) -> list[Tensor]:
+        """Layers 2 … L of both networks, of the same size whatever k and d are."""
+        return [*self.hidden1, *self.hidden2, self.output1, self.output2]
 
 
 def overlay(onto: Tensor, new: Shape, flat: Tensor, old: Shape, n_features: int) -> Tensor:
-    """Copy weights of shape `old` and their first `n_features` columns into those of shape `new`."""
+    """Copy weights of shape `old`, first `n_features` columns, into those of shape `new`."""
     source, target = Weights(flat, old), Weights(onto, new)
     k = old.n_classes
     target.context[:, :, :k, :n_features] = source.context[..., :n_features]
     target.gradient[:, :k, :n_features] = source.gradient[..., :n_features]
-    target.hidden.copy_(source.hidden)
-    target.output.copy_(source.output)
+    for layer, known in zip(target.deep, source.deep, strict=True):
+        layer.copy_(known)
     return onto
 
 
@@ -103,8 +113,8 @@ def grow(
     grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
     w = Weights(grown, new)
     if known == 0:
-        draw(w.hidden, std)
-        draw(w.output, std * SQRT_HALF)
+        for layer in w.deep:
+            draw(layer, std if layer.ndim == 2 else std * SQRT_HALF)
     for first in (*w.context, w.gradient):
         draw(first[:, :known, before:after], std)
         draw(first[:, known:, :after], std)

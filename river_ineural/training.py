@@ -34,8 +34,8 @@ class Trainer:
     ----------
     shape
         Shape of the networks, of no class and no feature yet.
-    lr
-        Learning rate η1 = η2.
+    lr, exploration_lr
+        Learning rates η1 and η2.
     optimizer
         "adam" or "sgd" (Algorithm 2 as printed).
     batch_size
@@ -54,6 +54,7 @@ class Trainer:
         shape: Shape,
         *,
         lr: float,
+        exploration_lr: float,
         optimizer: str,
         batch_size: int,
         iterate: str,
@@ -61,6 +62,7 @@ class Trainer:
         like: Tensor,
     ) -> None:
         self.lr = lr
+        self.exploration_lr = exploration_lr
         self.optimizer = optimizer
         self.batch_size = batch_size
         self.iterate = iterate
@@ -83,6 +85,7 @@ class Trainer:
         self.weights = Weights(self.flat, self.shape)
         self.gradient = torch.zeros_like(self.flat)
         self.gradients = Weights(self.gradient, self.shape)
+        self.averages = [Weights(moment, self.shape) for moment in self.moments]
         self.batch = Batch(
             self.flat.new_empty(n_examples, d),
             self.flat.new_empty(n_examples, 2, k),
@@ -105,13 +108,8 @@ class Trainer:
     def __getstate__(self) -> dict[str, Any]:
         """What `_allocate` does not rebuild, as arrays on no device."""
         derived = {
-            "weights",
-            "gradient",
-            "gradients",
-            "batch",
-            "training",
-            "prediction",
-            "predicting",
+            *("weights", "gradient", "gradients", "averages", "predicting"),
+            *("batch", "training", "prediction"),
         }
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
         for name in ("flat", "n_updates"):
@@ -186,15 +184,33 @@ class Trainer:
         self._descend()
 
     def _descend(self) -> None:
+        """θ - η ∇ℒ for each network (Algorithm 2, lines 3 and 6), or the same with Adam."""
+        w, g = self.weights, self.gradients
         if self.optimizer == "sgd":
-            self.flat.add_(self.gradient, alpha=-self.lr)
+            w.f1.add_(g.f1, alpha=-self.lr)
+            w.f2.add_(g.f2, alpha=-self.exploration_lr)
             return
         self.n_updates += 1
-        torch._fused_adam_(  # one pass over memory, where the public Adam takes a dozen
-            [self.flat], [self.gradient], [self.moments[0]], [self.moments[1]], [], [self.n_updates],
-            lr=self.lr, beta1=BETA1, beta2=BETA2, eps=EPSILON,
-            weight_decay=0.0, amsgrad=False, maximize=False,
-        )  # fmt: skip
+        means, squares = self.averages
+        for parameters, gradient, mean, square, lr in (
+            (w.f1, g.f1, means.f1, squares.f1, self.lr),
+            (w.f2, g.f2, means.f2, squares.f2, self.exploration_lr),
+        ):
+            torch._fused_adam_(  # one pass over memory where the public Adam takes a dozen
+                [parameters],
+                [gradient],
+                [mean],
+                [square],
+                [],
+                [self.n_updates],
+                lr=lr,
+                beta1=BETA1,
+                beta2=BETA2,
+                eps=EPSILON,
+                weight_decay=0.0,
+                amsgrad=False,
+                maximize=False,
+            )
 
     def draw_iterate(self) -> None:
         """Algorithm 2, lines 7 and 8: add the current weights to Ω, predict with a draw from it.

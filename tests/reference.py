@@ -102,6 +102,7 @@ class ReferenceClassifier:
         hidden_dim,
         n_layers,
         lr,
+        exploration_lr,
         optimizer,
         batch_size,
         n_steps,
@@ -125,7 +126,7 @@ class ReferenceClassifier:
         self.n_added = [0, 0]
         self.theta1 = self.theta2 = None
         make = {"adam": Adam, "sgd": SGD}[optimizer]
-        self.optimizer1, self.optimizer2 = make(lr), make(lr)
+        self.optimizer1, self.optimizer2 = make(lr), make(exploration_lr)
         self.omega, self.n_iterates, self.served = [], 0, None
 
     # What is one small edit when the package's training policy changes
@@ -298,7 +299,7 @@ class ReferenceSampler:
         self.gamma, self.width, self.confidence = gamma, width, confidence
         self.cap = math.inf if budget is None else math.floor(budget * horizon)
         self.exploration, self.rng = exploration, random.Random(seed)
-        self.t = self.n_queries = self.n_pseudo_labels = 0
+        self.t = self.n_queries = self.n_pseudo_labels = self.last_ask = 0
 
     def round(self, x):
         """Lines 4 to 12 and 18 to 26: predicted label, whether to ask, scores, gap."""
@@ -311,10 +312,13 @@ class ReferenceSampler:
             self.t, len(labels), self.classifier.depth
         ):
             wanted = True
-        else:
+        elif self.exploration and self.t - self.last_ask >= 1 / self.exploration:
             wanted = self.rng.random() < self.exploration
+        else:
+            wanted = False
         ask = wanted and self.n_queries < self.cap
         self.n_queries += ask
+        self.last_ask = self.t if ask else self.last_ask
         if not ask and len(labels) > 1 and gap >= self.confidence:
             self.classifier.learn(x, top, pseudo_label=True)
             self.n_pseudo_labels += 1
@@ -330,11 +334,11 @@ def dense(weights, d):
         return blocks[..., :d].reshape(len(blocks), -1)
 
     context, gradient = weights.context, weights.gradient
-    theta1 = [first(context[0]), *weights.hidden[0], weights.output[0]]
+    theta1 = [first(context[0]), *weights.hidden1, weights.output1]
     theta2 = [
         torch.cat([first(gradient), first(context[1])], dim=1),
-        *weights.hidden[1],
-        weights.output[1],
+        *weights.hidden2,
+        weights.output2,
     ]
     return theta1, theta2
 

@@ -220,8 +220,8 @@ def test_width_is_given_round_classes_and_depth():
     assert calls == [(1, 3, 2), (2, 3, 2), (3, 3, 2)]
 
 
-def test_exploration_is_the_probability_of_asking_at_random():
-    """0 turns it off, 1 asks always, in between it is a share of the confident rounds."""
+def test_exploration_asks_at_random_after_a_silence():
+    """0 turns it off, 1 asks always; 0.3 waits for more than 1/0.3 rounds, then 1/0.3 on average."""
     sure = {"gamma": 0.0, "self_training": False, "seed": 1}
     share = {}
     for exploration in (0.0, 0.3, 1.0):
@@ -229,7 +229,7 @@ def test_exploration_is_the_probability_of_asking_at_random():
         share[exploration] = sum(model.predict_one(x)[1] for x, _ in STREAM * 5) / 600
     assert share[0.0] == 0
     assert share[1.0] == 1
-    assert abs(share[0.3] - 0.3) < 0.1  # five standard deviations
+    assert abs(share[0.3] - 1 / (3 + 1 / 0.3)) < 0.05  # five standard deviations
 
 
 @pytest.mark.parametrize("kind", ["margin", "ineural"])

@@ -157,8 +157,7 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
     new, b = passed(grown, larger, torch.nn.functional.pad(x, (0, n_new_features)))
     assert torch.equal(new.context[:, :, :k, :d], w.context)
     assert torch.equal(new.gradient[:, :k, :d], w.gradient)
-    assert torch.equal(new.hidden, w.hidden)
-    assert torch.equal(new.output, w.output)
+    assert all(torch.equal(*layers) for layers in zip(new.deep, w.deep, strict=True))
     assert (new.context[:, :, k:] != 0).all()
     assert (new.gradient[:, k:] != 0).all()
     assert (new.context[..., d:] != 0).all()
@@ -173,8 +172,10 @@ def test_initial_weights_have_the_paper_s_variance():
     for part, variance in (
         (w.context, 2 / 200),
         (w.gradient, 2 / 200),
-        (w.hidden, 2 / 200),
-        (w.output, 1 / 200),
+        (w.hidden1[0], 2 / 200),
+        (w.hidden2[0], 2 / 200),
+        (w.output1, 1 / 200),
+        (w.output2, 1 / 200),
     ):
         n = part.numel()
         assert abs(part.mean()) < 5 * (variance / n) ** 0.5

@@ -13,7 +13,7 @@ from river_ineural import INeurAL
 from river_ineural.active import INeurALSampler
 from river_ineural.query import ConstantWidth, TheoreticalWidth, gap
 
-LR = {"adam": 3e-3, "sgd": 0.3}
+LR = {"adam": (3e-3, 1e-3), "sgd": (0.3, 0.1)}  # η1, η2
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
 FOLD = {"hidden_dim": 8, "batch_size": 16}  # n >= m of them: the other order of the product
 
@@ -28,7 +28,8 @@ def pair(kind=Float64, optimizer="adam", n_layers=2, iterate="last", sizes=DIREC
     """A package classifier and its twin. The small history makes both rings wrap around."""
     settings = dict(
         n_layers=n_layers,
-        lr=LR[optimizer],
+        lr=LR[optimizer][0],
+        exploration_lr=LR[optimizer][1],
         optimizer=optimizer,
         n_steps=1,
         capacity=40,

@@ -22,13 +22,12 @@ from streams import blobs, shifting
 
 import river_ineural
 from river_ineural import INeurAL, active
-from river_ineural.networks import Shape
-from river_ineural.training import N_ITERATES, Trainer
+from river_ineural.training import N_ITERATES
 
 STREAM = shifting(150, 6, 3, seed=2)
 VARIANTS = {
     "default": {},
-    "sgd": {"optimizer": "sgd", "lr": 0.3},
+    "sgd": {"optimizer": "sgd", "lr": 0.3, "exploration_lr": 0.1},
     "uniform iterate": {"iterate": "uniform"},
     "deep": {"n_layers": 3},
 }
@@ -77,9 +76,19 @@ def test_same_seed_same_run(settings, pipeline):
     assert model.n_pseudo_labels > 0
     assert run(make(pipeline, **settings), STREAM) == expected
     assert run(make(pipeline, **settings, seed=7), STREAM) != expected
-    other = make(pipeline, **settings)
-    other._rng.seed(99)
-    assert run(other, STREAM) != expected
+
+
+def test_the_seed_of_the_sampler_decides_when_it_explores():
+    """Nothing is asked for but at random after a silence; the classifier is the same."""
+    asked = []
+    for seed in (1, 1, 2):
+        inner = INeurAL(hidden_dim=8, seed=1)
+        for x, y in STREAM[:20]:
+            inner.learn_one(x, y)
+        model = active.INeurALSampler(inner, gamma=0.0, exploration=0.1, seed=seed)
+        asked.append([model.predict_one(x)[1] for x, _ in STREAM * 3])
+    assert any(asked[0])
+    assert asked[0] == asked[1] != asked[2]
 
 
 def test_no_seed_differs_every_time():
@@ -133,6 +142,17 @@ def test_another_process_runs_the_same(hash_seed):
         check=True,
     )
     assert result.stdout.strip() == run(make(pipeline=True), STREAM)
+
+
+def test_a_pickle_holds_no_tensor():
+    """Arrays only: a pickle made on a device is read without one, and holds nothing twice."""
+    model = make(iterate="uniform")
+    run(model, STREAM)
+    data = pickle.dumps(model)
+    assert b"torch" not in data
+    n_parameters = model.classifier._trainer.shape.n_parameters
+    history = 60 * (6 + 2 * 3 + 1)
+    assert len(data) < 4 * (1.1 * (1 + 2 + N_ITERATES) * n_parameters + history) + 10_000
 
 
 # Predicting is free
@@ -206,7 +226,7 @@ def test_no_global_generator_or_thread_count_is_touched(seed):
         inner.predict_proba_many(X)
         for call in (inner.learn_one, model.learn_one):
             with pytest.raises(TypeError):
-                call({"a": "not a number"}, 1)
+                call({"f0": "not a number"}, 1)
         with pytest.raises((TypeError, ValueError)):
             model.predict_one({})
         copy.deepcopy(model)
@@ -280,15 +300,7 @@ def test_memory_of_the_sampler_is_constant():
 
 
 def tiny_trainer(seed):
-    return Trainer(
-        Shape(1, 1, 1, 2),
-        lr=0.1,
-        optimizer="sgd",
-        batch_size=1,
-        iterate="uniform",
-        rng=np.random.default_rng(seed),
-        like=torch.empty(0),
-    )
+    return INeurAL(hidden_dim=1, iterate="uniform", seed=seed)._trainer
 
 
 def test_the_served_iterate_is_a_uniform_draw_from_all():
@@ -299,7 +311,7 @@ def test_the_served_iterate_is_a_uniform_draw_from_all():
         for t in range(n_rounds):
             trainer.flat.fill_(t)
             trainer.draw_iterate()
-        served[int(trainer.predicting.output[0, 0])] += 1
+        served[int(trainer.predicting.output1[0])] += 1
     assert set(served) == set(range(n_rounds))
     assert chisquare(list(served.values())).pvalue > 1e-3
 
@@ -322,7 +334,7 @@ def test_last_iterate_predicts_with_the_current_weights():
         model.learn_one(x, y)
     trainer = model._trainer
     assert trainer.iterates == []
-    assert trainer.predicting.output.data_ptr() == trainer.weights.output.data_ptr()
+    assert trainer.predicting.context.data_ptr() == trainer.weights.context.data_ptr()
 
 
 # Devices
