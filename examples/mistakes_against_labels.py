@@ -29,7 +29,7 @@ LEARNERS: dict[str, Callable[[int, int], ActiveLearningClassifier]] = {
         INeurAL(seed=seed), p=budget / len(STREAM), budget=budget, seed=seed
     ),
     "logistic regression, small margins": lambda budget, seed: active.MarginSampler(
-        preprocessing.StandardScaler() | linear_model.LogisticRegression(),
+        preprocessing.StandardScaler() | linear_model.LogisticRegression(),  # type: ignore[arg-type]
         threshold=0.6,
         budget=budget,
         seed=seed,
@@ -41,10 +41,10 @@ def mistakes(model: ActiveLearningClassifier) -> int:
     """Wrong predictions over the stream, labels learned where asked for."""
     wrong = 0
     for x, y in STREAM:
-        label, ask = model.predict_one(x)
+        label, ask = model.predict_one(x)  # type: ignore[no-untyped-call]
         wrong += label != y
         if ask:
-            model.learn_one(x, y)
+            model.learn_one(x, y)  # type: ignore[no-untyped-call]
     return wrong
 
 
@@ -71,7 +71,9 @@ def main() -> None:
             axes.minorticks_off()
             axes.spines[["top", "right"]].set_visible(False)
             axes.legend(frameon=False)
-            figure.savefig(ASSETS / f"mistakes-{theme}.svg", transparent=True, metadata={"Date": None})
+            figure.savefig(
+                ASSETS / f"mistakes-{theme}.svg", transparent=True, metadata={"Date": None}
+            )
             plt.close(figure)
 
 

@@ -31,7 +31,8 @@ def run(name: str, model: ActiveLearningClassifier) -> Result:
     print(f"{name}")
     stream = datasets.Phishing()
     accuracy, labels, start = 0.0, 0, time.perf_counter()
-    for state in evaluate.iter_progressive_val_score(stream, model, metrics.Accuracy(), step=250):
+    metric = metrics.Accuracy()  # type: ignore[no-untyped-call]
+    for state in evaluate.iter_progressive_val_score(stream, model, metric, step=250):
         accuracy, labels = state["Accuracy"].get(), state["Samples used"]
         print(f"  round {state['Step']:>5}   accuracy {accuracy:7.2%}   labels used {labels:>4}")
     return Result(name, accuracy, labels, time.perf_counter() - start)
@@ -41,9 +42,8 @@ def main() -> None:
     """Run both learners and compare them."""
     n_rounds = datasets.Phishing().n_samples
     sampler = active.INeurALSampler(INeurAL(seed=42), budget=0.1, horizon=n_rounds, seed=42)
-    entropy = river_active.EntropySampler(
-        preprocessing.StandardScaler() | linear_model.LogisticRegression(), seed=42
-    )
+    logistic = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    entropy = river_active.EntropySampler(logistic, seed=42)  # type: ignore[arg-type]
     results = [
         run("I-NeurAL, at most 10 % of the labels", sampler),
         run("River's EntropySampler around logistic regression", entropy),

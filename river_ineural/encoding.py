@@ -34,10 +34,13 @@ class FeatureIndex:
     ----------
     max_features
         The cap, at least 1. Names beyond it are ignored, with one warning.
+    first_column
+        Columns before it are left to others.
     """
 
-    def __init__(self, max_features: int) -> None:
+    def __init__(self, max_features: int, first_column: int = 0) -> None:
         self.max_features = max_features
+        self.first_column = first_column
         self.columns: dict[FeatureName, int] = {}
         self._keys: tuple[FeatureName, ...] = ()  # keys of the last x, and
         self._known: NDArray[np.bool_] | None = None  # which of them have a column (None: all)
@@ -92,7 +95,7 @@ class FeatureIndex:
         try:
             number = float(value)
         except OverflowError:  # an int beyond float64
-            number = sys.float_info.max if value > 0 else -sys.float_info.max
+            number = sys.float_info.max  # fails the check below whatever its sign
         if not math.isfinite(number):
             raise ValueError(
                 f"feature {name!r} is {value}: replace missing or infinite values first, "
@@ -148,7 +151,7 @@ class FeatureIndex:
                 stacklevel=4,
             )
         for name in _in_stable_order(new)[:room]:
-            self.columns[name] = len(self.columns)
+            self.columns[name] = self.first_column + len(self.columns)
         self._keys = ()
 
 

@@ -1,8 +1,8 @@
 """The exploitation network f1, the exploration network f2 and the embedding between them.
 
 The paper feeds f1 the context x_i: k blocks of d numbers, all zero but block i, which is x. The
-first layer W (m, kd) times x_i is block i of W times x, so no context is ever built: the same memory
-seen as (mk, d), times x, gives the first layer of all k contexts in one product.
+first layer W (m, kd) times x_i is block i of W times x, so no context is ever built: the same
+memory seen as (mk, d), times x, gives the first layer of all k contexts in one product.
 
 The input gradient of f1 at x_i is dense in all k blocks: delta_i W, with delta_i (m,) the gradient
 of f1 at the first layer's pre-activations. The first layer of f2 has two halves of W's shape: one
@@ -11,8 +11,8 @@ for that gradient scaled to norm 1/√2, one for x_i / √2, which is block i ti
 (delta W) Aᵀ is taken in the order that costs less: from the left for few contexts, as delta (W Aᵀ)
 for at least as many contexts as hidden units.
 
-Letters: B examples, k classes, n = B·k contexts, d features, m hidden units, L layers. Everything is
-written into buffers that are allocated, and viewed in all the shapes needed, once.
+Letters: B examples, k classes, n = B·k contexts, d features, m hidden units, L layers. Everything
+is written into buffers that are allocated, and viewed in all the shapes needed, once.
 """
 
 from __future__ import annotations
@@ -86,12 +86,18 @@ def overlay(onto: Tensor, new: Shape, flat: Tensor, old: Shape, n_features: int)
 
 
 def grow(
-    flat: Tensor, old: Shape, new: Shape, used: tuple[int, int], rng: np.random.Generator
+    flat: Tensor,
+    old: Shape,
+    new: Shape,
+    used: tuple[int, int],
+    init_scale: float,
+    rng: np.random.Generator,
 ) -> Tensor:
     """Weights of `new` shape: old ones kept, new features and classes initialised.
 
-    Hidden layers are drawn from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1, line 1).
-    Columns reserved beyond the features in use stay 0, so that they change nothing.
+    Hidden layers are drawn from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1, line 1), the
+    first layers times `init_scale`. Columns reserved beyond the features in use stay 0, so that
+    they change nothing.
 
     Parameters
     ----------
@@ -116,8 +122,8 @@ def grow(
         for layer in w.deep:
             draw(layer, std if layer.ndim == 2 else std * SQRT_HALF)
     for first in (*w.context, w.gradient):
-        draw(first[:, :known, before:after], std)
-        draw(first[:, known:, :after], std)
+        draw(first[:, :known, before:after], std * init_scale)
+        draw(first[:, known:, :after], std * init_scale)
     return grown
 
 

@@ -7,20 +7,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Normalizer"]
+__all__ = ["CONSTANT", "Normalizer"]
 
-TINY = 1e-12  # an example equal to the mean has norm 0 and stays 0
+TINY = 1e-12  # an example of norm 0 stays 0
+CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
 
 
 class Normalizer:
-    """Subtract the running mean, then divide by the norm (the paper assumes ‖x‖ = 1).
+    """Subtract the running mean, then scale to unit norm (the paper assumes ‖x‖ = 1).
 
-    The history stores raw examples, so old ones are centred by the mean of today.
+    Unit norm alone would forget how far an example is from the mean. So a constant s, the running
+    root mean square of that distance, is put in front of the example first:
+
+        (s, x - mean) / ‖(s, x - mean)‖
+
+    It also serves the first layers, which have no bias, as one. The history stores raw examples, so
+    old ones are centred by the mean of today.
 
     Parameters
     ----------
     center, normalize
-        Which of the two to do.
+        Which of the two to do. Without `normalize` the constant is 0.
     like
         A tensor of the dtype and device to work in.
     """
@@ -30,30 +37,43 @@ class Normalizer:
         self.normalize = normalize
         self.n = 0
         self.mean = like.new_zeros(0)
+        self.mean_square = like.new_zeros(())  # of the distance from the mean
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "mean": self.mean.cpu().numpy()}
+        arrays = {name: getattr(self, name).cpu().numpy() for name in ("mean", "mean_square")}
+        return {**self.__dict__, **arrays}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, mean=torch.from_numpy(state["mean"].copy()))
+        self.__dict__.update(state)
+        for name in ("mean", "mean_square"):
+            setattr(self, name, torch.from_numpy(state[name].copy()))
 
     def to(self, device: torch.device) -> None:
-        """Move the mean to a device."""
-        self.mean = self.mean.to(device)
+        """Move the statistics to a device."""
+        self.mean, self.mean_square = self.mean.to(device), self.mean_square.to(device)
 
     def widen(self, n_features: int) -> None:
         """Make room for features that have been 0 in every example so far."""
-        self.mean = torch.nn.functional.pad(self.mean, (0, n_features - len(self.mean)))
+        self.mean = torch.nn.functional.pad(self.mean, (0, n_features - self.mean.shape[0]))
 
     def update(self, x: Tensor) -> None:
-        """Let the rows of x (B, d) move the mean."""
-        self.n += len(x)
-        self.mean.lerp_(x.mean(0), len(x) / self.n)
+        """Let the rows of x (B, d) move the statistics (pairwise, as Chan, Golub and LeVeque)."""
+        before, self.n = self.n, self.n + x.shape[0]
+        share = x.shape[0] / self.n
+        if self.center:
+            middle = x.mean(0)
+            within, apart = x - middle, middle - self.mean
+            square = within.square().sum() / x.shape[0] + apart.dot(apart) * (before / self.n)
+            self.mean.lerp_(middle, share)
+        else:
+            square = x.square().sum() / x.shape[0]
+        self.mean_square.lerp_(square, share)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise the rows of x (B, d) in place."""
         if self.center:
             x.sub_(self.mean)
         if self.normalize:
+            x[:, 0] = self.mean_square.sqrt()
             x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
         return x

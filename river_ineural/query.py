@@ -87,7 +87,7 @@ class TheoreticalWidth:
 
     >>> width = TheoreticalWidth(horizon=12_000)
     >>> round(width(t=1, n_classes=2, n_layers=2), 2), round(width(449, 2, 2), 2)
-    (10.64, 0.5)
+    (10.63, 0.5)
     """
 
     delta: float = 0.1

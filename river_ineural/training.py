@@ -38,6 +38,8 @@ class Trainer:
         Learning rates η1 and η2.
     optimizer
         "adam" or "sgd" (Algorithm 2 as printed).
+    init_scale
+        Factor on the initial weights of the first layers.
     batch_size
         Contexts b a step.
     iterate
@@ -56,6 +58,7 @@ class Trainer:
         lr: float,
         exploration_lr: float,
         optimizer: str,
+        init_scale: float,
         batch_size: int,
         iterate: str,
         rng: np.random.Generator,
@@ -64,6 +67,7 @@ class Trainer:
         self.lr = lr
         self.exploration_lr = exploration_lr
         self.optimizer = optimizer
+        self.init_scale = init_scale
         self.batch_size = batch_size
         self.iterate = iterate
         self.rng = rng
@@ -145,7 +149,7 @@ class Trainer:
             room = max(n_features, room + room // 4)
         new = self.shape._replace(n_classes=n_classes, n_features=room)
         old, before = self.shape, self.n_features
-        fresh = grow(self.flat, old, new, (before, n_features), self.rng)
+        fresh = grow(self.flat, old, new, (before, n_features), self.init_scale, self.rng)
         self.moments = [
             overlay(torch.zeros_like(fresh), new, moment, old, before) for moment in self.moments
         ]

@@ -106,19 +106,23 @@ class ReferenceClassifier:
         optimizer,
         batch_size,
         n_steps,
+        pseudo_label_steps,
+        init_scale,
         capacity,
         labelled_share,
         iterate,
         seed,
     ):
-        self.m, self.depth = hidden_dim, n_layers
-        self.batch_size, self.n_steps = batch_size, n_steps
+        self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
+        self.batch_size = batch_size
+        self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
+        self.n_learned = [0, 0]
         self.labelled_share, self.iterate = labelled_share, iterate
         self.of_weights, self.of_batches = (
             np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)
         )
         self.features, self.labels = [], []
-        self.mean = 0.0
+        self.mean, self.rms = 0.0, 0.0
         self.seen = []  # every raw example ever learned, for the mean
         n_pseudo = max(1, capacity // 4)
         self.rings = [[], []]  # examples as dicts: labelled, pseudo-labelled
@@ -133,7 +137,12 @@ class ReferenceClassifier:
 
     def steps_after(self, n_arrived, pseudo_label):
         """How many mini-batch steps follow the arrival of `n_arrived` examples."""
-        return self.n_steps * n_arrived
+        self.n_learned[pseudo_label] += n_arrived
+        labelled, pseudo = self.n_learned
+        due = labelled * self.steps_each[0] + pseudo * self.steps_each[1]
+        n = math.floor(due + 1e-9) - self.n_steps_taken
+        self.n_steps_taken += n
+        return n
 
     # Encoding
 
@@ -143,11 +152,14 @@ class ReferenceClassifier:
 
     def update_mean(self):
         """The mean of all raw examples learned so far."""
-        self.mean = torch.stack([self.raw(x) for x in self.seen]).mean(0) if self.seen else 0.0
+        if self.seen:
+            raw = torch.stack([self.raw(x) for x in self.seen])
+            self.mean = raw.mean(0)
+            self.rms = (raw - self.mean).square().sum(1).mean().sqrt()
 
     def normalized(self, raw):
-        """Centred by that mean, then of unit norm."""
-        centred = raw - self.mean
+        """Centred by that mean, the rms distance from it put in front, then of unit norm."""
+        centred = torch.cat([vector([self.rms]), raw - self.mean])
         return centred / torch.linalg.vector_norm(centred).clamp_min(TINY)
 
     # Algorithm 1, lines 5 to 7
@@ -242,7 +254,7 @@ class ReferenceClassifier:
         for y in ys:
             if y not in self.labels:
                 self.labels.append(y)
-        d_new, k_new = len(self.features), len(self.labels)
+        d, d_new, k_new = 1 + d, 1 + len(self.features), len(self.labels)
         if (d, k) == (d_new, k_new) and self.theta1 is not None:
             return
         self.update_mean()
@@ -265,8 +277,8 @@ class ReferenceClassifier:
         fresh = []
         for _ in ("f1 on x", "f2 on x / √2", "f2 on the gradient"):
             first = torch.zeros(m, k_new, d_new).double()
-            first[:, :k, d:] = normal(m, k, d_new - d)
-            first[:, k:] = normal(m, k_new - k, d_new)
+            first[:, :k, d:] = normal(m, k, d_new - d) * self.init_scale
+            first[:, k:] = normal(m, k_new - k, d_new) * self.init_scale
             fresh.append(first.view(m, 1, k_new, d_new))
 
         def embed(matrix, new):

@@ -221,7 +221,7 @@ def test_width_is_given_round_classes_and_depth():
 
 
 def test_exploration_asks_at_random_after_a_silence():
-    """0 turns it off, 1 asks always; 0.3 waits for more than 1/0.3 rounds, then 1/0.3 on average."""
+    """0 turns it off, 1 asks always, 0.3 waits for over 1/0.3 rounds, then 1/0.3 on average."""
     sure = {"gamma": 0.0, "self_training": False, "seed": 1}
     share = {}
     for exploration in (0.0, 0.3, 1.0):

@@ -199,7 +199,8 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     assert model._history.n_labelled == 15
     stored = model._history.x[:15, model._features.columns["t"]].tolist()
     assert sorted(stored) == [float(t) for t in range(n - 15, n)]
-    assert model._normalizer.mean[0].item() == pytest.approx((n - 1) / 2, rel=1e-5)
+    column = model._features.columns["t"]
+    assert model._normalizer.mean[column].item() == pytest.approx((n - 1) / 2, rel=1e-5)
     # residuals of the second pass are as good as those of the first
     f1 = model._history.targets[:15, 0] - model._history.targets[:15, 1]
     assert f1.isfinite().all()

@@ -34,7 +34,7 @@ def fresh(shape, rng, dtype=torch.float64):
     """Weights drawn for a shape."""
     empty = Shape(0, 0, shape.hidden_dim, shape.n_layers)
     flat = torch.zeros(empty.n_parameters, dtype=dtype)
-    return grow(flat, empty, shape, (0, shape.n_features), rng)
+    return grow(flat, empty, shape, (0, shape.n_features), 1.0, rng)
 
 
 def unit(rng, n, d, dtype=torch.float64):
@@ -153,7 +153,7 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
     flat, x = fresh(shape, rng), unit(rng, 2, d)
     w, a = passed(flat, shape, x)
     larger = shape._replace(n_classes=k + n_new, n_features=d + n_new_features)
-    grown = grow(flat, shape, larger, (d, d + n_new_features), rng)
+    grown = grow(flat, shape, larger, (d, d + n_new_features), 1.0, rng)
     new, b = passed(grown, larger, torch.nn.functional.pad(x, (0, n_new_features)))
     assert torch.equal(new.context[:, :, :k, :d], w.context)
     assert torch.equal(new.gradient[:, :k, :d], w.gradient)
@@ -188,11 +188,11 @@ def test_reserved_columns_change_nothing():
     tight, roomy = Shape(2, 4, 8, 2), Shape(2, 9, 8, 2)
     empty = Shape(0, 0, 8, 2)
     flat = torch.zeros(empty.n_parameters, dtype=torch.float64)
-    grown = grow(flat, empty, roomy, (0, 4), rng)
+    grown = grow(flat, empty, roomy, (0, 4), 1.0, rng)
     w = Weights(grown, roomy)
     assert not w.context[..., 4:].any()
     assert not w.gradient[..., 4:].any()
-    same = grow(flat, empty, tight, (0, 4), np.random.default_rng(3))
+    same = grow(flat, empty, tight, (0, 4), 1.0, np.random.default_rng(3))
     x = unit(rng, 3, 4)
     _, a = passed(same, tight, x)
     _, b = passed(grown, roomy, torch.nn.functional.pad(x, (0, 5)))

@@ -24,14 +24,18 @@ class Float64(INeurAL):
     _dtype = torch.float64
 
 
-def pair(kind=Float64, optimizer="adam", n_layers=2, iterate="last", sizes=DIRECT, seed=3):
+def pair(
+    kind=Float64, optimizer="adam", n_layers=2, iterate="last", sizes=DIRECT, n_steps=1, seed=3
+):
     """A package classifier and its twin. The small history makes both rings wrap around."""
     settings = dict(
         n_layers=n_layers,
         lr=LR[optimizer][0],
         exploration_lr=LR[optimizer][1],
         optimizer=optimizer,
-        n_steps=1,
+        n_steps=n_steps,
+        pseudo_label_steps=0.75,
+        init_scale=0.5,
         capacity=40,
         labelled_share=0.5,
         iterate=iterate,
@@ -57,7 +61,9 @@ def assert_same_state(model, twin, tolerance):
     assert model._labels.labels == twin.labels
     if not twin.seen:
         return
-    assert_near(model._normalizer.mean[:d], twin.mean, tolerance, "means")
+    assert_near(model._normalizer.mean[1 : 1 + d], twin.mean, tolerance, "means")
+    rms = model._normalizer.mean_square.sqrt()
+    assert_near(rms, twin.rms, tolerance, "rms")
     history = model._history
     for rows, ring in zip(history.filled, twin.rings, strict=True):
         assert rows.stop - rows.start == len(ring)
@@ -68,8 +74,9 @@ def assert_same_state(model, twin, tolerance):
                 [e[name] + zeros for e, zeros in zip(ring, padding, strict=True)]
                 for name in ("reward", "residual")
             )
-            assert_near(history.x[rows, :d], x, tolerance, "stored examples")
-            assert not history.x[rows, d:].any()
+            assert_near(history.x[rows, 1 : 1 + d], x, tolerance, "stored examples")
+            assert not history.x[rows, 1 + d :].any()
+            assert not history.x[rows, 0].any()
             assert_near(history.targets[rows, 0], reward, tolerance, "stored rewards")
             assert_near(history.targets[rows, 1], residual, tolerance, "stored residuals")
             weight = [[example["weight"]] for example in ring]
@@ -80,14 +87,14 @@ def assert_same_state(model, twin, tolerance):
         (trainer.weights, (twin.theta1, twin.theta2)),
         (trainer.predicting, served),
     ):
-        for actual, theta, name in zip(dense(weights, d), expected, ("θ1", "θ2"), strict=True):
+        for actual, theta, name in zip(dense(weights, 1 + d), expected, ("θ1", "θ2"), strict=True):
             assert_near(flatten(actual), flatten(theta), tolerance, name)
 
 
 def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
     """Algorithm 1 on both; labels asked for arrive `delay` rounds later. Returns the twin."""
-    settings = dict(gamma=2.0, budget=0.4, horizon=len(stream), confidence=0.35, exploration=0.05)
-    settings |= {"seed": 5, **decision}
+    settings = {"gamma": 2.0, "budget": 0.4, "horizon": len(stream), "confidence": 0.35}
+    settings |= {"exploration": 0.05, "seed": 5, **decision}
     width = settings.pop("width", ConstantWidth(0.05))
     sampler = INeurALSampler(model, width=width, **settings)
     reference = ReferenceSampler(twin, width=width, **settings)
@@ -168,9 +175,8 @@ def test_theoretical_width_agrees():
 
 
 def test_several_steps_a_round_agree():
-    """`n_steps` steps after each example."""
-    model, twin = pair()
-    model.n_steps = twin.n_steps = 3
+    """`n_steps` steps after each label, fractions carried over."""
+    model, twin = pair(n_steps=2.5)
     run_side_by_side(model, twin, shifting(100, 5, 3), 1e-8)
 
 

@@ -305,7 +305,10 @@ def test_learn_many_refuses(X, y, w, match):
         {"optimizer": None},
         {"batch_size": 0},
         {"n_steps": -1},
-        {"n_steps": 0.5},
+        {"n_steps": math.inf},
+        {"pseudo_label_steps": -0.5},
+        {"init_scale": -1},
+        {"exploration_lr": 0},
         {"capacity": 1},
         {"labelled_share": 1.5},
         {"labelled_share": -0.1},
@@ -587,7 +590,7 @@ def test_history_is_bounded_and_holds_the_newest(capacity, arrivals):
     if t:
         sizes = {False: capacity - n_pseudo, True: n_pseudo}
         for rows, kind in zip(model._history.filled, (False, True), strict=True):
-            stored = sorted(model._history.x[rows, 0].tolist())
+            stored = sorted(model._history.x[rows, model._features.columns["f"]].tolist())
             assert stored == expected[kind][-sizes[kind] :]
 
 

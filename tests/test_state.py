@@ -204,7 +204,7 @@ def test_no_global_generator_or_thread_count_is_touched(seed):
     """torch's, NumPy's and Python's generators, torch's threads and default dtype."""
 
     def snapshot():
-        legacy = np.random.get_state()
+        legacy = np.random.get_state()  # noqa: NPY002  # the global generator is the point
         return (
             torch.get_rng_state().tolist(),
             (legacy[0], legacy[1].tolist(), *legacy[2:]),
