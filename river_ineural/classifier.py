@@ -56,17 +56,21 @@ class INeurAL(base.MiniBatchClassifier):
         Width m of both networks, at least 1.
     n_layers
         Depth L of both networks, at least 2.
-    lr, exploration_lr
-        Learning rates η1 of f1 and η2 of f2, above 0. The residuals that f2 learns are those of f1
-        as it was; f2 has to be slow not to repeat corrections that f1 has made by now.
+    lr
+        Learning rate η1 of f1, above 0.
+    exploration_lr
+        Learning rate η2 of f2, above 0. The residuals that f2 learns are those of f1 as it was; f2
+        has to be slow not to repeat corrections that f1 has made by now.
     optimizer
         "adam" (as in the paper's experiments) or "sgd" (Algorithm 2 as printed; wants a larger
         `lr`, about 0.5).
     batch_size
         Contexts b a step, at least 1. They are drawn as whole examples, ⌈b/k⌉ of them.
-    n_steps, pseudo_label_steps
-        Steps, at least 0, after each example whose label was given, and after each pseudo-labelled
-        one. Of a fraction the remainder is carried over to the next example.
+    n_steps
+        Steps after each example whose label was given, at least 0. A fraction of a step is carried
+        over to the next example.
+    pseudo_label_steps
+        Steps after each pseudo-labelled example, at least 0, likewise.
     init_scale
         Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
     capacity
@@ -78,7 +82,9 @@ class INeurAL(base.MiniBatchClassifier):
     center
         Whether to subtract the running mean of the examples learned.
     normalize
-        Whether to scale each example to unit norm, after centring, as the paper assumes.
+        Whether to scale each example to unit norm, after centring, as the paper assumes. A
+        constant, the root mean square of the norms so far, goes in front of it first, so that the
+        direction keeps what unit norm would forget.
     iterate
         "last" predicts with the current weights; "uniform" with weights drawn, each time something
         is learned, uniformly from all iterates so far (Algorithm 2, line 8), of which a reservoir
