@@ -16,7 +16,6 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.classifier import INeurAL
 from river_ineural.query import Budget, ConstantWidth, TheoreticalWidth, Width, gap
-from river_ineural.threads import single_threaded
 from river_ineural.validation import check_choice, check_integer, check_real
 
 __all__ = [
@@ -276,7 +275,6 @@ class INeurALSampler(BudgetedSampler):
         self._last_ask = 0  # round of it
         self.n_pseudo_labels = 0
 
-    @single_threaded()
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[dict[ClfTarget, float], bool]:
@@ -294,7 +292,6 @@ class INeurALSampler(BudgetedSampler):
         scores, ask = self._round(x, kwargs)
         return INeurAL._probabilities(scores), ask
 
-    @single_threaded()
     def predict_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[ClfTarget | None, bool]:

@@ -218,7 +218,6 @@ class INeurAL(base.MiniBatchClassifier):
         # by row it is taken after the rows before it.
         return {"check_learn_many_matches_learn_one"}
 
-    @single_threaded()
     def learn_one(
         self,
         x: dict[FeatureName, Any],
@@ -259,6 +258,7 @@ class INeurAL(base.MiniBatchClassifier):
         """Learn an example that has been checked, `values` being `FeatureIndex.values(x)`."""
         self._remember(x, values[None], [label], np.array([w]), pseudo_label)
 
+    @single_threaded
     def _remember(
         self,
         names: Iterable[FeatureName],
@@ -301,12 +301,17 @@ class INeurAL(base.MiniBatchClassifier):
             self._normalizer.widen(trainer.shape.n_features)
 
     def _tensor(self, array: NDArray[np.float64]) -> Tensor:
+        """Of the dtype and on the device of the networks."""
         return torch.from_numpy(array).to(self._trainer.flat)
 
     def _vectors(self, names: Iterable[FeatureName], values: NDArray[np.float64]) -> Tensor:
         """Raw vectors (B, d) of checked values (B, names)."""
-        return self._tensor(self._features.place(names, values, self._trainer.shape.n_features))
+        flat, n_columns = self._trainer.flat, self._trainer.shape.n_features
+        dtype = np.float32 if flat.dtype is torch.float32 else np.float64
+        placed = self._features.place(names, values, n_columns, dtype)
+        return torch.from_numpy(placed).to(flat.device)
 
+    @single_threaded
     def _score(self, names: Iterable[FeatureName], values: NDArray[np.float64]) -> list[float]:
         """f1 + f2 of each class (Algorithm 1, lines 5 to 7); all 0 before anything is learned."""
         trainer = self._trainer
@@ -315,7 +320,6 @@ class INeurAL(base.MiniBatchClassifier):
         scores = trainer.scores(self._normalizer(self._vectors(names, values[None])))
         return scores[0].tolist()
 
-    @single_threaded()
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score f1 + f2 of each class: an estimate of P(y | x), not confined to [0, 1].
 
@@ -411,8 +415,7 @@ class INeurAL(base.MiniBatchClassifier):
         for weight in weights:
             check_real("w", weight, least=0, most=HEAVIEST)
         if labels:
-            with single_threaded():
-                self._remember(frame.columns, values, labels, weights, pseudo_label=False)
+            self._remember(frame.columns, values, labels, weights, pseudo_label=False)
 
     def _score_many(self, names: list[str], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (B, k) of checked values (B, names)."""

@@ -119,13 +119,17 @@ class FeatureIndex:
             )
 
     def place(
-        self, names: Iterable[FeatureName], values: NDArray[np.float64], n_columns: int
-    ) -> NDArray[np.float64]:
+        self,
+        names: Iterable[FeatureName],
+        values: NDArray[np.float64],
+        n_columns: int,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> NDArray[np.floating[Any]]:
         """Put values (..., len(names)) into their columns; absent ones 0, unknown ones left out.
 
         Returns
         -------
-        float64 array of shape (..., n_columns).
+        Array of shape (..., n_columns) and that dtype.
         """
         keys = tuple(names)
         if keys != self._keys:
@@ -134,7 +138,7 @@ class FeatureIndex:
             known = None if (order >= 0).all() else order >= 0
             self._keys, self._known = keys, known
             self._order = order if known is None else order[known]
-        placed = np.zeros((*values.shape[:-1], n_columns))
+        placed = np.zeros((*values.shape[:-1], n_columns), dtype)
         placed[..., self._order] = values if self._known is None else values[..., self._known]
         return placed
 

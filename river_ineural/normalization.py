@@ -10,6 +10,7 @@ from torch import Tensor
 __all__ = ["CONSTANT", "Normalizer"]
 
 TINY = 1e-12  # an example of norm 0 stays 0
+TENSORS = ("mean", "mean_square", "shift")
 CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
 
 
@@ -38,23 +39,27 @@ class Normalizer:
         self.n = 0
         self.mean = like.new_zeros(0)
         self.mean_square = like.new_zeros(())  # of the distance from the mean
+        self.shift = like.new_zeros(0)  # the mean, with the constant's negative in front
 
     def __getstate__(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).cpu().numpy() for name in ("mean", "mean_square")}
+        arrays = {name: getattr(self, name).cpu().numpy() for name in TENSORS}
         return {**self.__dict__, **arrays}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in ("mean", "mean_square"):
+        for name in TENSORS:
             setattr(self, name, torch.from_numpy(state[name].copy()))
 
     def to(self, device: torch.device) -> None:
         """Move the statistics to a device."""
-        self.mean, self.mean_square = self.mean.to(device), self.mean_square.to(device)
+        for name in TENSORS:
+            setattr(self, name, getattr(self, name).to(device))
 
     def widen(self, n_features: int) -> None:
         """Make room for features that have been 0 in every example so far."""
-        self.mean = torch.nn.functional.pad(self.mean, (0, n_features - self.mean.shape[0]))
+        for name in ("mean", "shift"):
+            old = getattr(self, name)
+            setattr(self, name, torch.nn.functional.pad(old, (0, n_features - old.shape[0])))
 
     def update(self, x: Tensor) -> None:
         """Let the rows of x (B, d) move the statistics (pairwise, as Chan, Golub and LeVeque)."""
@@ -62,18 +67,21 @@ class Normalizer:
         share = x.shape[0] / self.n
         if self.center:
             middle = x.mean(0)
-            within, apart = x - middle, middle - self.mean
-            square = within.square().sum() / x.shape[0] + apart.dot(apart) * (before / self.n)
+            apart = middle - self.mean
+            square = apart.dot(apart).mul_(before / self.n)
+            if x.shape[0] > 1:
+                square += (x - middle).square().sum() / x.shape[0]
             self.mean.lerp_(middle, share)
+            self.shift.copy_(self.mean)
         else:
             square = x.square().sum() / x.shape[0]
         self.mean_square.lerp_(square, share)
+        if self.normalize:
+            self.shift[0] = -self.mean_square.sqrt()
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise the rows of x (B, d) in place."""
-        if self.center:
-            x.sub_(self.mean)
+        x.sub_(self.shift)
         if self.normalize:
-            x[:, 0] = self.mean_square.sqrt()
             x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
         return x

@@ -200,21 +200,7 @@ class Trainer:
             (w.f1, g.f1, means.f1, squares.f1, self.lr),
             (w.f2, g.f2, means.f2, squares.f2, self.exploration_lr),
         ):
-            torch._fused_adam_(  # one pass over memory where the public Adam takes a dozen
-                [parameters],
-                [gradient],
-                [mean],
-                [square],
-                [],
-                [self.n_updates],
-                lr=lr,
-                beta1=BETA1,
-                beta2=BETA2,
-                eps=EPSILON,
-                weight_decay=0.0,
-                amsgrad=False,
-                maximize=False,
-            )
+            adam_step(parameters, gradient, mean, square, self.n_updates, lr)
 
     def draw_iterate(self) -> None:
         """Algorithm 2, lines 7 and 8: add the current weights to Ω, predict with a draw from it.
@@ -233,3 +219,24 @@ class Trainer:
                 self.iterates[slot].copy_(self.flat)
         self.served = int(self.rng.integers(len(self.iterates)))
         self._serve()
+
+
+def adam_step(
+    parameters: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, n_updates: Tensor, lr: float
+) -> None:
+    """Adam in one pass over memory, where `torch.optim.Adam` takes a dozen; all flat, in place."""
+    torch._fused_adam_(
+        [parameters],
+        [gradient],
+        [mean],
+        [square],
+        [],
+        [n_updates],
+        lr=lr,
+        beta1=BETA1,
+        beta2=BETA2,
+        eps=EPSILON,
+        weight_decay=0.0,
+        amsgrad=False,
+        maximize=False,
+    )
