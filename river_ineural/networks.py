@@ -108,7 +108,7 @@ def grow(
 
     Returns
     -------
-    Flat tensor, shape (new.n_parameters,).
+    Flat tensor, shape (new.n_parameters,): `flat` itself where the shape has not changed.
     """
     std = (2 / new.hidden_dim) ** 0.5
     known, (before, after) = old.n_classes, used
@@ -116,7 +116,9 @@ def grow(
     def draw(part: Tensor, std: float) -> None:
         part.copy_(torch.from_numpy(rng.normal(0.0, std, part.shape)))
 
-    grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
+    grown = flat
+    if new != old:
+        grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
     w = Weights(grown, new)
     if known == 0:
         for layer in w.deep:

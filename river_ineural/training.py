@@ -150,11 +150,15 @@ class Trainer:
         new = self.shape._replace(n_classes=n_classes, n_features=room)
         old, before = self.shape, self.n_features
         fresh = grow(self.flat, old, new, (before, n_features), self.init_scale, self.rng)
+        self.iterates = [overlay(fresh.clone(), new, past, old, before) for past in self.iterates]
+        self.n_features = n_features
+        if new == old:
+            self._serve()
+            return
         self.moments = [
             overlay(torch.zeros_like(fresh), new, moment, old, before) for moment in self.moments
         ]
-        self.iterates = [overlay(fresh.clone(), new, past, old, before) for past in self.iterates]
-        self.flat, self.shape, self.n_features = fresh, new, n_features
+        self.flat, self.shape = fresh, new
         self._allocate()
 
     def exploitation(self, x: Tensor) -> Tensor:

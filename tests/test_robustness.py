@@ -621,3 +621,15 @@ def test_history_of_pseudo_labels_only():
     history.resize(1, 1)
     history.add(torch.zeros(3, 1), torch.zeros(3, 2, 1), torch.ones(3, 1), pseudo_label=True)
     assert set(history.rows(200)) == {75, 76, 77}
+
+
+def test_a_stream_that_keeps_naming_new_features_moves_its_weights_rarely():
+    """One new name a round: 300 of them, in room that grows by a quarter at a time."""
+    model = small()
+    places = set()
+    for t in range(300):
+        model.learn_one({f"f{t}": 1.0, "always": 0.5}, t % 2)
+        places.add((len(model._trainer.flat), model._history.x.shape))
+    assert model._trainer.n_features == 302
+    assert 302 <= model._trainer.shape.n_features <= 302 * 1.25
+    assert len(places) <= 30  # a tenth of the rounds
