@@ -14,7 +14,7 @@ from river import base, compose, linear_model
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.classifier import INeurAL
+from river_ineural.classifier import INeurAL, check_weight
 from river_ineural.query import Budget, ConstantWidth, TheoreticalWidth, Width, gap
 from river_ineural.validation import check_choice, check_integer, check_real
 
@@ -272,7 +272,7 @@ class INeurALSampler(BudgetedSampler):
         self.self_training = self_training
         self._width = ConstantWidth() if width is None else width
         self._n_learned = 0  # labels learned of examples that were predicted before
-        self._last_ask = 0  # round of it
+        self._last_ask = 0  # round in which a label was last asked for
         self.n_pseudo_labels = 0
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -348,8 +348,8 @@ class INeurALSampler(BudgetedSampler):
         kwargs
             Go to the classifier: `w` weighs the example in the loss.
         """
-        classifier = last_step(self.classifier)
-        classifier._labels.checked(y)
+        last_step(self.classifier)._labels.checked(y)
+        check_weight(kwargs.get("w", 1.0))
         self._checked(x, {})
         # Unsupervised steps learned from x when it was predicted. It was not if more examples are
         # learned than were predicted, as in a warm start.

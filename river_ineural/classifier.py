@@ -244,7 +244,7 @@ class INeurAL(base.MiniBatchClassifier):
         TypeError, ValueError
             If x, y or w is not as above; the model is as it was.
         """
-        check_real("w", w, least=0, most=HEAVIEST)
+        check_weight(w)
         self._learn(x, self._features.values(x), self._labels.checked(y), pseudo_label, w)
 
     def _learn(
@@ -413,7 +413,7 @@ class INeurAL(base.MiniBatchClassifier):
         if not len(labels) == len(weights) == len(values):
             raise ValueError(f"X has {len(values)} rows, y {len(labels)} and w {len(weights)}.")
         for weight in weights:
-            check_real("w", weight, least=0, most=HEAVIEST)
+            check_weight(weight)
         if labels:
             self._remember(frame.columns, values, labels, weights, pseudo_label=False)
 
@@ -506,6 +506,11 @@ class INeurAL(base.MiniBatchClassifier):
             elif type(part).__module__.startswith(__package__):
                 pending += vars(part).values()
         return sum(found.values())
+
+
+def check_weight(w: float) -> None:
+    """Raise unless w can weigh an example."""
+    check_real("w", w, least=0, most=HEAVIEST)
 
 
 def passes(x: Tensor) -> list[Tensor]:

@@ -633,3 +633,11 @@ def test_a_stream_that_keeps_naming_new_features_moves_its_weights_rarely():
     assert model._trainer.n_features == 302
     assert 302 <= model._trainer.shape.n_features <= 302 * 1.25
     assert len(places) <= 30  # a tenth of the rounds
+
+
+def test_a_bad_weight_reaches_no_step_of_a_pipeline():
+    """An example that was never predicted teaches the whole pipeline, if all of it is good."""
+    model = active.INeurALSampler(preprocessing.StandardScaler() | small(), seed=1)
+    model.learn_one(*STREAM[0])
+    with raises_and_keeps(model, ValueError, "w must be"):
+        model.learn_one(*STREAM[1], w=-1.0)
