@@ -1,17 +1,20 @@
 """The figure of the README: mistakes on River's Phishing stream against labels paid for.
 
-Run it from the root of a checkout; it needs the `benchmark` extra and writes
-docs/assets/mistakes-{light,dark}.svg.
+Run it from the root of a checkout; it needs the `benchmark` extra, writes
+docs/assets/mistakes-{light,dark}.svg and prints what they show.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from river import active as river_active
 from river import datasets, linear_model, preprocessing
 from river.active.base import ActiveLearningClassifier
+from river.base import Classifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural import INeurAL, active
@@ -20,52 +23,74 @@ ASSETS = Path("docs/assets")
 STREAM: list[tuple[dict[FeatureName, float], ClfTarget]] = list(datasets.Phishing())
 BUDGETS = (25, 50, 75, 125, 250, 500)
 SEEDS = range(5)
+DISCOUNTS = (3, 10, 30, 100, 300, 1000)  # River's EntropySampler takes no budget
 
-LEARNERS: dict[str, Callable[[int, int], ActiveLearningClassifier]] = {
-    "I-NeurAL": lambda budget, seed: active.INeurALSampler(
-        INeurAL(seed=seed), budget=budget, seed=seed
+
+def logistic() -> Classifier:
+    """Logistic regression on standardised features."""
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression()  # type: ignore[return-value]
+
+
+# How each learner is made from a setting and a seed, and the settings: budgets, or discounts.
+LEARNERS: dict[str, tuple[Callable[[int, int], ActiveLearningClassifier], tuple[int, ...]]] = {
+    "I-NeurAL": (
+        lambda budget, seed: active.INeurALSampler(INeurAL(seed=seed), budget=budget, seed=seed),
+        BUDGETS,
     ),
-    "INeurAL, labels at random": lambda budget, seed: active.RandomSampler(
-        INeurAL(seed=seed), p=budget / len(STREAM), budget=budget, seed=seed
+    "INeurAL, labels at random": (
+        lambda budget, seed: active.RandomSampler(
+            INeurAL(seed=seed), p=budget / len(STREAM), budget=budget, seed=seed
+        ),
+        BUDGETS,
     ),
-    "logistic regression, small margins": lambda budget, seed: active.MarginSampler(
-        preprocessing.StandardScaler() | linear_model.LogisticRegression(),  # type: ignore[arg-type]
-        threshold=0.6,
-        budget=budget,
-        seed=seed,
+    "logistic regression, MarginSampler": (
+        lambda budget, seed: active.MarginSampler(
+            logistic(), threshold=0.6, budget=budget, seed=seed
+        ),
+        BUDGETS,
+    ),
+    "logistic regression, River's EntropySampler": (
+        lambda discount, seed: river_active.EntropySampler(
+            logistic(), discount_factor=discount, seed=seed
+        ),
+        DISCOUNTS,
     ),
 }
 
 
-def mistakes(model: ActiveLearningClassifier) -> int:
-    """Wrong predictions over the stream, labels learned where asked for."""
-    wrong = 0
+def run(model: ActiveLearningClassifier) -> tuple[int, int]:
+    """Labels learned, where asked for, and wrong predictions over the stream."""
+    labels = wrong = 0
     for x, y in STREAM:
         label, ask = model.predict_one(x)  # type: ignore[no-untyped-call]
         wrong += label != y
         if ask:
+            labels += 1
             model.learn_one(x, y)  # type: ignore[no-untyped-call]
-    return wrong
+    return labels, wrong
 
 
 def main() -> None:
-    """Run everything, then draw it twice."""
-    results = {
-        name: [[mistakes(make(budget, seed)) for seed in SEEDS] for budget in BUDGETS]
-        for name, make in LEARNERS.items()
-    }
-    for name, by_budget in results.items():
-        means = [sum(runs) / len(runs) for runs in by_budget]
-        print(f"{name:<36}", *(f"{mean:8.1f}" for mean in means))
+    """Run everything, print it, then draw it twice."""
+    curves: dict[str, list[tuple[float, float, int, int]]] = {}
+    print(f"{'':<45}{'labels':>8}{'mistakes':>10}{'least':>7}{'most':>6}")
+    for name, (make, settings) in LEARNERS.items():
+        curves[name] = []
+        for setting in settings:
+            labels, wrong = zip(*(run(make(setting, seed)) for seed in SEEDS), strict=True)
+            point = (statistics.mean(labels), statistics.mean(wrong), min(wrong), max(wrong))
+            curves[name].append(point)
+            print(f"{name:<45}{point[0]:>8.1f}{point[1]:>10.1f}{point[2]:>7}{point[3]:>6}")
+    plt.rcParams["svg.hashsalt"] = "river_ineural"  # the same file for the same figures
     for theme, style in (("light", "default"), ("dark", "dark_background")):
         with plt.style.context(style):
-            figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-            for name, by_budget in results.items():
-                means = [sum(runs) / len(runs) for runs in by_budget]
-                (line,) = axes.plot(BUDGETS, means, marker="o", label=name)
-                low, high = [min(runs) for runs in by_budget], [max(runs) for runs in by_budget]
-                axes.fill_between(BUDGETS, low, high, color=line.get_color(), alpha=0.2, lw=0)
-            axes.set(xlabel="labels that may be asked for", ylabel="mistakes in 1,250 rounds")
+            figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+            for name, points in curves.items():
+                labels, means, low, high = zip(*sorted(points), strict=True)
+                (line,) = axes.plot(labels, means, marker="o", markersize=4, label=name)
+                axes.fill_between(labels, low, high, color=line.get_color(), alpha=0.2, lw=0)
+            axes.set(xlabel="labels asked for", ylabel=f"mistakes in {len(STREAM):,} rounds")
+            axes.set_ylim(bottom=0)
             axes.set_xscale("log")
             axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
             axes.minorticks_off()

@@ -50,7 +50,7 @@ def main() -> None:
     ]
     print(f"\n{'':<52}{'accuracy':>9}{'labels':>8}{'seconds':>9}")
     for r in results:
-        print(f"{r.name:<52}{r.accuracy:>9.2%}{r.labels:>8}{r.seconds:>9.1f}")
+        print(f"{r.name:<52}{r.accuracy:>9.2%}{r.labels:>8}{r.seconds:>9.2f}")
     print(
         f"\nOf {n_rounds} rounds I-NeurAL asked at {sampler.n_queries} and taught itself from "
         f"{sampler.n_pseudo_labels} confident predictions (pseudo-labels)."
