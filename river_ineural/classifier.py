@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -277,14 +278,15 @@ class INeurAL(base.MiniBatchClassifier):
         if len(known) < len(labels):
             values, w = values[known], w[known]
         x = self._vectors(names, values)
-        classes = [index for index in indices if index is not None]
-        reward = self._tensor(np.eye(len(self._labels))[classes])  # lines 15 and 20: r1, (B, k)
-        f1 = torch.cat(
-            [self._trainer.exploitation(self._normalizer(part.clone())) for part in passes(x)]
-        )
-        targets = torch.stack((reward, reward - f1), dim=1)  # lines 16 and 21: r2
+        targets = np.zeros((len(x), 2, len(self._labels)), x.dtype)
+        reward, residual = targets[:, 0], targets[:, 1]  # r1, r2, (B, k)
+        for row, index in enumerate(index for index in indices if index is not None):
+            reward[row, index] = 1  # lines 15 and 20
+        for part in passes(len(x)):  # lines 16 and 21
+            f1 = self._trainer.exploitation(x[part], self._normalizer)
+            np.subtract(reward[part], f1, out=residual[part])
         self._normalizer.update(x)
-        self._history.add(x, targets, self._tensor(w[:, None]), pseudo_label)  # lines 24 and 25
+        self._history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         self._steps_due += len(x) * (self.pseudo_label_steps if pseudo_label else self.n_steps)
         while self._steps_due >= 1:  # line 26
             self._steps_due -= 1
@@ -300,25 +302,30 @@ class INeurAL(base.MiniBatchClassifier):
             self._history.resize(trainer.shape.n_features, n_classes)
             self._normalizer.widen(trainer.shape.n_features)
 
-    def _tensor(self, array: NDArray[np.float64]) -> Tensor:
-        """Of the dtype and on the device of the networks."""
-        return torch.from_numpy(array).to(self._trainer.flat)
-
-    def _vectors(self, names: Iterable[FeatureName], values: NDArray[np.float64]) -> Tensor:
+    def _vectors(
+        self, names: Iterable[FeatureName], values: NDArray[np.float64]
+    ) -> NDArray[np.floating[Any]]:
         """Raw vectors (B, d) of checked values (B, names)."""
-        flat, n_columns = self._trainer.flat, self._trainer.shape.n_features
-        dtype = np.float32 if flat.dtype is torch.float32 else np.float64
-        placed = self._features.place(names, values, n_columns, dtype)
-        return torch.from_numpy(placed).to(flat.device)
+        dtype = np.float32 if self._dtype is torch.float32 else np.float64
+        return self._features.place(names, values, self._trainer.shape.n_features, dtype)
+
+    def _f1_and_scores(
+        self, names: Iterable[FeatureName], values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
+        """f1, and f1 + f2, of each class (Algorithm 1, lines 5 to 7): values (B, names) → (B, k).
+
+        All 0 before anything is learned.
+        """
+        if not self._trainer.n_features:
+            nothing = np.zeros((len(values), len(self._labels)))
+            return nothing, nothing
+        return self._trainer.scores(self._vectors(names, values), self._normalizer)
 
     @single_threaded
     def _score(self, names: Iterable[FeatureName], values: NDArray[np.float64]) -> list[float]:
-        """f1 + f2 of each class (Algorithm 1, lines 5 to 7); all 0 before anything is learned."""
-        trainer = self._trainer
-        if not trainer.n_features:
-            return [0.0] * len(self._labels)
-        scores = trainer.scores(self._normalizer(self._vectors(names, values[None])))
-        return scores[0].tolist()
+        """f1 + f2 of each class for checked values (names,)."""
+        _, scores = self._f1_and_scores(names, values[None])
+        return scores[0].tolist()  # type: ignore[no-any-return]
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score f1 + f2 of each class: an estimate of P(y | x), not confined to [0, 1].
@@ -366,18 +373,13 @@ class INeurAL(base.MiniBatchClassifier):
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, f2 and score by class, and the gap between the top two scores."""
-        scores = self.scores_one(x)
-        f1 = (
-            self._trainer.prediction.f1.tolist()
-            if self._trainer.n_features
-            else [0.0] * len(scores)
-        )
+        f1, scores = (row[0] for row in self._f1_and_scores(x, self._features.values(x)[None]))
         lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
         lines += (
             f"{label!s:<16}{exploitation:>10.5f}{score - exploitation:>10.5f}{score:>10.5f}"
-            for (label, score), exploitation in zip(scores.items(), f1, strict=True)
+            for label, exploitation, score in zip(self._labels.labels, f1, scores, strict=True)
         )
-        return "\n".join([*lines, f"gap: {gap(scores.values()):.5f}"])
+        return "\n".join([*lines, f"gap: {gap(scores.tolist()):.5f}"])
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.
@@ -419,13 +421,8 @@ class INeurAL(base.MiniBatchClassifier):
 
     def _score_many(self, names: list[str], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (B, k) of checked values (B, names)."""
-        trainer, k = self._trainer, len(self._labels)
-        if not trainer.n_features:
-            return np.zeros((len(values), k))
-        scores = [
-            trainer.scores(self._normalizer(part)) for part in passes(self._vectors(names, values))
-        ]
-        return torch.cat(scores).double().cpu().numpy()
+        scores = [self._f1_and_scores(names, values[part])[1] for part in passes(len(values))]
+        return np.concatenate(scores).astype(np.float64)
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.
@@ -493,19 +490,22 @@ class INeurAL(base.MiniBatchClassifier):
 
     @property
     def _tensor_bytes(self) -> int:
-        """Bytes held by torch, which Python's own count does not see."""
-        found: dict[int, int] = {}
+        """Bytes of torch, which River does not count, less those of views, which it repeats."""
+        storages: dict[int, int] = {}
+        views: dict[int, int] = {}
         pending: list[Any] = [self._normalizer, self._history, self._trainer]
         while pending:
             part = pending.pop()
             if isinstance(part, Tensor):
                 storage = part.untyped_storage()
-                found[storage.data_ptr()] = storage.nbytes()
+                storages[storage.data_ptr()] = storage.nbytes()
+            elif isinstance(part, np.ndarray):
+                views[id(part)] = 0 if part.flags.owndata else part.nbytes
             elif isinstance(part, list | tuple):
                 pending += part
-            elif type(part).__module__.startswith(__package__):
+            elif isinstance(part, SimpleNamespace) or type(part).__module__.startswith(__package__):
                 pending += vars(part).values()
-        return sum(found.values())
+        return sum(storages.values()) - sum(views.values())
 
 
 def check_weight(w: float) -> None:
@@ -513,9 +513,9 @@ def check_weight(w: float) -> None:
     check_real("w", w, least=0, most=HEAVIEST)
 
 
-def passes(x: Tensor) -> list[Tensor]:
-    """Rows of x (B, d) in parts that bound the memory of a pass; one part of no rows for B = 0."""
-    return [x[i : i + ROWS_A_PASS] for i in range(0, max(1, len(x)), ROWS_A_PASS)]
+def passes(n_rows: int) -> list[slice]:
+    """Parts of a frame that bound the memory of a pass; one of no rows for an empty frame."""
+    return [slice(i, i + ROWS_A_PASS) for i in range(0, max(1, n_rows), ROWS_A_PASS)]
 
 
 def available(device: str) -> torch.device:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural.compiled import scatter, within
+
 __all__ = ["FeatureIndex", "LabelIndex"]
 
 LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
@@ -42,16 +44,25 @@ class FeatureIndex:
         self.max_features = max_features
         self.first_column = first_column
         self.columns: dict[FeatureName, int] = {}
-        self._keys: tuple[FeatureName, ...] = ()  # keys of the last x, and
-        self._known: NDArray[np.bool_] | None = None  # which of them have a column (None: all)
-        self._order: NDArray[np.intp] = np.empty(0, np.intp)  # and which
+        self._keys: tuple[FeatureName, ...] | None = None  # of the last x; None: nothing cached
+        self._found = np.empty(0, np.int64)  # their columns, -1 where they have none
+        self._new = False  # whether one has none
         self._warned = False
 
     def __len__(self) -> int:
         return len(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_keys": (), "_known": None, "_order": None}  # a cache
+        return {**self.__dict__, "_keys": None, "_found": self._found[:0]}
+
+    def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
+        """The names as a tuple, with their columns at hand: a stream repeats itself."""
+        keys = tuple(names)
+        if keys != self._keys:
+            self._keys = keys
+            self._found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
+            self._new = bool((self._found < 0).any())
+        return keys
 
     def values(self, x: Mapping[FeatureName, Any]) -> NDArray[np.float64]:
         """The values of `x` in its own key order, checked.
@@ -75,12 +86,11 @@ class FeatureIndex:
             raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         self.check(x)
         try:
-            # `sum` refuses strings, None and containers, and carries NaN and inf into the total:
-            # one pass in C instead of a type check a value.
-            if abs(float(sum(x.values()))) <= LARGEST:
-                values = np.fromiter(x.values(), np.float64, len(x))
-                if np.abs(values).max() <= LARGEST:
-                    return values
+            # `sum` refuses strings, None and containers: one pass in C instead of a check a value.
+            float(sum(x.values()))
+            values = np.fromiter(x.values(), np.float64, len(x))
+            if within(values, LARGEST):
+                return values
         except (TypeError, ValueError, OverflowError):
             pass
         return np.array([self._checked(name, value) for name, value in x.items()])
@@ -125,28 +135,23 @@ class FeatureIndex:
         n_columns: int,
         dtype: type[np.floating[Any]] = np.float64,
     ) -> NDArray[np.floating[Any]]:
-        """Put values (..., len(names)) into their columns; absent ones 0, unknown ones left out.
+        """Put values (B, len(names)) into their columns; absent ones 0, unknown ones left out.
 
         Returns
         -------
-        Array of shape (..., n_columns) and that dtype.
+        Array of shape (B, n_columns) and that dtype.
         """
-        keys = tuple(names)
-        if keys != self._keys:
-            found = [self.columns.get(name, -1) for name in keys]
-            order = np.array(found, np.intp)
-            known = None if (order >= 0).all() else order >= 0
-            self._keys, self._known = keys, known
-            self._order = order if known is None else order[known]
-        placed = np.zeros((*values.shape[:-1], n_columns), dtype)
-        placed[..., self._order] = values if self._known is None else values[..., self._known]
+        self._look_up(names)
+        placed = np.zeros((len(values), n_columns), dtype)
+        scatter(np.ascontiguousarray(values), self._found, placed)
         return placed
 
     def grow(self, names: Iterable[FeatureName]) -> None:
         """Give every new name a column, in sorted order, up to the cap."""
-        new = [name for name in names if name not in self.columns]
-        if not new:
+        keys = self._look_up(names)
+        if not self._new:
             return
+        new = [name for name in keys if name not in self.columns]
         room = self.max_features - len(self.columns)
         if len(new) > room and not self._warned:
             self._warned = True
@@ -156,7 +161,7 @@ class FeatureIndex:
             )
         for name in _in_stable_order(new)[:room]:
             self.columns[name] = self.first_column + len(self.columns)
-        self._keys = ()
+        self._keys = None
 
 
 class LabelIndex:

@@ -35,7 +35,7 @@ def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
             f"column {bad!r} holds values that are not numbers: encode it first."
         ) from None
     fine = (np.abs(values) <= LARGEST).all(axis=0)  # False for NaN and inf as well
-    strings = [frame.schema[name] == nw.String for name in frame.columns]
+    strings = [dtype == nw.String for dtype in frame.schema.values()]
     fine &= ~np.array(strings)
     if not fine.all():
         bad = frame.columns[int(np.argmin(fine))]

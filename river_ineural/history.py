@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Batch", "History"]
+from river_ineural import compiled
+from river_ineural.networks import phases_of, raw
 
+__all__ = ["History"]
 
-class Batch(NamedTuple):
-    """Examples drawn from the history, on the history's device."""
+Floats = NDArray[np.floating[Any]]
 
-    x: Tensor  # (B, d), raw
-    targets: Tensor  # (B, 2, k): reward r1, residual r2
-    weight: Tensor  # (B, 1)
+STORED = ("x", "targets", "weight")
 
 
 class History:
@@ -44,9 +44,13 @@ class History:
         self.labelled_share = labelled_share
         self.rng = rng
         self.added = [0, 0]  # examples ever added to each ring
-        self.x = like.new_empty(capacity, 0)
-        self.targets = like.new_empty(capacity, 2, 0)
-        self.weight = like.new_empty(capacity, 1)
+        self.x = like.new_empty(capacity, 0)  # raw
+        self.targets = like.new_empty(capacity, 2, 0)  # reward r1, residual r2
+        self.weight = like.new_empty(capacity)
+        self._view()
+
+    def _view(self) -> None:
+        self.raw = SimpleNamespace(**{name: raw(getattr(self, name)) for name in STORED})
 
     def __len__(self) -> int:
         return self.n_labelled + self.n_pseudo_labelled
@@ -64,24 +68,26 @@ class History:
     def __getstate__(self) -> dict[str, Any]:
         """Rows in use only, as arrays: a copy is as small as what was learned, on no device."""
         state = dict(self.__dict__)
-        for name in ("x", "targets", "weight"):
+        del state["raw"]
+        for name in STORED:
             state[name] = [state[name][rows].cpu().numpy() for rows in self.filled]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parts = {name: state.pop(name) for name in ("x", "targets", "weight")}
+        parts = {name: state.pop(name) for name in STORED}
         self.__dict__.update(state)
         for name, (labelled, pseudo) in parts.items():
             whole = torch.from_numpy(labelled).new_empty(sum(self.capacities), *labelled.shape[1:])
             for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
                 whole[rows] = torch.from_numpy(part)
             setattr(self, name, whole)
+        self._view()
 
     def to(self, device: torch.device) -> None:
         """Move the store to a device."""
-        self.x, self.targets, self.weight = (
-            part.to(device) for part in (self.x, self.targets, self.weight)
-        )
+        for name in STORED:
+            setattr(self, name, getattr(self, name).to(device))
+        self._view()
 
     @property
     def filled(self) -> tuple[slice, slice]:
@@ -101,9 +107,10 @@ class History:
                 self.targets[rows], (0, n_classes - self.targets.shape[2])
             )
         self.x, self.targets = x, targets
+        self._view()
 
-    def add(self, x: Tensor, targets: Tensor, weight: Tensor, pseudo_label: bool) -> None:
-        """Store x (B, d), targets (B, 2, k) and weight (B, 1) over the oldest of their ring."""
+    def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
+        """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
         ring = int(pseudo_label)
         capacity, offset = self.capacities[ring], ring * self.capacities[0]
         start = 0
@@ -111,9 +118,14 @@ class History:
             slot = self.added[ring] % capacity
             n = min(len(x) - start, capacity - slot)
             into, out_of = slice(offset + slot, offset + slot + n), slice(start, start + n)
-            self.x[into] = x[out_of]
-            self.targets[into] = targets[out_of]
-            self.weight[into] = weight[out_of]
+            if phases_of(self.x) is compiled:
+                self.raw.x[into] = x[out_of]
+                self.raw.targets[into] = targets[out_of]
+                self.raw.weight[into] = weight[out_of]
+            else:
+                self.x[into] = torch.from_numpy(x[out_of])
+                self.targets[into] = torch.from_numpy(targets[out_of])
+                self.weight[into] = torch.from_numpy(weight[out_of])
             self.added[ring] += n
             start += n
 
@@ -132,9 +144,3 @@ class History:
             draws *= pseudo
             draws += self.capacities[0]
         return draws.astype(np.int64)
-
-    def batch(self, rows: Tensor, out: Batch) -> None:
-        """Gather rows (n,) into preallocated tensors."""
-        torch.index_select(self.x, 0, rows, out=out.x)
-        torch.index_select(self.targets, 0, rows, out=out.targets)
-        torch.index_select(self.weight, 0, rows, out=out.weight)

@@ -11,22 +11,54 @@ for that gradient scaled to norm 1/√2, one for x_i / √2, which is block i ti
 (delta W) Aᵀ is taken in the order that costs less: from the left for few contexts, as delta (W Aᵀ)
 for at least as many contexts as hidden units.
 
-Letters: B examples, k classes, n = B·k contexts, d features, m hidden units, L layers. Everything
-is written into buffers that are allocated, and viewed in all the shapes needed, once.
+Letters: B examples, k classes, n = k·B contexts, class by class, d features, m hidden units, L
+layers. A layer is (m, n), a row a unit: that is what the first product gives, seen as (2, m, n),
+and what the last one takes, so nothing is ever transposed. Everything is written into buffers that
+are allocated, and viewed in all the shapes needed, once.
+
+Products are PyTorch's. What lies between them is a phase of `compiled` on the CPU, of `eager`
+elsewhere; a `.raw` attribute holds what phases take, arrays or tensors of the same memory.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Activations", "Shape", "Weights", "explore", "exploit", "gradients", "grow", "overlay"]
+from river_ineural import compiled, eager
 
-TINY = 1e-12  # keeps the norm of a dead gradient, which is exactly 0, from dividing by 0
+__all__ = [
+    "Activations",
+    "Shape",
+    "Weights",
+    "explore",
+    "exploit",
+    "gradients",
+    "grow",
+    "overlay",
+    "phases_of",
+    "raw",
+]
+
 SQRT_HALF = 0.5**0.5
+
+
+def phases_of(tensor: Tensor) -> ModuleType:
+    """The phases for its device."""
+    return compiled if tensor.device.type == "cpu" else eager
+
+
+def raw(part: Any) -> Any:
+    """`part` as the phases of its device take it: a tensor of the CPU as an array."""
+    if isinstance(part, list):
+        return [raw(each) for each in part]
+    if isinstance(part, Tensor) and phases_of(part) is compiled:
+        return part.numpy()
+    return part
 
 
 class Shape(NamedTuple):
@@ -60,13 +92,14 @@ class Weights:
         )
         self.f1, self.f2 = flat[:of_f1], flat[of_f1:]
         self.output1, self.output2 = output1, output2
-        self.hidden1 = list(hidden1.view(depth - 2, m, m))  # layers 2 … L - 1 of f1
-        self.hidden2 = list(hidden2.view(depth - 2, m, m))  # layers 2 … L - 1 of f2
+        self.hidden1 = hidden1.view(depth - 2, m, m)  # layers 2 … L - 1 of f1
+        self.hidden2 = hidden2.view(depth - 2, m, m)  # layers 2 … L - 1 of f2
         self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
         self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
         self.by_context = context.view(2 * m * k, d)  # both first layers, times x
         self.first = self.context[0].view(m, k * d)  # W
         self.half = gradient.view(m, k * d)  # A
+        self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
 
     @property
     def deep(self) -> list[Tensor]:
@@ -136,58 +169,42 @@ class Activations:
         k, d, m, depth = shape
         b, n = n_examples, n_examples * k
         self.n_layers, self.n_contexts = depth, n
+        self.phases = phases_of(like)
 
         def empty(*size: int) -> Tensor:
             return like.new_empty(size)
 
-        self.products = empty(b, 2 * m * k)  # of both first layers with x; later their gradients
-        nets = self.products.view(b, 2, m, k).permute(1, 0, 3, 2)
-        self.product1, self.product2 = nets  # (B, k, m)
-        self.h1, self.h2, self.delta1, self.delta2 = (
-            [empty(n, m) for _ in range(depth - 1)] for _ in range(4)
-        )  # activations of hidden layers; gradients of f1, f2 at their pre-activations
-        self.explored, self.spare = empty(n, m), empty(n, m)
-        by_class = (self.h1[0], self.h2[0], self.delta1[0], self.delta2[0], self.explored)
-        (
-            self.h1_by_class,
-            self.h2_by_class,
-            self.delta1_by_class,
-            self.delta2_by_class,
-            self.explored_by_class,
-        ) = (units.view(b, k, m) for units in by_class)
-        self.f1, self.scores, self.error, self.norm = empty(n), empty(n), empty(n), empty(n)
-        self.f1_by_class, self.scores_by_class, self.error_by_class = (
-            contexts.view(b, k) for contexts in (self.f1, self.scores, self.error)
-        )
-        self.error_by_unit, self.norm_by_unit = self.error.view(b, k, 1), self.norm.view(b, k, 1)
+        def layers(first: Tensor) -> list[Tensor]:
+            return [first, *(empty(m, n) for _ in range(depth - 2))]
+
+        self.products = empty(2 * m * k, b)  # of both first layers with x; later their gradients
+        first1, first2 = self.products.view(2, m, n)
+        self.h1, self.h2 = layers(first1), layers(first2)  # hidden layers of f1, of f2
+        self.delta = layers(empty(m, n))  # gradient of f1 at its pre-activations
+        self.delta_rows = self.delta[0].t()
+        self.spare, self.scaled, self.explored = empty(m, n), empty(m, n), empty(m, n)
+        self.f1, self.scores, self.inverse = empty(n), empty(n), empty(n)  # inverse: 1 / ‖∇_x f1‖
+        self.error1, self.error2 = empty(n), empty(n)
+        self.f1_by_class, self.scores_by_class = self.f1.view(k, b).t(), self.scores.view(k, b).t()
         self.many = n >= m
         if self.many:
             self.w_at, self.w_wt, self.inner = empty(m, m), empty(m, m), empty(m, m)
         else:
             self.input_gradient = empty(n, k * d)  # ∇_x f1
+            self.input_gradient_columns = self.input_gradient.t()
+        self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
 
 
-def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
-    """Gradient before a ReLU from the one behind it: 0 where the unit is off."""
-    torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
+def exploit(w: Weights, columns: Tensor, a: Activations) -> None:
+    """f1 of every class: columns (d, B) are the examples x.
 
-
-def exploit(w: Weights, x: Tensor, a: Activations) -> None:
-    """f1 of every class, and its gradient at every pre-activation: x (B, d).
-
-    Fills a.products, a.h1, a.delta1 and a.f1.
+    Fills a.h1, a.f1, and a.delta of the last hidden layer.
     """
-    torch.mm(x, w.by_context.t(), out=a.products)
-    torch.clamp_min(a.product1, 0, out=a.h1_by_class)
+    torch.mm(w.by_context, columns, out=a.products)
     for layer in range(1, a.n_layers - 1):
-        torch.mm(a.h1[layer - 1], w.hidden1[layer - 1].t(), out=a.h1[layer])
-        a.h1[layer].clamp_min_(0)
-    torch.mv(a.h1[-1], w.output1, out=a.f1)
-
-    behind_relu(w.output1.expand_as(a.h1[-1]), a.h1[-1], out=a.delta1[-1])
-    for layer in range(a.n_layers - 2, 0, -1):
-        torch.mm(a.delta1[layer], w.hidden1[layer - 1], out=a.spare)
-        behind_relu(a.spare, a.h1[layer - 1], out=a.delta1[layer - 1])
+        a.h1[layer - 1].clamp_min_(0)
+        torch.mm(w.hidden1[layer - 1], a.h1[layer - 1], out=a.h1[layer])
+    a.phases.activate(a.raw.h1[-1], w.raw.output1, a.raw.f1, a.raw.delta[-1])
 
 
 def explore(w: Weights, a: Activations) -> None:
@@ -196,77 +213,67 @@ def explore(w: Weights, a: Activations) -> None:
     A ReLU network without biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of
     both halves of φ is applied once, at the output.
 
-    Fills a.norm, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
+    Fills a.delta, a.inverse, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
     """
-    delta = a.delta1[0]
-    if a.many:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
+    for layer in range(a.n_layers - 2, 0, -1):
+        torch.mm(w.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
+        eager.behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
+    first = a.raw.h2[0]
+    if a.many:
         torch.mm(w.first, w.first.t(), out=a.w_wt)
-        torch.mm(w.first, w.half.t(), out=a.w_at)
-        torch.mm(delta, a.w_wt, out=a.explored)
-        torch.sum(a.explored.mul_(delta), 1, out=a.norm)
-        a.norm.clamp_min_(TINY**2).sqrt_()
-        torch.mm(delta, a.w_at, out=a.explored)
+        torch.mm(w.half, w.first.t(), out=a.w_at)
+        torch.mm(a.w_wt, a.delta[0], out=a.spare)
+        torch.mm(a.w_at, a.delta[0], out=a.explored)
+        a.phases.embed_folded(a.raw.delta[0], a.raw.spare, a.raw.explored, first, a.raw.inverse)
     else:
-        torch.mm(delta, w.first, out=a.input_gradient)  # ∇_x f1 = delta W
-        torch.linalg.vector_norm(a.input_gradient, dim=1, out=a.norm)
-        a.norm.clamp_min_(TINY)
-        torch.mm(a.input_gradient, w.half.t(), out=a.explored)
-    torch.addcdiv(a.product2, a.explored_by_class, a.norm_by_unit, out=a.h2_by_class)
-    a.h2[0].clamp_min_(0)
+        torch.mm(a.delta_rows, w.first, out=a.input_gradient)  # ∇_x f1 = delta W
+        torch.mm(w.half, a.input_gradient_columns, out=a.explored)
+        a.phases.embed(a.raw.input_gradient, a.raw.explored, first, a.raw.inverse)
     for layer in range(1, a.n_layers - 1):
-        torch.mm(a.h2[layer - 1], w.hidden2[layer - 1].t(), out=a.h2[layer])
+        torch.mm(w.hidden2[layer - 1], a.h2[layer - 1], out=a.h2[layer])
         a.h2[layer].clamp_min_(0)
-    torch.addmv(a.f1, a.h2[-1], w.output2, alpha=SQRT_HALF, out=a.scores)
+    a.phases.score(a.raw.h2[-1], w.raw.output2, a.raw.f1, a.raw.scores)
 
 
 def gradients(
-    w: Weights,
-    x: Tensor,
-    reward: Tensor,
-    residual: Tensor,
-    weight: Tensor,
-    a: Activations,
-    g: Weights,
+    w: Weights, x: Tensor, targets: Tensor, weight: Tensor, a: Activations, g: Weights
 ) -> None:
     """Gradient of Σ weight·(r - f)²/2 of both networks, after `explore` (Algorithm 2, lines 1, 4).
 
     Parameters
     ----------
     x
-        (B, d), as `exploit` had it.
-    reward, residual
-        r1 and r2, (B, k).
+        (B, d), the examples that `exploit` had as columns.
+    targets
+        r1 and r2, (B, 2, k).
     weight
-        (B, 1): of each example's k contexts, the 1/b of Algorithm 2 included.
+        (B,): of each example's k contexts, the 1/b of Algorithm 2 included.
     g
         Written: views of one flat gradient.
     """
-    # f1: the gradient of the loss is error times the gradient of f1, which `exploit` left in delta1
-    torch.sub(a.f1_by_class, reward, out=a.error_by_class)
-    a.error_by_class.mul_(weight)
-    torch.mv(a.h1[-1].t(), a.error, out=g.output1)
-    for layer in range(a.n_layers - 2, 0, -1):
-        torch.mul(a.delta1[layer], a.error.unsqueeze(1), out=a.spare)
-        torch.mm(a.spare.t(), a.h1[layer - 1], out=g.hidden1[layer - 1])
-    torch.mul(a.delta1_by_class, a.error_by_unit, out=a.product1)
+    phases, b = a.phases, a.raw
+    phases.errors(b.f1, b.scores, raw(targets), raw(weight), b.error1, b.error2)
 
-    # f2: the embedding is its input, so nothing flows back into f1; error is (f2 - r2) / √2
-    torch.sub(a.scores_by_class, a.f1_by_class, out=a.error_by_class)
-    a.error_by_class.sub_(residual).mul_(weight).mul_(SQRT_HALF)
-    torch.mv(a.h2[-1].t(), a.error, out=g.output2)
-    torch.outer(a.error, w.output2, out=a.spare)
+    # f1: the gradient of the loss is error times the gradient of f1, which is in delta
+    phases.output_gradient(b.h1[-1], b.error1, g.raw.output1)
     for layer in range(a.n_layers - 2, 0, -1):
-        behind_relu(a.spare, a.h2[layer], out=a.delta2[layer])
-        torch.mm(a.delta2[layer].t(), a.h2[layer - 1], out=g.hidden2[layer - 1])
-        torch.mm(a.delta2[layer], w.hidden2[layer - 1], out=a.spare)
-    behind_relu(a.spare, a.h2[0], out=a.delta2[0])
-    a.product2.copy_(a.delta2_by_class)
-    scaled = a.delta2[0]
-    a.delta2_by_class.div_(a.norm_by_unit)
+        torch.mul(a.delta[layer], a.error1, out=a.spare)
+        torch.mm(a.spare, a.h1[layer - 1].t(), out=g.hidden1[layer - 1])
+    phases.rescale(b.delta[0], b.error1, b.h1[0])
+
+    # f2: the embedding is its input, so nothing flows back into f1; each layer of gradients takes
+    # the place of the layer of units
+    phases.output_gradient(b.h2[-1], b.error2, g.raw.output2)
+    phases.behind_output(b.h2[-1], w.raw.output2, b.error2)
+    for layer in range(a.n_layers - 2, 0, -1):
+        torch.mm(a.h2[layer], a.h2[layer - 1].t(), out=g.hidden2[layer - 1])
+        torch.mm(w.hidden2[layer - 1].t(), a.h2[layer], out=a.spare)
+        eager.behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
+    phases.rescale(b.h2[0], b.inverse, b.scaled)
     if a.many:
-        torch.mm(scaled.t(), a.delta1[0], out=a.inner)
+        torch.mm(a.scaled, a.delta_rows, out=a.inner)
         torch.mm(a.inner, w.first, out=g.half)
     else:
-        torch.mm(scaled.t(), a.input_gradient, out=g.half)
+        torch.mm(a.scaled, a.input_gradient, out=g.half)
 
-    torch.mm(a.products.t(), x, out=g.by_context)  # both first layers on x
+    torch.mm(a.products, x, out=g.by_context)  # both first layers, on x

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.history import Batch, History
+from river_ineural import compiled
+from river_ineural.history import History
 from river_ineural.networks import (
     Activations,
     Shape,
@@ -18,13 +20,47 @@ from river_ineural.networks import (
     gradients,
     grow,
     overlay,
+    phases_of,
+    raw,
 )
 from river_ineural.normalization import Normalizer
 
 __all__ = ["Trainer"]
 
+Floats = NDArray[np.floating[Any]]
+
 N_ITERATES = 8  # snapshots that stand for all iterates so far
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's, as torch.optim.Adam has them
+TILE = 1024  # numbers of an input gradient at a time: with a row of weights they fit a first cache
+FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
+
+
+class Batch:
+    """Buffers of a batch drawn from the history."""
+
+    def __init__(self, shape: Shape, n_examples: int, like: Tensor) -> None:
+        k, d = shape.n_classes, shape.n_features
+        self.x = like.new_empty(n_examples, d)  # normalised
+        self.columns = self.x.t()
+        self.targets = like.new_empty(n_examples, 2, k)
+        self.weight = like.new_empty(n_examples)
+        self.raw = (raw(self.x), raw(self.targets), raw(self.weight))
+
+
+class Single:
+    """Buffers of `compiled.score_one`."""
+
+    def __init__(self, shape: Shape, dtype: np.dtype[Any], tile: int = TILE) -> None:
+        k, d, m, depth = shape
+        self.f1, self.scores = np.zeros((1, k), dtype), np.zeros((1, k), dtype)
+        self.buffers = (
+            np.empty(d, dtype),
+            np.empty((depth - 1, k, m), dtype),
+            np.empty((2, k, m), dtype),
+            np.empty((k, tile), dtype),
+            np.empty(m, np.int64),
+            self.f1[0],
+            self.scores[0],
+        )
 
 
 class Trainer:
@@ -84,36 +120,31 @@ class Trainer:
 
     def _allocate(self) -> None:
         """Views and buffers that follow from the state."""
-        k, d = self.shape.n_classes, self.shape.n_features
+        k = self.shape.n_classes
         n_examples = max(1, -(-self.batch_size // max(k, 1)))
         self.weights = Weights(self.flat, self.shape)
         self.gradient = torch.zeros_like(self.flat)
         self.gradients = Weights(self.gradient, self.shape)
-        self.averages = [Weights(moment, self.shape) for moment in self.moments]
-        self.batch = Batch(
-            self.flat.new_empty(n_examples, d),
-            self.flat.new_empty(n_examples, 2, k),
-            self.flat.new_empty(n_examples, 1),
-        )
+        self.optimised = [raw(part) for part in (self.flat, self.gradient, *self.moments)]
+        self.batch = Batch(self.shape, n_examples, self.flat)
         self.training = Activations(self.shape, n_examples, self.flat)
         self.prediction = Activations(self.shape, 1, self.flat)
+        self.single = (
+            Single(self.shape, self.flat.numpy().dtype)
+            if phases_of(self.flat) is compiled
+            else None
+        )
         self._serve()
 
     def _serve(self) -> None:
         flat = self.iterates[self.served] if self.iterates else self.flat
         self.predicting = Weights(flat, self.shape)
 
-    def buffers(self, n_examples: int) -> Activations:
-        """Buffers for a pass over `n_examples`: standing ones for a single one."""
-        if n_examples == 1:
-            return self.prediction
-        return Activations(self.shape, n_examples, self.flat)
-
     def __getstate__(self) -> dict[str, Any]:
         """What `_allocate` does not rebuild, as arrays on no device."""
         derived = {
-            *("weights", "gradient", "gradients", "averages", "predicting"),
-            *("batch", "training", "prediction"),
+            *("weights", "gradient", "gradients", "optimised", "predicting"),
+            *("batch", "training", "single", "prediction"),
         }
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
         for name in ("flat", "n_updates"):
@@ -161,18 +192,41 @@ class Trainer:
         self.flat, self.shape = fresh, new
         self._allocate()
 
-    def exploitation(self, x: Tensor) -> Tensor:
-        """f1 of each class under the weights that predict: x (B, d) → (B, k)."""
-        a = self.buffers(len(x))
-        exploit(self.predicting, x, a)
-        return a.f1_by_class
+    def exploitation(self, x: Floats, normalizer: Normalizer) -> Floats:
+        """f1 of each class under the weights that predict: raw x (B, d) → (B, k)."""
+        if self.single and len(x) == 1:
+            self._score_one(x[0], normalizer, self.single, explore=False)
+            return self.single.f1
+        return self._forward(x, normalizer).f1_by_class.cpu().numpy()
 
-    def scores(self, x: Tensor) -> Tensor:
-        """f1 + f2 of each class under the weights that predict: x (B, d) → (B, k)."""
-        a = self.buffers(len(x))
-        exploit(self.predicting, x, a)
+    def scores(self, x: Floats, normalizer: Normalizer) -> tuple[Floats, Floats]:
+        """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k)."""
+        if self.single and len(x) == 1 and self.shape.n_classes <= FEW_CLASSES:
+            self._score_one(x[0], normalizer, self.single, explore=True)
+            return self.single.f1.copy(), self.single.scores.copy()
+        a = self._forward(x, normalizer)
         explore(self.predicting, a)
-        return a.scores_by_class
+        both = torch.stack((a.f1_by_class, a.scores_by_class)).cpu().numpy()  # one transfer
+        return both[0], both[1]
+
+    def _score_one(self, x: Floats, normalizer: Normalizer, single: Single, explore: bool) -> None:
+        w = self.predicting.raw
+        compiled.score_one(
+            x,
+            normalizer.raw.shift,
+            normalizer.normalize,
+            *(w.context, w.gradient, w.hidden1, w.output1, w.hidden2, w.output2),
+            explore,
+            *single.buffers,
+        )
+
+    def _forward(self, rows: Floats, normalizer: Normalizer) -> Activations:
+        """`exploit` of raw rows (B, d)."""
+        n = len(rows)
+        a = self.prediction if n == 1 else Activations(self.shape, n, self.flat)
+        x = normalizer(torch.tensor(rows, device=self.flat.device))
+        exploit(self.predicting, x.t(), a)
+        return a
 
     def step(self, history: History, normalizer: Normalizer) -> None:
         """One step of both networks from one batch of the history (Algorithm 2, lines 1 to 6).
@@ -180,15 +234,19 @@ class Trainer:
         The batch is shared: each network sees b uniform draws, and the forward pass of f1 that f2's
         embedding needs is the one that f1 learns from.
         """
-        batch, a = self.batch, self.training
-        rows = torch.from_numpy(history.rows(len(batch.x))).to(self.flat.device)
-        history.batch(rows, batch)
-        x = normalizer(batch.x)
-        batch.weight.div_(a.n_contexts)  # 1/b
-        exploit(self.weights, x, a)
-        explore(self.weights, a)
-        reward, residual = batch.targets.unbind(1)
-        gradients(self.weights, x, reward, residual, batch.weight, a, self.gradients)
+        batch, a, w = self.batch, self.training, self.weights
+        rows: Any = history.rows(len(batch.x))
+        if a.phases is not compiled:
+            rows = torch.from_numpy(rows).to(self.flat.device)
+        stored = history.raw
+        a.phases.gather(
+            *(rows, stored.x, stored.targets, stored.weight),
+            *(normalizer.raw.shift, normalizer.normalize, 1 / a.n_contexts),
+            *batch.raw,
+        )
+        exploit(w, batch.columns, a)
+        explore(w, a)
+        gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients)
         self._descend()
 
     def _descend(self) -> None:
@@ -198,13 +256,9 @@ class Trainer:
             w.f1.add_(g.f1, alpha=-self.lr)
             w.f2.add_(g.f2, alpha=-self.exploration_lr)
             return
-        self.n_updates += 1
-        means, squares = self.averages
-        for parameters, gradient, mean, square, lr in (
-            (w.f1, g.f1, means.f1, squares.f1, self.lr),
-            (w.f2, g.f2, means.f2, squares.f2, self.exploration_lr),
-        ):
-            adam_step(parameters, gradient, mean, square, self.n_updates, lr)
+        self.training.phases.adam(
+            *(*self.optimised, raw(self.n_updates), len(w.f1)), self.lr, self.exploration_lr
+        )
 
     def draw_iterate(self) -> None:
         """Algorithm 2, lines 7 and 8: add the current weights to Ω, predict with a draw from it.
@@ -223,24 +277,3 @@ class Trainer:
                 self.iterates[slot].copy_(self.flat)
         self.served = int(self.rng.integers(len(self.iterates)))
         self._serve()
-
-
-def adam_step(
-    parameters: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, n_updates: Tensor, lr: float
-) -> None:
-    """Adam in one pass over memory, where `torch.optim.Adam` takes a dozen; all flat, in place."""
-    torch._fused_adam_(
-        [parameters],
-        [gradient],
-        [mean],
-        [square],
-        [],
-        [n_updates],
-        lr=lr,
-        beta1=BETA1,
-        beta2=BETA2,
-        eps=EPSILON,
-        weight_decay=0.0,
-        amsgrad=False,
-        maximize=False,
-    )

@@ -6,6 +6,8 @@ import hypothesis
 import pytest
 import torch
 
+from river_ineural import eager, history, networks, normalization, training
+
 # No deadline: the machine may be busy. Derandomised: a failure seen once is seen by everybody.
 hypothesis.settings.register_profile(
     "river_ineural",
@@ -24,3 +26,10 @@ def cuda() -> str:
     if not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device here")
     return "cuda"
+
+
+@pytest.fixture
+def by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled for the CPU is done by the phases that serve other devices."""
+    for module in (history, networks, normalization, training):
+        monkeypatch.setattr(module, "phases_of", lambda _: eager)

@@ -394,7 +394,7 @@ def test_weights_reach_the_history(shape, timing):
     model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
     stream = [(x, y, {"w": 0.5 + t}) for t, (x, y) in enumerate(STREAM[:20])]
     evaluate.progressive_val_score(stream, model, metrics.Accuracy(), **timing)
-    assert classifier._history.weight[:20, 0].tolist() == [0.5 + t for t in range(20)]
+    assert classifier._history.weight[:20].tolist() == [0.5 + t for t in range(20)]
 
 
 def test_a_weight_counts_like_a_larger_gradient():

@@ -157,14 +157,14 @@ def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
     xs, ys = XS[40:60], [("red", "green", "blue")[y] for _, y in STREAM[40:60]]
     f1 = []
     for x in xs:
-        model.scores_one(x)
-        f1.append(model._trainer.prediction.f1.clone())
+        values = model._features.values(x)[None]
+        f1.append(torch.from_numpy(model._f1_and_scores(x, values)[0][0]))
     weights = [0.5 + i for i in range(20)]
     model.learn_many(frame(xs)[["f4", "f1", "f2", "f3", "f0"]], series(ys), series(weights))
     history, rows = model._history, slice(40, 60)
     assert history.added == [60, 0]
     assert len(n_steps) == 40
-    assert history.weight[rows, 0].tolist() == weights
+    assert history.weight[rows].tolist() == weights
     columns = model._features.columns
     for row, x, y, before in zip(range(40, 60), xs, ys, f1, strict=True):
         stored = {name: history.x[row, column].item() for name, column in columns.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import torch
 from hypothesis import given
 from reference import contexts, dense, embedding, flatten, loss_gradient, network
 
+from river_ineural import compiled, eager, networks
+from river_ineural.compiled import TINY
 from river_ineural.networks import (
     Activations,
     Shape,
@@ -46,14 +50,33 @@ def unit(rng, n, d, dtype=torch.float64):
 def passed(flat, shape, x):
     """Weights and activations after a pass over x."""
     w, a = Weights(flat, shape), Activations(shape, len(x), flat)
-    exploit(w, x, a)
+    exploit(w, x.t(), a)
     explore(w, a)
     return w, a
 
 
-@given(shapes, st.integers(1, 5), st.integers(0, 2**32))
-def test_scores_and_gradients_are_those_of_autograd(shape, n_examples, seed):
+@contextlib.contextmanager
+def phases(module):
+    """The phases of `module` between the matrix products, whatever the device."""
+    usual, networks.phases_of = networks.phases_of, lambda _: module
+    try:
+        yield
+    finally:
+        networks.phases_of = usual
+
+
+BOTH = pytest.mark.parametrize("module", [compiled, eager], ids=["compiled", "eager"])
+
+
+@BOTH
+@given(shape=shapes, n_examples=st.integers(1, 5), seed=st.integers(0, 2**32))
+def test_scores_and_gradients_are_those_of_autograd(module, shape, n_examples, seed):
     """f1, f2, their sum, and the gradients of both weighted losses, from dense contexts."""
+    with phases(module):
+        check_scores_and_gradients(shape, n_examples, seed)
+
+
+def check_scores_and_gradients(shape, n_examples, seed):
     k, d, _, _ = shape
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, n_examples, d)
@@ -62,13 +85,14 @@ def test_scores_and_gradients_are_those_of_autograd(shape, n_examples, seed):
     built = torch.cat([contexts(row, k) for row in x])
     phi = embedding(built, theta1)
     f1, f2 = network(built, theta1), network(phi, theta2)
-    torch.testing.assert_close(a.f1, f1)
-    torch.testing.assert_close(a.scores, f1 + f2)
+    torch.testing.assert_close(a.f1_by_class.flatten(), f1)
+    torch.testing.assert_close(a.scores_by_class.flatten(), f1 + f2)
 
-    reward, residual = torch.from_numpy(rng.normal(size=(2, n_examples, k)))
-    weight = torch.from_numpy(rng.uniform(size=(n_examples, 1)))
+    targets = torch.from_numpy(rng.normal(size=(n_examples, 2, k)))
+    reward, residual = targets.unbind(1)
+    weight = torch.from_numpy(rng.uniform(size=n_examples))
     g = Weights(torch.full_like(flat, torch.nan), shape)  # every number of it must be written
-    gradients(w, x, reward, residual, weight / len(built), a, g)
+    gradients(w, x, targets, weight / len(built), a, g)
     actual1, actual2 = dense(g, d)
     each = weight.repeat_interleave(k)
     expected1 = loss_gradient(built, reward.flatten(), each, theta1)
@@ -88,9 +112,9 @@ def test_many_contexts_score_as_one_example_at_a_time(dtype):
     flat, x = fresh(shape, rng, dtype), unit(rng, 21, 5, dtype)
     _, all_at_once = passed(flat, shape, x)
     few = [passed(flat, shape, part)[1] for part in x.split(3)]
-    together = torch.cat([a.scores for a in few])
+    together = torch.cat([a.scores_by_class for a in few])
     tolerance = 1e-12 if dtype == torch.float64 else 1e-5
-    assert (all_at_once.scores - together).abs().max() < tolerance
+    assert (all_at_once.scores_by_class - together).abs().max() < tolerance
     assert (all_at_once.scores != all_at_once.f1).any()  # f2 was there to differ
 
 
@@ -99,13 +123,13 @@ def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
     shape = Shape(n_classes=2, n_features=5, hidden_dim=16, n_layers=2)
     rng = np.random.default_rng(2)
     flat, x = fresh(shape, rng), unit(rng, 21, 5)
-    targets = torch.from_numpy(rng.normal(size=(2, 21, 2)))
-    weight = torch.ones(21, 1, dtype=torch.float64)
+    targets = torch.from_numpy(rng.normal(size=(21, 2, 2)))
+    weight = torch.ones(21, dtype=torch.float64)
 
     def gradient(rows):
         g = torch.zeros_like(flat)
         w, a = passed(flat, shape, x[rows])
-        gradients(w, x[rows], *targets[:, rows], weight[rows], a, Weights(g, shape))
+        gradients(w, x[rows], targets[rows], weight[rows], a, Weights(g, shape))
         return g
 
     few = sum(gradient(slice(start, start + 3)) for start in range(0, 21, 3))
@@ -123,9 +147,9 @@ def test_embedding_has_norm_one(shape, seed):
     w, a = passed(flat, shape, x)
     theta1, _ = dense(w, d)
     phi = embedding(contexts(x[0], k), theta1)
-    input_gradient = a.delta1[0] @ theta1[0]  # (k, kd)
-    torch.testing.assert_close(a.norm, input_gradient.norm(dim=1).clamp_min(1e-12))
-    first_half = input_gradient / (2**0.5 * a.norm.unsqueeze(1))
+    input_gradient = a.delta[0].t() @ theta1[0]  # (k, kd)
+    torch.testing.assert_close(1 / a.inverse, input_gradient.norm(dim=1).clamp_min(TINY))
+    first_half = input_gradient * a.inverse.unsqueeze(1) / 2**0.5
     torch.testing.assert_close(first_half, phi[:, : k * d])
     alive = input_gradient.norm(dim=1) > 1e-9
     expected = torch.where(alive, 1.0, 0.5**0.5).to(phi.dtype)
@@ -161,7 +185,7 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
     assert (new.context[:, :, k:] != 0).all()
     assert (new.gradient[:, k:] != 0).all()
     assert (new.context[..., d:] != 0).all()
-    before, after = a.f1.view(2, k), b.f1.view(2, k + n_new)[:, :k]
+    before, after = a.f1_by_class, b.f1_by_class[:, :k]
     torch.testing.assert_close(after, before, rtol=0, atol=1e-12)
 
 

@@ -79,7 +79,7 @@ def assert_same_state(model, twin, tolerance):
             assert not history.x[rows, 0].any()
             assert_near(history.targets[rows, 0], reward, tolerance, "stored rewards")
             assert_near(history.targets[rows, 1], residual, tolerance, "stored residuals")
-            weight = [[example["weight"]] for example in ring]
+            weight = [example["weight"] for example in ring]
             assert_near(history.weight[rows], weight, tolerance, "stored weights")
     served = twin.served or (twin.theta1, twin.theta2)
     trainer = model._trainer
@@ -141,6 +141,18 @@ def test_every_round_agrees(n_classes, n_layers, optimizer, sizes):
     assert_told_something(reference, n_classes, 7)
     n_contexts = -(-model.batch_size // n_classes) * n_classes
     assert (n_contexts >= model.hidden_dim) == (sizes is FOLD)
+
+
+@pytest.mark.usefixtures("by_torch")
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("sizes", [DIRECT, FOLD], ids=["direct", "fold"])
+@pytest.mark.parametrize("n_layers", [2, 3])
+def test_every_round_agrees_by_torch(n_layers, sizes, optimizer):
+    """The same with the phases that run on a GPU."""
+    model, twin = pair(optimizer=optimizer, n_layers=n_layers, sizes=sizes)
+    reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert_told_something(reference, 3, 7)
+    assert model._trainer.single is None
 
 
 def test_uniform_iterate_agrees():

@@ -619,7 +619,7 @@ def test_history_of_pseudo_labels_only():
     """Nothing labelled yet: the whole batch is pseudo-labelled."""
     history = History(100, 0.5, np.random.default_rng(0), torch.empty(0))
     history.resize(1, 1)
-    history.add(torch.zeros(3, 1), torch.zeros(3, 2, 1), torch.ones(3, 1), pseudo_label=True)
+    history.add(np.zeros((3, 1)), np.zeros((3, 2, 1)), np.ones(3), pseudo_label=True)
     assert set(history.rows(200)) == {75, 76, 77}
 
 

@@ -1,8 +1,11 @@
-"""Time of one prediction and one learned example, beside a floor and a peer in the same process.
+"""Time of one prediction and one learned example, beside others in the same process.
 
 The floor is the matrix products that one step of both networks cannot avoid, on operands allocated
 beforehand, and one fused Adam call a network. The peer is one PyTorch network of the same width,
-trained by autograd and Adam on the single example, as wrappers of deep learning for streams do.
+trained by autograd and Adam on the single example, as wrappers of deep learning for streams do. The
+slow twin is what the tests compare the package with.
+
+Contenders take turns, so that a busy moment of the machine hits all; medians of calls.
 """
 
 from __future__ import annotations
@@ -16,95 +19,47 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import torch
-from river.base.typing import FeatureName
-from torch import nn
 
+from river_ineural.active import INeurALSampler
+from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
 from river_ineural.classifier import INeurAL
 from river_ineural.threads import single_threaded
-from river_ineural.training import adam_step
 
 __all__ = ["run"]
 
 SIZES = ((22, 2), (68, 2), (784, 2), (3072, 2), (784, 10), (16, 26))  # d, k
-WIDTH, CONTEXTS = 100, 64
-WARM_UP = 30  # calls before timing
-X = dict[FeatureName, Any]
+DENSE_SIZE = (784, 26)
+FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
+WARM_UP, TURNS = 30, 5
+SLOW_CALLS = 3  # a turn of the slow twin
+STREAM_SIZE, EARLY, LATE, WINDOW = (22, 2), 1_000, 100_000, 500
+COLUMNS = (
+    *("floor", "learn_one", "slow twin", "peer learn_one", "predict_one", "peer predict_one"),
+)
+RATIOS = {
+    "learn / floor": ("learn_one", "floor"),
+    "learn / peer": ("learn_one", "peer learn_one"),
+    "twin / learn": ("slow twin", "learn_one"),
+    "predict / peer": ("predict_one", "peer predict_one"),
+}
 
 
-class Peer:
-    """One network, one example at a time, by autograd and `torch.optim.Adam`."""
-
-    def __init__(self, n_features: int, n_classes: int) -> None:
-        self.network = nn.Sequential(
-            nn.Linear(n_features, WIDTH), nn.ReLU(), nn.Linear(WIDTH, n_classes)
-        )
-        self.optimizer = torch.optim.Adam(self.network.parameters())
-        self.loss = nn.CrossEntropyLoss()
-
-    def predict_one(self, x: X) -> int:
-        """The class of the highest output."""
-        with torch.inference_mode():
-            return int(self.network(torch.tensor([list(x.values())])).argmax())
-
-    def learn_one(self, x: X, y: int) -> None:
-        """One step on the example."""
-        self.optimizer.zero_grad()
-        loss = self.loss(self.network(torch.tensor([list(x.values())])), torch.tensor([y]))
-        loss.backward()
-        self.optimizer.step()
-
-
-class Floor:
-    """The unavoidable part of a step of both networks, for d inputs and k classes."""
-
-    def __init__(self, d: int, k: int) -> None:
-        m, b = WIDTH, -(-CONTEXTS // k)
-        n = b * k
-        generator = torch.Generator().manual_seed(0)
-
-        def random(*size: int) -> torch.Tensor:
-            return torch.randn(size, generator=generator)
-
-        self.x, self.by_context, self.products = (
-            random(b, d),
-            random(2 * m * k, d),
-            random(b, 2 * m * k),
-        )
-        self.context_gradient = random(2 * m * k, d)
-        self.first, self.half, self.half_gradient = (random(m, k * d) for _ in range(3))
-        self.delta, self.input_gradient, self.hidden = random(n, m), random(n, k * d), random(n, m)
-        self.output, self.scores = random(m), random(n)
-        self.parameters = [random(m * k * d + m), random(2 * m * k * d + m)]
-        self.adam = [
-            [p, random(len(p)), torch.zeros_like(p), torch.zeros_like(p), torch.ones(())]
-            for p in self.parameters
-        ]
-
-    def step(self) -> None:
-        """The products, and one fused Adam call a network."""
-        torch.mm(self.x, self.by_context.t(), out=self.products)  # both first layers
-        torch.mm(self.delta, self.first, out=self.input_gradient)  # of f1
-        torch.mm(self.input_gradient, self.half.t(), out=self.hidden)  # into f2
-        for _ in range(2):
-            torch.mv(self.hidden, self.output, out=self.scores)  # last layers
-            torch.mv(self.hidden.t(), self.scores, out=self.output)  # and their gradients
-        torch.mm(self.delta.t(), self.input_gradient, out=self.half_gradient)
-        torch.mm(self.products.t(), self.x, out=self.context_gradient)
-        for parameters, gradient, mean, square, n_updates in self.adam:
-            adam_step(parameters, gradient, mean, square, n_updates, lr=1e-3)
-
-
-def median_microseconds(call: Callable[[int], object], n_calls: int) -> float:
-    """Median time of `call(i)` after warming up."""
-    for i in range(WARM_UP):
-        call(i)
-    times = []
-    for i in range(n_calls):
-        start = time.perf_counter()
-        call(i)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e6
+def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str, float]:
+    """Median microseconds of each call(i), taken in turns after warming up."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(TURNS):
+        for name, call in calls.items():
+            slow = name == "slow twin"
+            if turn == 0:
+                for i in range(1 if slow else WARM_UP):
+                    call(i)
+            for i in range(SLOW_CALLS if slow else max(1, n_calls // TURNS)):
+                start = time.perf_counter()
+                call(i)
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(each) * 1e6 for name, each in times.items()}
 
 
 def new_model(n_features: int, n_classes: int) -> INeurAL:
@@ -119,55 +74,164 @@ def new_model(n_features: int, n_classes: int) -> INeurAL:
     )
 
 
+def examples(n_features: int, n_classes: int) -> tuple[list[X], list[int]]:
+    """64 feature dicts and labels."""
+    rng = np.random.default_rng(0)
+    names = [f"feature {j}" for j in range(n_features)]
+    rows = rng.normal(size=(64, n_features)).tolist()
+    xs: list[X] = [dict(zip(names, row, strict=True)) for row in rows]
+    return xs, rng.integers(0, n_classes, 64).tolist()
+
+
 @single_threaded
 def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     """Microseconds of each contender at one size."""
-    rng = np.random.default_rng(0)
-    names: list[FeatureName] = [f"feature {j}" for j in range(n_features)]
-    xs: list[X] = [
-        dict(zip(names, row, strict=True)) for row in rng.normal(size=(64, n_features)).tolist()
-    ]
-    ys = rng.integers(0, n_classes, 64).tolist()
-    model = new_model(n_features, n_classes)
+    xs, ys = examples(n_features, n_classes)
+    model, twin = new_model(n_features, n_classes), slow_twin(n_features, n_classes)
     for x, y in zip(xs * 6, ys * 6, strict=True):  # fill the history, so that its memory is warm
         model.learn_one(x, y)
     peer, floor = Peer(n_features, n_classes), Floor(n_features, n_classes)
+    calls: dict[str, Callable[[int], object]] = {
+        "floor": lambda _: floor.step(),
+        "learn_one": lambda i: model.learn_one(xs[i % 64], ys[i % 64]),
+        "peer learn_one": lambda i: peer.learn_one(xs[i % 64], ys[i % 64]),
+        "predict_one": lambda i: model.predict_one(xs[i % 64]),
+        "peer predict_one": lambda i: peer.predict_one(xs[i % 64]),
+    }
+    if twin is not None:
+        calls["slow twin"] = lambda i: twin.learn(xs[i % 64], ys[i % 64])
+    return {name: float("nan") for name in COLUMNS} | medians(calls, n_calls)
+
+
+@single_threaded
+def measure_dense(n_calls: int) -> float:
+    """Time of a step on written-out contexts over that of a step on blocks."""
+    d, k = DENSE_SIZE
+    xs, ys = examples(d, k)
+    model, dense = new_model(d, k), Dense(d + 1, k)
+    for x, y in zip(xs, ys, strict=True):
+        model.learn_one(x, y)
+    trainer = model._trainer
+    found = medians(
+        {
+            "blocks": lambda _: trainer.step(model._history, model._normalizer),
+            "dense": lambda _: dense.step(),
+        },
+        n_calls,
+    )
+    return found["dense"] / found["blocks"]
+
+
+@single_threaded
+def measure_frame(n_calls: int) -> float:
+    """Rows a second of `predict_many` over those of `predict_one`."""
+    d, k = FRAME_SIZE
+    xs, ys = examples(d, k)
+    model = new_model(d, k)
+    for x, y in zip(xs, ys, strict=True):
+        model.learn_one(x, y)
+    frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
+    found = medians(
+        {
+            "frame": lambda _: model.predict_many(frame),
+            "one": lambda i: model.predict_one(xs[i % 64]),
+        },
+        n_calls,
+    )
+    return found["one"] * FRAME_ROWS / found["frame"]
+
+
+def measure_growth(late: int) -> dict[str, float]:
+    """Time and memory of a late round over an early one, and the longest round over the median.
+
+    A round is `predict_one`, and `learn_one` for one in ten, so that the default's steps are spread
+    as in a stream with few labels.
+    """
+    d, k = STREAM_SIZE
+    xs, ys = examples(d, k)
+    model = INeurALSampler(INeurAL(seed=0, capacity=512), confidence=0.3, seed=0)
+    times, memory = np.empty(late + WINDOW), {}
+    for t in range(late + WINDOW):
+        x, y = xs[t % 64], ys[t % 64]
+        start = time.perf_counter()
+        model.predict_one(x)
+        if t % 10 == 0:
+            model.learn_one(x, y)
+        times[t] = time.perf_counter() - start
+        if t in (EARLY, late):
+            memory[t] = model._raw_memory_usage
+    early, last = (np.median(times[t - WINDOW : t + WINDOW]) for t in (EARLY, late))
+    steady = times[EARLY // 2 :]
     return {
-        "floor": median_microseconds(lambda _: floor.step(), n_calls),
-        "learn_one": median_microseconds(
-            lambda i: model.learn_one(xs[i % 64], ys[i % 64]), n_calls
+        "time of a late round": float(last / early),
+        "memory at a late round": memory[late] / memory[EARLY],
+        "longest of 100 rounds, median": float(
+            np.median(
+                steady[: len(steady) // 100 * 100].reshape(-1, 100).max(1) / np.median(steady)
+            )
         ),
-        "peer learn_one": median_microseconds(
-            lambda i: peer.learn_one(xs[i % 64], ys[i % 64]), n_calls
-        ),
-        "predict_one": median_microseconds(lambda i: model.predict_one(xs[i % 64]), n_calls),
-        "peer predict_one": median_microseconds(lambda i: peer.predict_one(xs[i % 64]), n_calls),
+        "longest of all rounds": float(steady.max() / np.median(steady)),
     }
 
 
-def run(n_calls: int, csv_path: Path | None = None) -> None:
-    """Print the table, and append it to a CSV file if one is given."""
-    columns = ["floor", "learn_one", "peer learn_one", "predict_one", "peer predict_one"]
+def run(n_calls: int, folder: Path | None = None) -> None:
+    """Print the table and the other ratios; with a folder write them there, and a figure."""
     print(
         f"torch {torch.__version__}, Python {platform.python_version()}, one thread, microseconds"
     )
-    print(
-        f"{'d':>5}{'k':>4}" + "".join(f"{name:>18}" for name in columns) + f"{'learn / floor':>16}"
-    )
+    heads = [*COLUMNS, *RATIOS]
+    print(f"{'d':>5}{'k':>4}" + "".join(f"{name:>18}" for name in heads))
     rows = []
     for d, k in SIZES:
         times = measure(d, k, n_calls)
+        ratios = {name: times[top] / times[bottom] for name, (top, bottom) in RATIOS.items()}
         print(
             f"{d:>5}{k:>4}"
-            + "".join(f"{times[name]:>18.0f}" for name in columns)
-            + f"{times['learn_one'] / times['floor']:>16.2f}",
+            + "".join(f"{times[name]:>18.0f}" for name in COLUMNS)
+            + "".join(f"{ratio:>18.2f}" for ratio in ratios.values()),
             flush=True,
         )
-        rows.append({"torch": torch.__version__, "d": d, "k": k, **times})
-    if csv_path is not None:
-        is_new = not csv_path.exists()
-        with csv_path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            if is_new:
-                writer.writeheader()
-            writer.writerows(rows)
+        rows.append({"d": d, "k": k} | {name: round(times[name], 1) for name in COLUMNS})
+    others = {
+        f"dense contexts over blocks, d, k = {DENSE_SIZE}": measure_dense(max(10, n_calls // 10)),
+        f"rows a second, predict_many over predict_one, d, k = {FRAME_SIZE}": measure_frame(
+            n_calls
+        ),
+        **measure_growth(LATE),
+    }
+    for name, ratio in others.items():
+        print(f"{name:<66}{ratio:>8.2f}")
+    if folder is not None:
+        write_csv(folder / "speed.csv", rows)
+        write_csv(
+            folder / "speed-ratios.csv",
+            [{"ratio": name, "value": round(ratio, 2)} for name, ratio in others.items()],
+        )
+        draw(folder, rows)
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """A file of its own for the rows."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def draw(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """speed-{light,dark}.svg: microseconds of each contender at each size."""
+    from matplotlib import pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "river_ineural"
+    for theme, style in (("light", "default"), ("dark", "dark_background")):
+        with plt.style.context(style):
+            figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
+            for name in COLUMNS:
+                axes.plot(
+                    range(len(rows)), [row[name] for row in rows], "o-", markersize=4, label=name
+                )
+            axes.set_xticks(range(len(rows)), [f"{row['d']}, {row['k']}" for row in rows])
+            axes.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
+            axes.legend(frameon=False, fontsize=8, ncols=2)
+            figure.savefig(folder / f"speed-{theme}.svg", transparent=True, metadata={"Date": None})
+            plt.close(figure)
