@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -183,7 +184,7 @@ class INeurALSampler(BudgetedSampler):
     With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
     of round t is asked for when (Algorithm 1, line 11)
 
-        f(î) - f(i°) < 2 · γ · β_t
+        f(î) - f(i°) < 2 · γ · β_t · √(share of the budget left)
 
     or fewer than two classes are known, or, after a long silence, at random: a network that has
     become sure of a wrong answer would never ask again. Where the gap reaches `confidence`, î is
@@ -197,7 +198,7 @@ class INeurALSampler(BudgetedSampler):
     gamma
         Exploration parameter γ, at least 0; the larger, the more labels are asked for.
     width
-        β_t: None for `ConstantWidth(0.05)`, or a `TheoreticalWidth`, or any callable with their
+        β_t: None for `ConstantWidth(0.07)`, or a `TheoreticalWidth`, or any callable with their
         signature.
     budget
         Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for. With
@@ -250,7 +251,7 @@ class INeurALSampler(BudgetedSampler):
         budget: float | int | None = None,
         horizon: int | None = None,
         confidence: float = 0.8,
-        exploration: float = 0.005,
+        exploration: float = 0.02,
         self_training: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -325,10 +326,11 @@ class INeurALSampler(BudgetedSampler):
         return scores, ask
 
     def _threshold(self, t: int) -> float:
-        """2γβ_t."""
+        """2γβ_t, times √(share of the budget that is left)."""
         classifier = last_step(self.classifier)
         n_classes = max(2, len(classifier._labels))
-        return 2 * self.gamma * self._width(t, n_classes, classifier.n_layers)
+        left = self._budget.left(self.n_queries)
+        return 2 * self.gamma * self._width(t, n_classes, classifier.n_layers) * math.sqrt(left)
 
     def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
         if len(y_pred) < 2 or gap(y_pred.values()) < self._threshold(self.n_rounds):  # line 11

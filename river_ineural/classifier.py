@@ -71,7 +71,11 @@ class INeurAL(base.MiniBatchClassifier):
         Steps after each example whose label was given, at least 0. A fraction of a step is carried
         over to the next example.
     pseudo_label_steps
-        Steps after each pseudo-labelled example, at least 0, likewise.
+        Steps of f1 after each pseudo-labelled example, at least 0, likewise. f2 takes none then.
+    feature_dropout
+        Rate, at least 0, of noise in training: with d features known, each of an example drawn is
+        set to 0, its mean, with probability min(feature_dropout · d / 1000, 0.35). So the noise
+        along any one direction is about the same for every d, and a few features lose none.
     init_scale
         Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
     capacity
@@ -113,7 +117,7 @@ class INeurAL(base.MiniBatchClassifier):
     >>> from river_ineural import INeurAL
 
     >>> model = INeurAL(seed=1)
-    >>> stream = datasets.Phishing().take(300)
+    >>> stream = datasets.Phishing().take(600)
     >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
     >>> round(accuracy.get(), 1)
     0.9
@@ -129,15 +133,16 @@ class INeurAL(base.MiniBatchClassifier):
         self,
         hidden_dim: int = 100,
         n_layers: int = 2,
-        lr: float = 2e-3,
-        exploration_lr: float = 2e-5,
+        lr: float = 1e-3,
+        exploration_lr: float = 1e-5,
         optimizer: str = "adam",
         batch_size: int = 64,
         n_steps: float = 4.0,
-        pseudo_label_steps: float = 0.3,
+        pseudo_label_steps: float = 1.0,
+        feature_dropout: float = 0.25,
         init_scale: float = 0.3,
         capacity: int = 8192,
-        labelled_share: float = 0.5,
+        labelled_share: float = 0.6,
         center: bool = True,
         normalize: bool = True,
         iterate: str = "last",
@@ -155,6 +160,7 @@ class INeurAL(base.MiniBatchClassifier):
         check_integer("batch_size", batch_size, least=1)
         check_real("n_steps", n_steps, least=0)
         check_real("pseudo_label_steps", pseudo_label_steps, least=0)
+        check_real("feature_dropout", feature_dropout, least=0)
         check_real("init_scale", init_scale, least=0)
         check_integer("capacity", capacity, least=2)
         check_real("labelled_share", labelled_share, least=0, most=1)
@@ -177,6 +183,7 @@ class INeurAL(base.MiniBatchClassifier):
         self.batch_size = batch_size
         self.n_steps = n_steps
         self.pseudo_label_steps = pseudo_label_steps
+        self.feature_dropout = feature_dropout
         self.init_scale = init_scale
         self.capacity = capacity
         self.labelled_share = labelled_share
@@ -205,6 +212,7 @@ class INeurAL(base.MiniBatchClassifier):
             optimizer=optimizer,
             init_scale=init_scale,
             batch_size=batch_size,
+            feature_dropout=feature_dropout,
             iterate=iterate,
             rng=of_weights,
             like=like,
@@ -290,7 +298,7 @@ class INeurAL(base.MiniBatchClassifier):
         self._steps_due += len(x) * (self.pseudo_label_steps if pseudo_label else self.n_steps)
         while self._steps_due >= 1:  # line 26
             self._steps_due -= 1
-            self._trainer.step(self._history, self._normalizer)
+            self._trainer.step(self._history, self._normalizer, exploring=not pseudo_label)
         self._trainer.draw_iterate()
 
     def _fit(self) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "rescale",
     "score",
     "scatter",
+    "sgd",
     "score_one",
     "within",
 ]
@@ -39,7 +40,7 @@ Array = NDArray[Any]
 
 TINY = 1e-12  # keeps the norm of a dead gradient, which is exactly 0, from dividing by 0
 SQRT_HALF = 0.5**0.5
-BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's, as torch.optim.Adam has them
+BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8  # Adam's; its usual 0.999 forgets too slowly here
 LEAST = 1e-35
 
 # Sums in any order and fused multiplications, so that loops vectorise; NaN and infinity are kept. A
@@ -97,16 +98,20 @@ def gather(
     shift: Array,  # (d,)
     normalize: bool,
     share: float,
+    dropped: Array,  # numbers of x, counted row by row
     x: Array,  # (B, d)
     targets: Array,  # (B, 2, k)
     weight: Array,  # (B,)
 ) -> None:
-    """Rows of the history, x normalised, weight times `share`."""
+    """Rows of the history, x normalised, then 0 where dropped, weight times `share`."""
     for i in range(len(rows)):
         row = rows[i]
         centre(stored_x[row], shift, normalize, x[i])
         targets[i] = stored_targets[row]
         weight[i] = stored_weight[row] * share
+    flat = x.reshape(x.size)
+    for i in range(len(dropped)):
+        flat[dropped[i]] = 0
 
 
 @phase
@@ -215,17 +220,27 @@ def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
 
 
 @phase
-def adam_network(
-    parameters: Array,
-    gradient: Array,
-    mean: Array,
-    square: Array,
-    rate: float,
-    correction: float,
+def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float) -> None:
+    """One update as in Algorithm 2; all flat, n_updates (1,)."""
+    n_updates[0] += 1
+    rate = parameters.dtype.type(lr)
+    for i in range(len(parameters)):
+        parameters[i] -= rate * gradient[i]
+
+
+@phase
+def adam(
+    parameters: Array, gradient: Array, mean: Array, square: Array, n_updates: Array, lr: float
 ) -> None:
-    """The loop of `adam` over one network."""
-    number = parameters.dtype.type
-    zero, least, step, root = number(0), number(LEAST), number(rate), number(correction)
+    """One update of Adam; all flat, n_updates (1,).
+
+    Averages of a unit that is off decay to numbers below the normal range, with which a processor
+    takes a hundred times as long: they are set to 0 long before they mean anything.
+    """
+    n_updates[0] += 1
+    t, number = float(n_updates[0]), parameters.dtype.type
+    zero, least = number(0), number(LEAST)
+    step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - BETA2**t))
     new1, new2, keep2, eps = number(1 - BETA1), number(1 - BETA2), number(BETA2), number(EPSILON)
     for i in range(len(parameters)):
         g = gradient[i]
@@ -234,36 +249,6 @@ def adam_network(
         mean[i] = first = first if abs(first) > least else zero
         square[i] = second = second if second > least else zero
         parameters[i] -= step * first / (np.sqrt(second) * root + eps)
-
-
-@phase
-def adam(
-    parameters: Array,
-    gradient: Array,
-    mean: Array,
-    square: Array,
-    n_updates: Array,
-    split: int,
-    lr: float,
-    exploration_lr: float,
-) -> None:
-    """One Adam update of both networks, f1 before `split`; all flat, n_updates ().
-
-    Averages of a unit that is off decay to numbers below the normal range, with which a processor
-    takes a hundred times as long: they are set to 0 long before they mean anything.
-    """
-    n_updates[()] += 1
-    t = float(n_updates[()])
-    correction = float(1 / np.sqrt(1 - BETA2**t))
-    for part, rate in ((slice(0, split), lr), (slice(split, len(parameters)), exploration_lr)):
-        adam_network(
-            parameters[part],
-            gradient[part],
-            mean[part],
-            square[part],
-            rate / (1 - BETA1**t),
-            correction,
-        )
 
 
 @phase

@@ -22,6 +22,7 @@ __all__ = [
     "output_gradient",
     "rescale",
     "score",
+    "sgd",
 ]
 
 
@@ -38,11 +39,12 @@ def gather(
     shift: Tensor,
     normalize: bool,
     share: float,
+    keep: Tensor,
     x: Tensor,
     targets: Tensor,
     weight: Tensor,
 ) -> None:
-    """Rows of the history, x normalised, weight times `share`."""
+    """Rows of the history, x normalised, 0 where keep (B, d) is 0, weight times `share`."""
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
     torch.index_select(stored_weight, 0, rows, out=weight)
@@ -50,6 +52,7 @@ def gather(
     if normalize:
         x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
     weight.mul_(share)
+    x.mul_(keep)
 
 
 def activate(products: Tensor, output: Tensor, f1: Tensor, delta: Tensor) -> None:
@@ -107,31 +110,29 @@ def rescale(gradient: Tensor, inverse: Tensor, scaled: Tensor) -> None:
     torch.mul(gradient, inverse, out=scaled)
 
 
-def adam(
-    parameters: Tensor,
-    gradient: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    n_updates: Tensor,
-    split: int,
-    lr: float,
-    exploration_lr: float,
-) -> None:
-    """One Adam update of both networks, a call each, where `torch.optim.Adam` takes a dozen."""
+def sgd(parameters: Tensor, gradient: Tensor, n_updates: Tensor, lr: float) -> None:
+    """One update as in Algorithm 2."""
     n_updates += 1
-    for part, rate in ((slice(0, split), lr), (slice(split, None), exploration_lr)):
-        torch._fused_adam_(
-            [parameters[part]],
-            [gradient[part]],
-            [mean[part]],
-            [square[part]],
-            [],
-            [n_updates],
-            lr=rate,
-            beta1=BETA1,
-            beta2=BETA2,
-            eps=EPSILON,
-            weight_decay=0.0,
-            amsgrad=False,
-            maximize=False,
-        )
+    parameters.sub_(gradient, alpha=lr)
+
+
+def adam(
+    parameters: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, n_updates: Tensor, lr: float
+) -> None:
+    """One update of Adam in one call, where `torch.optim.Adam` takes a dozen."""
+    n_updates += 1
+    torch._fused_adam_(
+        [parameters],
+        [gradient],
+        [mean],
+        [square],
+        [],
+        [n_updates],
+        lr=lr,
+        beta1=BETA1,
+        beta2=BETA2,
+        eps=EPSILON,
+        weight_decay=0.0,
+        amsgrad=False,
+        maximize=False,
+    )

@@ -90,13 +90,14 @@ class Weights:
         output1, hidden1, context, gradient, hidden2, output2 = torch.split_with_sizes(
             flat, (m, deep, 2 * first, first, deep, m)
         )
-        self.f1, self.f2 = flat[:of_f1], flat[of_f1:]
+        self.f1, self.f2 = self.networks = [flat[:of_f1], flat[of_f1:]]
         self.output1, self.output2 = output1, output2
         self.hidden1 = hidden1.view(depth - 2, m, m)  # layers 2 … L - 1 of f1
         self.hidden2 = hidden2.view(depth - 2, m, m)  # layers 2 … L - 1 of f2
         self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
         self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
         self.by_context = context.view(2 * m * k, d)  # both first layers, times x
+        self.by_context1 = self.by_context[: m * k]  # that of f1
         self.first = self.context[0].view(m, k * d)  # W
         self.half = gradient.view(m, k * d)  # A
         self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
@@ -178,6 +179,7 @@ class Activations:
             return [first, *(empty(m, n) for _ in range(depth - 2))]
 
         self.products = empty(2 * m * k, b)  # of both first layers with x; later their gradients
+        self.product1 = self.products[: m * k]  # of the first layer of f1
         first1, first2 = self.products.view(2, m, n)
         self.h1, self.h2 = layers(first1), layers(first2)  # hidden layers of f1, of f2
         self.delta = layers(empty(m, n))  # gradient of f1 at its pre-activations
@@ -195,16 +197,22 @@ class Activations:
         self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
 
 
-def exploit(w: Weights, columns: Tensor, a: Activations) -> None:
+def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True) -> None:
     """f1 of every class: columns (d, B) are the examples x.
 
-    Fills a.h1, a.f1, and a.delta of the last hidden layer.
+    Fills a.h1, a.f1 and a.delta; for `explore`, also the product of x with the first layer of f2.
     """
-    torch.mm(w.by_context, columns, out=a.products)
+    if exploring:
+        torch.mm(w.by_context, columns, out=a.products)
+    else:
+        torch.mm(w.by_context1, columns, out=a.product1)
     for layer in range(1, a.n_layers - 1):
         a.h1[layer - 1].clamp_min_(0)
         torch.mm(w.hidden1[layer - 1], a.h1[layer - 1], out=a.h1[layer])
     a.phases.activate(a.raw.h1[-1], w.raw.output1, a.raw.f1, a.raw.delta[-1])
+    for layer in range(a.n_layers - 2, 0, -1):
+        torch.mm(w.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
+        eager.behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
 
 
 def explore(w: Weights, a: Activations) -> None:
@@ -213,11 +221,8 @@ def explore(w: Weights, a: Activations) -> None:
     A ReLU network without biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of
     both halves of φ is applied once, at the output.
 
-    Fills a.delta, a.inverse, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
+    Fills a.inverse, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
     """
-    for layer in range(a.n_layers - 2, 0, -1):
-        torch.mm(w.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
-        eager.behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
     first = a.raw.h2[0]
     if a.many:
         torch.mm(w.first, w.first.t(), out=a.w_wt)
@@ -236,7 +241,13 @@ def explore(w: Weights, a: Activations) -> None:
 
 
 def gradients(
-    w: Weights, x: Tensor, targets: Tensor, weight: Tensor, a: Activations, g: Weights
+    w: Weights,
+    x: Tensor,
+    targets: Tensor,
+    weight: Tensor,
+    a: Activations,
+    g: Weights,
+    exploring: bool = True,
 ) -> None:
     """Gradient of Σ weight·(r - f)²/2 of both networks, after `explore` (Algorithm 2, lines 1, 4).
 
@@ -250,6 +261,8 @@ def gradients(
         (B,): of each example's k contexts, the 1/b of Algorithm 2 included.
     g
         Written: views of one flat gradient.
+    exploring
+        Whether f2 is to learn too; otherwise `explore` need not have run.
     """
     phases, b = a.phases, a.raw
     phases.errors(b.f1, b.scores, raw(targets), raw(weight), b.error1, b.error2)
@@ -260,6 +273,9 @@ def gradients(
         torch.mul(a.delta[layer], a.error1, out=a.spare)
         torch.mm(a.spare, a.h1[layer - 1].t(), out=g.hidden1[layer - 1])
     phases.rescale(b.delta[0], b.error1, b.h1[0])
+    if not exploring:
+        torch.mm(a.product1, x, out=g.by_context1)
+        return
 
     # f2: the embedding is its input, so nothing flows back into f1; each layer of gradients takes
     # the place of the layer of units

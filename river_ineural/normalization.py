@@ -71,6 +71,8 @@ class Normalizer:
 
     def widen(self, n_features: int) -> None:
         """Make room for features that have been 0 in every example so far."""
+        if n_features == len(self.mean):
+            return
         for name in ("mean", "shift"):
             old = getattr(self, name)
             setattr(self, name, torch.nn.functional.pad(old, (0, n_features - old.shape[0])))

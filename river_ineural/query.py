@@ -48,11 +48,11 @@ class ConstantWidth:
 
     Examples
     --------
-    >>> ConstantWidth(0.05)(t=1000, n_classes=2, n_layers=2)
-    0.05
+    >>> ConstantWidth()(t=1000, n_classes=2, n_layers=2)
+    0.07
     """
 
-    beta: float = 0.05
+    beta: float = 0.07
 
     def __post_init__(self) -> None:
         check_real("beta", self.beta, least=0)
@@ -153,12 +153,31 @@ class Budget:
             check_integer("horizon", self.horizon, least=1)
         check_integer("burst", self.burst, least=0)
 
+    @property
+    def total(self) -> int | None:
+        """Labels in all; None where that is not known."""
+        if not isinstance(self.limit, float):
+            return self.limit
+        if self.horizon is None:
+            return None
+        return int(self.limit * self.horizon + 1e-9)  # 0.29 · 100 is 28.999…
+
+    def left(self, n_queries: int) -> float:
+        """Share of the labels in all that is left, in [0, 1]; 1 where the number is not known.
+
+        Examples
+        --------
+        >>> Budget(0.03, horizon=12_000).left(n_queries=90)
+        0.75
+        """
+        if self.total is None:
+            return 1.0
+        return max(0.0, 1 - n_queries / self.total) if self.total else 0.0
+
     def allows(self, n_rounds: int, n_queries: int) -> bool:
         """Whether one more label may be asked for at round `n_rounds`, `n_queries` being asked."""
+        if self.total is not None:
+            return n_queries < self.total
         if self.limit is None:
             return True
-        if not isinstance(self.limit, float):
-            return n_queries < self.limit
-        if self.horizon is not None:
-            return n_queries < int(self.limit * self.horizon + 1e-9)  # 0.29 · 100 is 28.999…
         return n_queries + 1 <= self.limit * n_rounds + self.burst

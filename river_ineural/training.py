@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural import compiled
+from river_ineural.capture import Captured
 from river_ineural.history import History
 from river_ineural.networks import (
     Activations,
@@ -31,6 +32,7 @@ Floats = NDArray[np.floating[Any]]
 
 N_ITERATES = 8  # snapshots that stand for all iterates so far
 TILE = 1024  # numbers of an input gradient at a time: with a row of weights they fit a first cache
+MOST_DROPPED = 0.35  # of the features of an example
 FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
 
 
@@ -41,9 +43,21 @@ class Batch:
         k, d = shape.n_classes, shape.n_features
         self.x = like.new_empty(n_examples, d)  # normalised
         self.columns = self.x.t()
+        self.rows = torch.zeros(n_examples, dtype=torch.int64, device=like.device)
+        self.keep = like.new_ones(n_examples, d)
         self.targets = like.new_empty(n_examples, 2, k)
         self.weight = like.new_empty(n_examples)
         self.raw = (raw(self.x), raw(self.targets), raw(self.weight))
+
+
+class Forward:
+    """Buffers of a pass over rows that are not in the history."""
+
+    def __init__(self, shape: Shape, n_examples: int, like: Tensor) -> None:
+        k, d = shape.n_classes, shape.n_features
+        self.sent, self.x = like.new_empty(n_examples, d), like.new_empty(n_examples, d)
+        self.activations = Activations(shape, n_examples, like)
+        self.found = like.new_empty(2, n_examples, k)  # f1, scores
 
 
 class Single:
@@ -78,6 +92,9 @@ class Trainer:
         Factor on the initial weights of the first layers.
     batch_size
         Contexts b a step.
+    feature_dropout
+        A feature of an example drawn is set to 0 with probability min(feature_dropout · d / 1000,
+        0.35).
     iterate
         "last": predict with the current weights. "uniform": with weights drawn uniformly from all
         iterates so far (Algorithm 2, lines 7 and 8).
@@ -96,6 +113,7 @@ class Trainer:
         optimizer: str,
         init_scale: float,
         batch_size: int,
+        feature_dropout: float,
         iterate: str,
         rng: np.random.Generator,
         like: Tensor,
@@ -105,6 +123,7 @@ class Trainer:
         self.optimizer = optimizer
         self.init_scale = init_scale
         self.batch_size = batch_size
+        self.feature_dropout = feature_dropout
         self.iterate = iterate
         self.rng = rng
         self.shape = shape
@@ -113,7 +132,7 @@ class Trainer:
         self.flat = like.new_zeros(shape.n_parameters)
         n_moments = 2 if optimizer == "adam" else 0
         self.moments = [torch.zeros_like(self.flat) for _ in range(n_moments)]
-        self.n_updates = torch.zeros((), device=like.device)
+        self.n_updates = torch.zeros(2, device=like.device)  # of f1, of f2
         self.iterates: list[Tensor] = []
         self.served = 0  # which of the iterates predicts
         self._allocate()
@@ -125,10 +144,18 @@ class Trainer:
         self.weights = Weights(self.flat, self.shape)
         self.gradient = torch.zeros_like(self.flat)
         self.gradients = Weights(self.gradient, self.shape)
-        self.optimised = [raw(part) for part in (self.flat, self.gradient, *self.moments)]
+        averages = [Weights(moment, self.shape) for moment in self.moments]
+        layouts = [self.weights, self.gradients, *averages]
+        rates = (self.lr, self.exploration_lr)
+        self.networks = [
+            (*(layout.raw.networks[i] for layout in layouts), raw(self.n_updates[i : i + 1]), rate)
+            for i, rate in enumerate(rates)
+        ]  # of f1 and of f2, what the optimiser takes
         self.batch = Batch(self.shape, n_examples, self.flat)
         self.training = Activations(self.shape, n_examples, self.flat)
-        self.prediction = Activations(self.shape, 1, self.flat)
+        self.prediction = Forward(self.shape, 1, self.flat)
+        self.captured_steps = [Captured(self.flat.device) for _ in range(2)]
+        self.captured_prediction = Captured(self.flat.device)
         self.single = (
             Single(self.shape, self.flat.numpy().dtype)
             if phases_of(self.flat) is compiled
@@ -143,8 +170,9 @@ class Trainer:
     def __getstate__(self) -> dict[str, Any]:
         """What `_allocate` does not rebuild, as arrays on no device."""
         derived = {
-            *("weights", "gradient", "gradients", "optimised", "predicting"),
+            *("weights", "gradient", "gradients", "networks", "predicting"),
             *("batch", "training", "single", "prediction"),
+            *("captured_steps", "captured_prediction"),
         }
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
         for name in ("flat", "n_updates"):
@@ -197,17 +225,15 @@ class Trainer:
         if self.single and len(x) == 1:
             self._score_one(x[0], normalizer, self.single, explore=False)
             return self.single.f1
-        return self._forward(x, normalizer).f1_by_class.cpu().numpy()
+        f1, _ = self._score_rows(x, normalizer)
+        return f1
 
     def scores(self, x: Floats, normalizer: Normalizer) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k)."""
         if self.single and len(x) == 1 and self.shape.n_classes <= FEW_CLASSES:
             self._score_one(x[0], normalizer, self.single, explore=True)
             return self.single.f1.copy(), self.single.scores.copy()
-        a = self._forward(x, normalizer)
-        explore(self.predicting, a)
-        both = torch.stack((a.f1_by_class, a.scores_by_class)).cpu().numpy()  # one transfer
-        return both[0], both[1]
+        return self._score_rows(x, normalizer)
 
     def _score_one(self, x: Floats, normalizer: Normalizer, single: Single, explore: bool) -> None:
         w = self.predicting.raw
@@ -220,45 +246,74 @@ class Trainer:
             *single.buffers,
         )
 
-    def _forward(self, rows: Floats, normalizer: Normalizer) -> Activations:
-        """`exploit` of raw rows (B, d)."""
-        n = len(rows)
-        a = self.prediction if n == 1 else Activations(self.shape, n, self.flat)
-        x = normalizer(torch.tensor(rows, device=self.flat.device))
-        exploit(self.predicting, x.t(), a)
-        return a
+    def _score_rows(self, rows: Floats, normalizer: Normalizer) -> tuple[Floats, Floats]:
+        """`scores` by matrix products: one transfer to the device, one back."""
+        standing = len(rows) == 1 and self.iterate == "last"
+        forward = self.prediction if standing else Forward(self.shape, len(rows), self.flat)
+        forward.sent.copy_(torch.from_numpy(rows))
 
-    def step(self, history: History, normalizer: Normalizer) -> None:
-        """One step of both networks from one batch of the history (Algorithm 2, lines 1 to 6).
+        def run() -> None:
+            a, x = forward.activations, forward.x
+            normalizer(x.copy_(forward.sent))
+            exploit(self.predicting, x.t(), a)
+            explore(self.predicting, a)
+            torch.stack((a.f1_by_class, a.scores_by_class), out=forward.found)
+
+        (self.captured_prediction if standing else Captured(torch.device("cpu")))(run)
+        f1, scores = forward.found.cpu().numpy().copy()
+        return f1, scores
+
+    def step(self, history: History, normalizer: Normalizer, exploring: bool = True) -> None:
+        """One step from one batch of the history (Algorithm 2, lines 1 to 6).
 
         The batch is shared: each network sees b uniform draws, and the forward pass of f1 that f2's
         embedding needs is the one that f1 learns from.
+
+        Parameters
+        ----------
+        exploring
+            Whether f2 takes a step as well as f1.
         """
-        batch, a, w = self.batch, self.training, self.weights
-        rows: Any = history.rows(len(batch.x))
-        if a.phases is not compiled:
-            rows = torch.from_numpy(rows).to(self.flat.device)
-        stored = history.raw
+        n_examples = len(self.batch.x)
+        rows = history.rows(n_examples)
+        dropped = self._drop(history.rng, n_examples)
+        if self.training.phases is compiled:
+            self._train(rows, dropped, history, normalizer, exploring)
+            return
+        batch = self.batch
+        batch.rows.copy_(torch.from_numpy(rows))
+        at = torch.from_numpy(dropped).to(self.flat.device)
+        batch.keep.fill_(1).view(-1).index_fill_(0, at, 0)
+        self.captured_steps[exploring](
+            lambda: self._train(batch.rows, batch.keep, history, normalizer, exploring)
+        )
+
+    def _drop(self, rng: np.random.Generator, n_examples: int) -> NDArray[np.int64]:
+        """Numbers of a batch (B, d), counted row by row, to be set to 0."""
+        d, room = self.n_features, self.shape.n_features
+        share = min(self.feature_dropout * d / 1000, MOST_DROPPED)
+        n_dropped = rng.binomial(n_examples * d, share)
+        drawn = rng.integers(0, n_examples * d, n_dropped)
+        return drawn if d == room else drawn // d * room + drawn % d
+
+    def _train(
+        self, rows: Any, dropped: Any, history: History, normalizer: Normalizer, exploring: bool
+    ) -> None:
+        batch, a, w, stored = self.batch, self.training, self.weights, history.raw
         a.phases.gather(
             *(rows, stored.x, stored.targets, stored.weight),
-            *(normalizer.raw.shift, normalizer.normalize, 1 / a.n_contexts),
+            *(normalizer.raw.shift, normalizer.normalize, 1 / a.n_contexts, dropped),
             *batch.raw,
         )
-        exploit(w, batch.columns, a)
-        explore(w, a)
-        gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients)
-        self._descend()
-
-    def _descend(self) -> None:
-        """θ - η ∇ℒ for each network (Algorithm 2, lines 3 and 6), or the same with Adam."""
-        w, g = self.weights, self.gradients
-        if self.optimizer == "sgd":
-            w.f1.add_(g.f1, alpha=-self.lr)
-            w.f2.add_(g.f2, alpha=-self.exploration_lr)
-            return
-        self.training.phases.adam(
-            *(*self.optimised, raw(self.n_updates), len(w.f1)), self.lr, self.exploration_lr
-        )
+        exploit(w, batch.columns, a, exploring)
+        if exploring:
+            explore(w, a)
+        gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
+        for network in self.networks if exploring else self.networks[:1]:
+            if self.optimizer == "adam":
+                a.phases.adam(*network)
+            else:
+                a.phases.sgd(*network)
 
     def draw_iterate(self) -> None:
         """Algorithm 2, lines 7 and 8: add the current weights to Ω, predict with a draw from it.

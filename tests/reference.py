@@ -72,7 +72,7 @@ class SGD:
 class Adam:
     """Algorithm 1 of Kingma & Ba (2015)."""
 
-    def __init__(self, lr, beta1=0.9, beta2=0.999, epsilon=1e-8):
+    def __init__(self, lr, beta1=0.9, beta2=0.99, epsilon=1e-8):
         self.lr, self.beta1, self.beta2, self.epsilon = lr, beta1, beta2, epsilon
         self.t = 0
         self.m = self.v = None
@@ -107,6 +107,7 @@ class ReferenceClassifier:
         batch_size,
         n_steps,
         pseudo_label_steps,
+        feature_dropout,
         init_scale,
         capacity,
         labelled_share,
@@ -114,7 +115,7 @@ class ReferenceClassifier:
         seed,
     ):
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
-        self.batch_size = batch_size
+        self.batch_size, self.feature_dropout = batch_size, feature_dropout
         self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
         self.n_learned = [0, 0]
         self.labelled_share, self.iterate = labelled_share, iterate
@@ -199,7 +200,7 @@ class ReferenceClassifier:
                 self.rings[ring][self.n_added[ring] % self.capacities[ring]] = example
             self.n_added[ring] += 1
         for _ in range(self.steps_after(len(arrived), pseudo_label)):
-            self.step()
+            self.step(exploring=not pseudo_label)
         self.draw_iterate()
 
     # Algorithm 2
@@ -216,10 +217,19 @@ class ReferenceClassifier:
         chosen = [labelled] * n_labelled + [pseudo] * (n - n_labelled)
         return [ring[int(u * len(ring))] for u, ring in zip(draws, chosen, strict=True)]
 
-    def step(self):
-        k = len(self.labels)
+    def dropped(self, n, d):
+        """The numbers of n examples that are set to 0, with replacement, counted row by row."""
+        share = min(self.feature_dropout * d / 1000, 0.35)
+        n_dropped = self.of_batches.binomial(n * d, share)
+        return self.of_batches.integers(0, n * d, n_dropped).tolist()
+
+    def step(self, exploring):
+        k, d = len(self.labels), 1 + len(self.features)
         batch = self.draw(math.ceil(self.batch_size / k))
-        x = torch.cat([contexts(self.normalized(self.raw(example["x"])), k) for example in batch])
+        rows = torch.stack([self.normalized(self.raw(example["x"])) for example in batch])
+        for number in self.dropped(len(batch), d):
+            rows[number // d, number % d] = 0
+        x = torch.cat([contexts(row, k) for row in rows])
         reward, residual = (  # of a class unknown when the example arrived: 0
             vector([number for e in batch for number in e[name] + [0.0] * (k - len(e[name]))])
             for name in ("reward", "residual")
@@ -229,7 +239,8 @@ class ReferenceClassifier:
         gradient1 = loss_gradient(x, reward, weight, self.theta1)
         gradient2 = loss_gradient(phi, residual, weight, self.theta2)
         self.theta1 = self.optimizer1.update(self.theta1, gradient1)
-        self.theta2 = self.optimizer2.update(self.theta2, gradient2)
+        if exploring:
+            self.theta2 = self.optimizer2.update(self.theta2, gradient2)
 
     def draw_iterate(self):
         """Lines 7 and 8: Ω as a reservoir, and a uniform draw from it."""
@@ -320,7 +331,8 @@ class ReferenceSampler:
         order = sorted(range(len(labels)), key=lambda i: -scores[i])
         top = labels[order[0]] if labels else None
         gap = scores[order[0]] - scores[order[1]] if len(labels) > 1 else 0.0
-        if len(labels) < 2 or gap < 2 * self.gamma * self.width(
+        left = 1 if self.cap == math.inf else 1 - self.n_queries / self.cap
+        if len(labels) < 2 or gap < math.sqrt(left) * 2 * self.gamma * self.width(
             self.t, len(labels), self.classifier.depth
         ):
             wanted = True

@@ -33,7 +33,7 @@ def eager(kind, budget=None, horizon=None):
     if kind == "margin":
         inner = linear_model.SoftmaxRegression()
         return active.MarginSampler(inner, threshold=1.0, budget=budget, horizon=horizon)
-    return active.INeurALSampler(small(), gamma=1e6, budget=budget, horizon=horizon, seed=1)
+    return active.INeurALSampler(small(lr=0.01), gamma=1e6, budget=budget, horizon=horizon, seed=1)
 
 
 KINDS = ["random", "margin", "ineural"]

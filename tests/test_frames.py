@@ -153,7 +153,7 @@ def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
     model, n_steps = trained(n_steps=2), []
     frame, series = (pd.DataFrame, pd.Series) if kind == "pandas" else (pl.DataFrame, pl.Series)
     step = model._trainer.step
-    model._trainer.step = lambda *args: (n_steps.append(1), step(*args))
+    model._trainer.step = lambda *args, **kwargs: (n_steps.append(1), step(*args, **kwargs))
     xs, ys = XS[40:60], [("red", "green", "blue")[y] for _, y in STREAM[40:60]]
     f1 = []
     for x in xs:

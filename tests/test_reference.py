@@ -35,6 +35,7 @@ def pair(
         optimizer=optimizer,
         n_steps=n_steps,
         pseudo_label_steps=0.75,
+        feature_dropout=20.0,  # every sixth number of a batch
         init_scale=0.5,
         capacity=40,
         labelled_share=0.5,
@@ -93,7 +94,7 @@ def assert_same_state(model, twin, tolerance):
 
 def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
     """Algorithm 1 on both; labels asked for arrive `delay` rounds later. Returns the twin."""
-    settings = {"gamma": 2.0, "budget": 0.4, "horizon": len(stream), "confidence": 0.35}
+    settings = {"gamma": 2.5, "budget": 0.4, "horizon": len(stream), "confidence": 0.35}
     settings |= {"exploration": 0.05, "seed": 5, **decision}
     width = settings.pop("width", ConstantWidth(0.05))
     sampler = INeurALSampler(model, width=width, **settings)

@@ -55,7 +55,12 @@ class Step:
             self.random(3 * WIDTH * self.kd + 2 * WIDTH) for _ in range(3)
         )
         self.square.abs_()
-        self.mean, self.n_updates = torch.zeros_like(self.flat), torch.ones(())
+        self.mean = torch.zeros_like(self.flat)
+        parts = (slice(0, self.split), slice(self.split, None))
+        self.networks = [
+            (self.flat[p], self.gradient[p], self.mean[p], self.square[p], torch.ones(1))
+            for p in parts
+        ]
 
     def random(self, *size: int) -> Tensor:
         """Normal numbers."""
@@ -63,10 +68,8 @@ class Step:
 
     def update(self) -> None:
         """One fused Adam call a network."""
-        adam(
-            *(self.flat, self.gradient, self.mean, self.square, self.n_updates, self.split),
-            *(1e-3, 1e-3),
-        )
+        for network in self.networks:
+            adam(*network, 1e-3)
 
 
 class Floor(Step):
@@ -152,6 +155,7 @@ def slow_twin(n_features: int, n_classes: int) -> Any | None:
         batch_size=CONTEXTS,
         n_steps=1,
         pseudo_label_steps=1,
+        feature_dropout=0.25,
         init_scale=1.0,
         capacity=512,
         labelled_share=0.5,
