@@ -18,8 +18,8 @@ STREAM = list(datasets.Phishing())
 SEEDS = range(10)
 CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "defaults": ({}, {}),
-    "η2 = η1 / 10": ({"exploration_lr": 2e-4}, {}),
-    "η2 = η1": ({"exploration_lr": 2e-3}, {}),
+    "η2 = η1 / 10": ({"exploration_lr": 1e-4}, {}),
+    "η2 = η1": ({"exploration_lr": 1e-3}, {}),
     "the paper's initial weights": ({"init_scale": 1.0}, {}),
     "no centring": ({"center": False}, {}),
     "neither centring nor unit norm": ({"center": False, "normalize": False}, {}),
@@ -28,6 +28,8 @@ CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "iterate drawn uniformly": ({"iterate": "uniform"}, {}),
+    "η1 = 0.002": ({"lr": 2e-3}, {}),
+    "a tenth of the features dropped": ({"feature_dropout": 10.0}, {}),
     "one step after every example": ({"n_steps": 1, "pseudo_label_steps": 1}, {}),
     "ten steps a label, none a pseudo-label": ({"n_steps": 10, "pseudo_label_steps": 0}, {}),
     "three layers": ({"n_layers": 3}, {}),

@@ -134,7 +134,7 @@ class INeurAL(base.MiniBatchClassifier):
         hidden_dim: int = 100,
         n_layers: int = 2,
         lr: float = 1e-3,
-        exploration_lr: float = 1e-5,
+        exploration_lr: float = 1e-6,
         optimizer: str = "adam",
         batch_size: int = 64,
         n_steps: float = 4.0,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 
+import numpy as np
 import pytest
 
-from river_ineural.benchmark import contenders, profile, speed
+from river_ineural.benchmark import contenders, policy, profile, speed
 
 
 def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
@@ -16,6 +17,7 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(speed, "EARLY", 30)
     monkeypatch.setattr(speed, "WINDOW", 20)
     monkeypatch.setattr(speed, "LATE", 200)
+    monkeypatch.setattr(speed, "LONG", 50)
     speed.run(n_calls=5, folder=tmp_path)
     with (tmp_path / "speed.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -59,3 +61,22 @@ def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     sizes = [len(part) for part in (trainer.weights.f1, trainer.weights.f2)]
     floor = contenders.Floor(d + 1, k)
     assert sizes == [floor.split, len(floor.flat) - floor.split]
+
+
+def test_policies_are_compared_on_data_from_the_folder_named(tmp_path, monkeypatch, capsys):
+    """A row a stream and policy; without the folder, a word on how to name it."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 4)), rng.integers(0, 2, 60)
+    np.savez(tmp_path / "ijcnn.npz", X=x, y=y)
+    monkeypatch.setattr(policy, "STREAMS", {"ijcnn": policy.STREAMS["ijcnn"]})
+    monkeypatch.setattr(policy, "POLICIES", {"none": (0, 0), "4 a label": (4, 1)})
+    monkeypatch.delenv("RIVER_INEURAL_DATA", raising=False)
+    with pytest.raises(SystemExit, match="RIVER_INEURAL_DATA"):
+        policy.run(n_seeds=1)
+    monkeypatch.setenv("RIVER_INEURAL_DATA", str(tmp_path))
+    policy.run(n_seeds=2, folder=tmp_path)
+    with (tmp_path / "policy.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["policy"] for row in rows] == ["none", "4 a label"]
+    assert all(0 <= float(row["regret"]) <= 60 for row in rows)
+    assert len(capsys.readouterr().out.splitlines()) == 2

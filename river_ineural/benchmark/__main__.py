@@ -1,11 +1,11 @@
-"""Command line: `python -m river_ineural.benchmark speed` or `profile`."""
+"""Command line: `python -m river_ineural.benchmark COMMAND`."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import profile, speed
+from river_ineural.benchmark import policy, profile, speed
 
 
 def main() -> None:
@@ -19,6 +19,10 @@ def main() -> None:
     command = commands.add_parser("profile", help="where the time of a round goes")
     command.add_argument("--calls", type=int, default=500, help="timed calls a size (default 500)")
     command.set_defaults(run=lambda a: profile.run(n_calls=a.calls))
+    command = commands.add_parser("policy", help="regret against seconds of training policies")
+    command.add_argument("--seeds", type=int, default=5, help="runs a policy (default 5)")
+    command.add_argument("--out", type=Path, help="write policy.csv to this folder")
+    command.set_defaults(run=lambda a: policy.run(n_seeds=a.seeds, folder=a.out))
     arguments = parser.parse_args()
     arguments.run(arguments)
 
