@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import csv
 
 import numpy as np
 import pytest
 
-from river_ineural.benchmark import contenders, policy, profile, speed
+from river_ineural import datasets
+from river_ineural.benchmark import __main__ as command_line
+from river_ineural.benchmark import cells, contenders, policy, profile, regret, speed
 
 
 def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
@@ -63,20 +66,96 @@ def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     assert sizes == [floor.split, len(floor.flat) - floor.split]
 
 
-def test_policies_are_compared_on_data_from_the_folder_named(tmp_path, monkeypatch, capsys):
-    """A row a stream and policy; without the folder, a word on how to name it."""
+@pytest.fixture
+def small_ijcnn(tmp_path, monkeypatch):
+    """A file in the place of ijcnn's: 60 rows, whose first feature tells the class."""
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(60, 4)), rng.integers(0, 2, 60)
-    np.savez(tmp_path / "ijcnn.npz", X=x, y=y)
-    monkeypatch.setattr(policy, "STREAMS", {"ijcnn": policy.STREAMS["ijcnn"]})
+    x = rng.normal(size=(60, 4))
+    np.savez(tmp_path / "ijcnn.npz", X=x, y=np.where(x[:, 0] > 0, 1, -1))
+    monkeypatch.setattr(datasets.IJCNN, "shape", (60, 4))
+    monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+def test_policies_have_a_row_a_stream_and_policy(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(policy, "STREAMS", ("ijcnn",))
     monkeypatch.setattr(policy, "POLICIES", {"none": (0, 0), "4 a label": (4, 1)})
-    monkeypatch.delenv("RIVER_INEURAL_DATA", raising=False)
-    with pytest.raises(SystemExit, match="RIVER_INEURAL_DATA"):
-        policy.run(n_seeds=1)
-    monkeypatch.setenv("RIVER_INEURAL_DATA", str(tmp_path))
     policy.run(n_seeds=2, folder=tmp_path)
     with (tmp_path / "policy.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["policy"] for row in rows] == ["none", "4 a label"]
     assert all(0 <= float(row["regret"]) <= 60 for row in rows)
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+def test_a_cell_is_the_regret_of_one_run_within_its_budget():
+    row = cells.run_cell(cells.Cell("ijcnn", "I-NeurAL", budget=0.5, seed=1))
+    assert row["error"] == ""
+    assert row["rounds"] == 60
+    assert 0 < row["queries"] <= 30
+    curve = [int(n) for n in row["curve"].split()]
+    assert len(curve) == 60  # a point a round, as there are fewer than 100
+    assert curve == sorted(curve)
+    assert curve[-1] == row["regret"] < 30  # chance
+    shorter = cells.run_cell(cells.Cell("ijcnn", "I-NeurAL", budget=0.5, seed=1, rounds=20))
+    assert (shorter["rounds"], len(shorter["curve"].split())) == (20, 20)
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+def test_cells_are_resumed_and_failures_tried_again(tmp_path, monkeypatch, capsys):
+    """What the file holds is not run again, but for failures and a last line cut off."""
+    path, n_run = tmp_path / "regret.csv", []
+
+    class Here:
+        """A pool that runs in this process."""
+
+        def __init__(self, *args, **kwargs):
+            pass
+
+        __enter__ = lambda self: self  # noqa: E731
+        __exit__ = lambda self, *args: None  # noqa: E731
+
+        def submit(self, function, cell):
+            n_run.append(cell)
+            future = concurrent.futures.Future()
+            future.set_result(function(cell))
+            return future
+
+    monkeypatch.setattr(cells, "ProcessPoolExecutor", Here)
+    wanted = [cells.Cell("ijcnn", "I-NeurAL", 0.5, seed) for seed in range(3)]
+    cells.run_cells(wanted[:2], path, n_jobs=1)
+    assert n_run == wanted[:2]
+    cut_off = int(cells.read(path)[-1]["seed"])
+    path.write_text("\n".join([*path.read_text().splitlines()[:-1], "ijcnn,I-NeurAL,0.5"]))
+    cells.run_cells(wanted, path, n_jobs=1)
+    assert {cell.seed for cell in n_run[2:]} == {cut_off, 2}
+    assert len(n_run) == 4
+
+    bad = cells.Cell("ijcnn", "nobody", 0.5, 0)
+    cells.run_cells([bad], path, n_jobs=1)
+    assert "nobody" in cells.read(path)[-1]["error"]
+    cells.run_cells([bad], path, n_jobs=1)
+    assert n_run[-2:] == [bad, bad]
+    assert len(cells.read(path)) == 4
+    capsys.readouterr()
+
+    lines = regret.table(path).splitlines()
+    values = [int(row["regret"]) for row in cells.read(path) if not row["error"]]
+    assert f"| {np.mean(values):,.0f} |" in lines[2]
+    assert "| 469 | 548 |" in lines[2]
+    assert lines[-1].startswith("1 runs failed")
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+def test_regret_runs_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        cells, "run_cell", lambda cell: pytest.fail("cells run in processes of their own")
+    )
+    monkeypatch.setattr(regret, "run_cells", lambda wanted, path, n_jobs: print(len(wanted)))
+    monkeypatch.setattr(
+        "sys.argv",
+        ["benchmark", "regret", "--streams", "ijcnn", "--seeds", "2", "--out", str(tmp_path)],
+    )
+    command_line.main()
+    assert capsys.readouterr().out.startswith("2\n| learner")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import policy, profile, speed
+from river_ineural.benchmark import policy, profile, regret, speed
+from river_ineural.benchmark.cells import LEARNERS, STREAMS
 
 
 def main() -> None:
@@ -23,6 +24,16 @@ def main() -> None:
     command.add_argument("--seeds", type=int, default=5, help="runs a policy (default 5)")
     command.add_argument("--out", type=Path, help="write policy.csv to this folder")
     command.set_defaults(run=lambda a: policy.run(n_seeds=a.seeds, folder=a.out))
+    command = commands.add_parser("regret", help="regret at 3 % of the labels (Table 1)")
+    command.add_argument("--streams", nargs="+", choices=STREAMS, default=list(STREAMS))
+    command.add_argument("--learners", nargs="+", choices=LEARNERS, default=["I-NeurAL"])
+    command.add_argument("--seeds", type=int, default=5, help="runs a cell (default 5)")
+    command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    command.add_argument("--rounds", type=int, help="of each stream (default: all)")
+    command.add_argument("--out", type=Path, default=Path("results"), help="folder of regret.csv")
+    command.set_defaults(
+        run=lambda a: regret.run(a.streams, a.learners, a.seeds, a.jobs, a.out, rounds=a.rounds)
+    )
     arguments = parser.parse_args()
     arguments.run(arguments)
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import csv
-import os
 import statistics
 import time
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from river_ineural.active import INeurALSampler
+from river_ineural.benchmark import cells
 from river_ineural.benchmark.contenders import X
 from river_ineural.classifier import INeurAL
 
 __all__ = ["run"]
 
-STREAMS = {"phishing": lambda y: y == 1, "ijcnn": lambda y: y == 1, "mnist": lambda y: y % 2 == 1}
+STREAMS = ("phishing", "ijcnn", "mnist")
 FIXED = (0.25, 0.5, 1, 2, 4)  # steps after every example learned
 POLICIES = {f"{n:g} an example": (n, n) for n in FIXED} | {
     f"{label:g} a label, {pseudo:g} a pseudo-label": (label, pseudo)
@@ -27,17 +23,9 @@ POLICIES = {f"{n:g} an example": (n, n) for n in FIXED} | {
 BUDGET = 0.03
 
 
-def load(name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Rows and binary labels of a stream, from the folder that RIVER_INEURAL_DATA names."""
-    folder = os.environ.get("RIVER_INEURAL_DATA")
-    if folder is None:
-        raise SystemExit(f"Set RIVER_INEURAL_DATA to the folder that holds {name}.npz.")
-    with np.load(Path(folder) / f"{name}.npz") as file:
-        return file["X"], STREAMS[name](file["y"]).astype(np.int64)
-
-
-def regret(x: NDArray[Any], y: NDArray[np.int64], steps: tuple[float, float], seed: int) -> int:
+def regret(stream: str, steps: tuple[float, float], seed: int) -> int:
     """Mistakes over the stream in an order that the seed permutes."""
+    x, y = cells.STREAMS[stream](seed=seed).arrays()
     model = INeurALSampler(
         INeurAL(n_steps=steps[0], pseudo_label_steps=steps[1], seed=seed),
         budget=BUDGET,
@@ -45,9 +33,8 @@ def regret(x: NDArray[Any], y: NDArray[np.int64], steps: tuple[float, float], se
         seed=seed,
     )
     wrong, names = 0, range(x.shape[1])
-    for i in np.random.default_rng(seed).permutation(len(y)):
-        row: X = dict(zip(names, x[i].tolist(), strict=True))
-        label = int(y[i])
+    for values, label in zip(x, y.tolist(), strict=True):
+        row: X = dict(zip(names, values.tolist(), strict=True))
         predicted, ask = model.predict_one(row)
         wrong += predicted != label
         if ask:
@@ -59,10 +46,9 @@ def run(n_seeds: int, folder: Path | None = None) -> None:
     """Print a row a stream and policy; with a folder write them to policy.csv there."""
     rows = []
     for name in STREAMS:
-        x, y = load(name)
         for policy, steps in POLICIES.items():
             start = time.process_time()
-            regrets = [regret(x, y, steps, seed) for seed in range(n_seeds)]
+            regrets = [regret(name, steps, seed) for seed in range(n_seeds)]
             seconds = (time.process_time() - start) / n_seeds
             row = {
                 "stream": name,

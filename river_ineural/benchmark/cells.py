@@ -1,0 +1,131 @@
+"""One run of a learner over a stream, and many of them side by side, resumable."""
+
+from __future__ import annotations
+
+import csv
+import multiprocessing
+import os
+import platform
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from river_ineural import datasets
+from river_ineural.active import BudgetedSampler, INeurALSampler, RandomSampler
+from river_ineural.benchmark.contenders import X
+from river_ineural.classifier import INeurAL
+from river_ineural.query import Budget
+
+__all__ = ["LEARNERS", "STREAMS", "Cell", "read", "run_cell", "run_cells"]
+
+STREAMS = {
+    kind.name: kind
+    for kind in (
+        *(datasets.PhishingWebsites, datasets.IJCNN, datasets.Letter),
+        *(datasets.Fashion, datasets.MNIST, datasets.CIFAR10),
+    )
+}
+LEARNERS = ("I-NeurAL", "labels at random")
+POINTS = 100  # of the curve of mistakes
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is run: a learner on a stream, at most ⌊budget · rounds⌋ labels."""
+
+    stream: str
+    learner: str
+    budget: float
+    seed: int
+    multiclass: bool = False
+    rounds: int | None = None  # None: the whole stream
+
+
+def learner(cell: Cell, horizon: int) -> BudgetedSampler:
+    """A new learner of the cell."""
+    classifier = INeurAL(seed=cell.seed)
+    limits: dict[str, Any] = {"budget": cell.budget, "horizon": horizon, "seed": cell.seed}
+    if cell.learner == "I-NeurAL":
+        return INeurALSampler(classifier, **limits)
+    if cell.learner == "labels at random":  # as early as it can without choosing
+        return RandomSampler(classifier, p=min(1.0, 3 * cell.budget), **limits)
+    raise ValueError(f"learner {cell.learner!r} is none of {', '.join(LEARNERS)}.")
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Mistakes over the rounds (the regret), labels asked for, seconds, and the curve.
+
+    The rows are permuted by the seed. A failure is a result too: its text is in `error`.
+    """
+    torch.set_num_threads(1)  # in a process of its own
+    row: dict[str, Any] = {**asdict(cell), "error": ""}
+    try:
+        x, y = STREAMS[cell.stream](multiclass=cell.multiclass, seed=cell.seed).arrays()
+        n = len(y) if cell.rounds is None else min(cell.rounds, len(y))
+        model, wrong, curve = learner(cell, n), 0, []
+        names = range(x.shape[1])
+        start = time.process_time()
+        for t in range(n):
+            example: X = dict(zip(names, x[t].tolist(), strict=True))
+            predicted, ask = model.predict_one(example)
+            wrong += predicted != y[t]
+            if ask:
+                model.learn_one(example, int(y[t]))
+            if (t + 1) * POINTS // n > t * POINTS // n:
+                curve.append(wrong)
+        assert model.n_queries <= (Budget(cell.budget, n).total or 0)
+        row |= {"rounds": n, "regret": wrong, "queries": model.n_queries}
+        row |= {"seconds": round(time.process_time() - start, 2)}
+        row |= {"curve": " ".join(map(str, curve))}
+    except Exception as error:  # kept as a row
+        row |= {"regret": "", "queries": "", "seconds": "", "curve": ""}
+        row["error"] = f"{type(error).__name__}: {error}"
+    row |= {"machine": platform.processor() or platform.machine(), "cpus": os.cpu_count()}
+    row |= {"python": platform.python_version(), "torch": torch.__version__}
+    row |= {"numpy": np.__version__}
+    return row
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Rows of a file of results; a last line that was cut off in writing is left out."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [row for row in csv.DictReader(file) if None not in row.values()]
+
+
+def key(row: dict[str, Any]) -> tuple[str, ...]:
+    """What makes two cells the same."""
+    return tuple(str(row[name]) for name in ("stream", "learner", "budget", "seed", "multiclass"))
+
+
+def run_cells(cells: list[Cell], path: Path, n_jobs: int) -> None:
+    """Run the cells that the file does not hold yet, and append each as it is done."""
+    rows: list[dict[str, Any]] = [row for row in read(path) if not row["error"]]
+    done = {key(row) for row in rows}
+    missing = [cell for cell in cells if key(asdict(cell)) not in done]
+    print(f"{len(cells) - len(missing)} of {len(cells)} cells are in {path}")
+    if rows:
+        write(path, rows)  # without a line cut off and without failures, which are tried again
+    spawn = multiprocessing.get_context("spawn")  # no state of this process, no thread of torch's
+    with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
+        for future in as_completed([pool.submit(run_cell, cell) for cell in missing]):
+            row = future.result()
+            rows.append(row)
+            write(path, rows)
+            print("{stream:<10}{learner:<20}{seed:>4}{regret:>8}{seconds:>8} {error}".format(**row))
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """All rows, in one move: a run that is killed leaves the file as it was."""
+    part = path.with_suffix(".part")
+    with part.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    part.replace(path)
