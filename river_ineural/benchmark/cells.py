@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from river_ineural import datasets
-from river_ineural.active import BudgetedSampler, INeurALSampler, RandomSampler
+from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.baselines import RetrainedNetwork
 from river_ineural.benchmark.contenders import X
 from river_ineural.classifier import INeurAL
 from river_ineural.query import Budget
@@ -30,7 +31,8 @@ STREAMS = {
         *(datasets.Fashion, datasets.MNIST, datasets.CIFAR10),
     )
 }
-LEARNERS = ("I-NeurAL", "labels at random")
+MARGINS = (0.3, 0.5, 0.7, 0.9, 0.95)  # the grid of the paper's appendix D
+LEARNERS = ("I-NeurAL", "Random", *(f"Margin {threshold}" for threshold in MARGINS))
 POINTS = 100  # of the curve of mistakes
 
 
@@ -48,13 +50,16 @@ class Cell:
 
 def learner(cell: Cell, horizon: int) -> BudgetedSampler:
     """A new learner of the cell."""
-    classifier = INeurAL(seed=cell.seed)
-    limits: dict[str, Any] = {"budget": cell.budget, "horizon": horizon, "seed": cell.seed}
-    if cell.learner == "I-NeurAL":
-        return INeurALSampler(classifier, **limits)
-    if cell.learner == "labels at random":  # as early as it can without choosing
-        return RandomSampler(classifier, p=min(1.0, 3 * cell.budget), **limits)
-    raise ValueError(f"learner {cell.learner!r} is none of {', '.join(LEARNERS)}.")
+    name, seed = cell.learner, cell.seed
+    limits: dict[str, Any] = {"budget": cell.budget, "horizon": horizon, "seed": seed}
+    if name not in LEARNERS:
+        raise ValueError(f"learner {name!r} is none of {', '.join(LEARNERS)}.")
+    if name == "I-NeurAL":
+        return INeurALSampler(INeurAL(seed=seed), **limits)
+    network = RetrainedNetwork(seed=seed)
+    if name == "Random":
+        return RandomSampler(network, p=0.1, **limits)
+    return MarginSampler(network, threshold=float(name.split()[1]), **limits)
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:

@@ -1,0 +1,9 @@
+"""What the paper compares I-NeurAL with.
+
+Its methods Random and Margin are `active.RandomSampler` and `active.MarginSampler` around a
+`RetrainedNetwork`.
+"""
+
+from river_ineural.baselines.network import RetrainedNetwork
+
+__all__ = ["RetrainedNetwork"]

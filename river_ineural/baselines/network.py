@@ -1,0 +1,217 @@
+"""The classifier of the paper's baselines: a network trained for epochs at each label."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+from torch import Tensor, nn
+
+from river_ineural.encoding import FeatureIndex, LabelIndex
+from river_ineural.threads import single_threaded
+from river_ineural.validation import check_integer, check_real
+
+__all__ = ["RetrainedNetwork"]
+
+
+class RetrainedNetwork(base.Classifier):
+    """Network of one hidden layer, trained for epochs over all labels so far at each new one.
+
+    The classification model that the paper gives to its methods Random and Margin. With h the
+    hidden layer of ReLU units,
+
+        P(y | x) = softmax(V h(W x + a) + b)
+
+    and at each label up to `n_epochs` passes of Adam on the cross-entropy over everything stored,
+    from the weights as they are and with a new state of Adam. x is taken as it is: scale it first.
+
+    Parameters
+    ----------
+    hidden_dim
+        Width, at least 1.
+    lr
+        Learning rate of Adam, above 0.
+    batch_size
+        Examples a step, at least 1.
+    n_epochs
+        Passes a label, at most; at least 1.
+    tolerance
+        Training ends when the batch losses of an epoch, summed, are at most this many times the
+        number of examples; at least 0.
+    capacity
+        Examples stored, at least 1; the oldest makes room.
+    max_features, max_classes
+        As in `INeurAL`.
+    seed
+        Seed of the initial weights and of the order of the examples, at least 0. None: different
+        every time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from river_ineural import active, baselines
+
+    >>> network = baselines.RetrainedNetwork(seed=1)
+    >>> model = active.RandomSampler(network, p=0.1, seed=1)  # the paper's method Random
+    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> accuracy.get() > 0.75
+    True
+
+    References
+    ----------
+    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
+    section 6 and appendix D.
+    """
+
+    def __init__(
+        self,
+        hidden_dim: int = 100,
+        lr: float = 1e-3,
+        batch_size: int = 64,
+        n_epochs: int = 10,
+        tolerance: float = 1e-3,
+        capacity: int = 10_000,
+        max_features: int = 10_000,
+        max_classes: int = 100,
+        seed: int | None = None,
+    ) -> None:
+        check_integer("hidden_dim", hidden_dim, least=1)
+        check_real("lr", lr, least=1e-37)
+        check_integer("batch_size", batch_size, least=1)
+        check_integer("n_epochs", n_epochs, least=1)
+        check_real("tolerance", tolerance, least=0)
+        check_integer("capacity", capacity, least=1)
+        check_integer("max_features", max_features, least=1)
+        check_integer("max_classes", max_classes, least=2)
+        if seed is not None:
+            check_integer("seed", seed, least=0)
+        self.hidden_dim = hidden_dim
+        self.lr = lr
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.tolerance = tolerance
+        self.capacity = capacity
+        self.max_features = max_features
+        self.max_classes = max_classes
+        self.seed = seed
+        self._rng = np.random.default_rng(seed)
+        self._features = FeatureIndex(max_features)
+        self._labels = LabelIndex(max_classes)
+        self._stored: deque[tuple[NDArray[np.floating[Any]], int]] = deque(maxlen=capacity)
+        self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Weights as arrays, without what autograd hangs on them."""
+        return {**self.__dict__, "_weights": [part.detach().numpy() for part in self._weights]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._weights = [torch.tensor(part).requires_grad_() for part in state["_weights"]]
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def _grow(self) -> None:
+        """Weights for the features and classes known by now: U(-1/√inputs, 1/√inputs), as PyTorch's
+        layers have them, but for those that are there already.
+        """
+        m, d, k = self.hidden_dim, len(self._features), len(self._labels)
+        shapes = [(m, d), (m,), (k, m), (k,)]
+        if shapes == [tuple(part.shape) for part in self._weights]:
+            return
+        grown = []
+        for i, shape in enumerate(shapes):
+            bound = 1 / (d if i < 2 else m) ** 0.5
+            part = torch.from_numpy(self._rng.uniform(-bound, bound, shape)).float()
+            if self._weights:
+                known = self._weights[i].detach()
+                part[tuple(slice(n) for n in known.shape)] = known
+            grown.append(part.requires_grad_())
+        self._weights = grown
+
+    def _logits(self, x: Tensor) -> Tensor:
+        """Scores of the classes before the softmax."""
+        first, first_bias, last, last_bias = self._weights
+        hidden = nn.functional.linear(x, first, first_bias).relu()
+        return nn.functional.linear(hidden, last, last_bias)
+
+    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
+        """Store the example, then train on all that are stored.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If x is empty, a feature is not a finite number or y cannot be a label; the model is as
+            it was.
+        """
+        values, label = self._features.values(x), self._labels.checked(y)
+        self._features.grow(x)
+        index = self._labels.add(label)
+        if index is None:
+            return
+        self._grow()
+        self._stored.append((self._vector(x, values), index))
+        self._train()
+
+    def _vector(
+        self, x: dict[FeatureName, Any], values: NDArray[np.float64]
+    ) -> NDArray[np.floating[Any]]:
+        vector: NDArray[np.floating[Any]] = self._features.place(
+            x, values[None], len(self._features), np.float32
+        )[0]
+        return vector
+
+    @single_threaded
+    def _train(self) -> None:
+        """Up to `n_epochs` passes over what is stored."""
+        n, d = len(self._stored), len(self._features)
+        inputs = torch.zeros(n, d)
+        for row, (vector, _) in zip(inputs, self._stored, strict=True):
+            row[: len(vector)] = torch.from_numpy(vector)  # features it did not have are 0
+        targets = torch.tensor([index for _, index in self._stored])
+        optimizer = torch.optim.Adam(self._weights, lr=self.lr, fused=True)
+        for _ in range(self.n_epochs):
+            total = 0.0
+            order = torch.from_numpy(self._rng.permutation(n))
+            for rows in torch.split(order, self.batch_size):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(self._logits(inputs[rows]), targets[rows])
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                total += loss.item()
+            if total <= self.tolerance * n:
+                break
+
+    @single_threaded
+    def _proba(self, vector: NDArray[np.floating[Any]]) -> list[float]:
+        with torch.inference_mode():
+            logits = self._logits(torch.from_numpy(vector))
+            return logits.double().softmax(0).tolist()
+
+    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
+        """Probability of each class.
+
+        Returns
+        -------
+        Probability by label, float64, summing to 1; empty before a class is known.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If x is empty or a feature is not a finite number.
+        """
+        values = self._features.values(x)
+        if not len(self._labels):
+            return {}
+        return dict(zip(self._labels.labels, self._proba(self._vector(x, values)), strict=True))

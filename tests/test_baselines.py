@@ -1,0 +1,171 @@
+"""The classifier of the paper's baselines against PyTorch's own layers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from river import checks
+from streams import blobs
+from torch import nn
+
+from river_ineural.baselines import RetrainedNetwork
+
+STREAM = blobs(60, n_features=4, n_classes=3, seed=1)
+NAMES = sorted(STREAM[0][0])
+
+
+def small(**settings):
+    return RetrainedNetwork(**{"hidden_dim": 8, "batch_size": 16, "seed": 1, **settings})
+
+
+def trained(n=30, **settings):
+    model = small(**settings)
+    for x, y in STREAM[:n]:
+        model.learn_one(x, y)
+    return model
+
+
+def layers(model):
+    """PyTorch's layers with the model's weights."""
+    first, first_bias, last, last_bias = (part.detach().clone() for part in model._weights)
+    network = nn.Sequential(
+        nn.Linear(first.shape[1], len(first)), nn.ReLU(), nn.Linear(len(first), len(last))
+    )
+    with torch.no_grad():
+        for layer, weight, bias in ((0, first, first_bias), (2, last, last_bias)):
+            network[layer].weight.copy_(weight)
+            network[layer].bias.copy_(bias)
+    return network
+
+
+def inputs(stream):
+    return torch.tensor([[x[name] for name in NAMES] for x, _ in stream]).float()
+
+
+def test_probabilities_are_the_network_s():
+    model = trained()
+    expected = layers(model)(inputs(STREAM)).softmax(1)
+    for (x, _), row in zip(STREAM, expected, strict=True):
+        proba = model.predict_proba_one(x)
+        assert list(proba) == model._labels.labels
+        assert list(proba.values()) == pytest.approx(row.tolist(), abs=1e-6)
+        assert sum(proba.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_a_label_takes_epochs_over_all_stored():
+    """The same batches through PyTorch's layers and Adam give the same weights."""
+    model = trained(40, n_epochs=3, tolerance=0.0)
+    network, rng = layers(model), copy.deepcopy(model._rng)
+    x, y = STREAM[40]
+    model.learn_one(x, y)
+
+    stored = STREAM[:41]
+    targets = torch.tensor([model._labels.index[label] for _, label in stored])
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    for _ in range(3):
+        for rows in torch.from_numpy(rng.permutation(41)).split(16):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(network(inputs(stored)[rows]), targets[rows]).backward()
+            optimizer.step()
+    for mine, reference in zip(model._weights, network.parameters(), strict=True):
+        torch.testing.assert_close(mine.detach(), reference.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_training_ends_where_the_loss_is_small():
+    """With a tolerance above the loss there is one epoch; its batches are counted by the draws."""
+    patient, quick = trained(20, tolerance=0.0), trained(20, tolerance=100.0)
+    assert not torch.equal(patient._weights[0], quick._weights[0])
+    rng = np.random.default_rng(5)
+    quick._rng = copy.deepcopy(rng)
+    quick.learn_one(*STREAM[20])
+    rng.permutation(21)
+    assert quick._rng.random() == rng.random()
+
+
+def test_a_new_feature_and_a_new_class_leave_known_weights():
+    model = small()
+    for x, y in STREAM[:10]:
+        model.learn_one({name: x[name] for name in NAMES[:2]}, "seen" if y else "other")
+    before = [part.detach().clone() for part in model._weights]
+    model._train = lambda: None
+    model.learn_one(STREAM[0][0], "new")
+    first, first_bias, last, last_bias = (part.detach() for part in model._weights)
+    assert first.shape == (8, 4)
+    assert last.shape == (3, 8)
+    assert torch.equal(first[:, :2], before[0])
+    assert torch.equal(first_bias, before[1])
+    assert torch.equal(last[:2], before[2])
+    assert torch.equal(last_bias[:2], before[3])
+    assert (first[:, 2:] != 0).all()
+    assert first[:, 2:].abs().max() <= 0.5
+
+
+def test_it_learns_and_stores_no_more_than_its_capacity():
+    model = trained(60, capacity=25)
+    assert len(model._stored) == 25
+    right = sum(model.predict_one(x) == y for x, y in STREAM)
+    assert right > 40  # a third is chance
+
+
+@pytest.mark.parametrize("twin", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_goes_on_as_the_original(twin):
+    model = trained(20)
+    copied = twin(model)
+    for each in (model, copied):
+        for x, y in STREAM[20:30]:
+            each.learn_one(x, y)
+    assert all(
+        torch.equal(mine, other)
+        for mine, other in zip(model._weights, copied._weights, strict=True)
+    )
+    assert model.predict_proba_one(STREAM[0][0]) == copied.predict_proba_one(STREAM[0][0])
+
+
+def test_no_global_generator_is_touched():
+    np.random.seed(0)  # noqa: NPY002
+    torch.manual_seed(0)
+    expected = np.random.random(), torch.rand(1).item()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    torch.manual_seed(0)
+    trained(5)
+    assert (np.random.random(), torch.rand(1).item()) == expected  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "match"),
+    [
+        ({}, 1, "empty"),
+        ({"f0": float("nan")}, 1, "f0"),
+        ({"f0": "red"}, 1, "f0"),
+        ({"f0": 1.0}, None, "label"),
+        ({"f0": 1.0}, float("nan"), "label"),
+    ],
+)
+def test_bad_input_changes_nothing(x, y, match):
+    model = trained(5)
+    before = pickle.dumps(model)
+    with pytest.raises((TypeError, ValueError), match=match):
+        model.learn_one(x, y)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"hidden_dim": 0}, {"lr": 0.0}, {"n_epochs": 0}, {"tolerance": -1.0}, {"capacity": 0}],
+    ids=str,
+)
+def test_a_bad_parameter_is_named(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        RetrainedNetwork(**settings)
+
+
+CHECKS = list(checks.yield_checks(small()))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: getattr(check, "__name__", str(check)))
+def test_river_check(check):
+    check(small(n_epochs=1, capacity=8))
