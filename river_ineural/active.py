@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -184,7 +183,7 @@ class INeurALSampler(BudgetedSampler):
     With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
     of round t is asked for when (Algorithm 1, line 11)
 
-        f(î) - f(i°) < 2 · γ · β_t · √(share of the budget left)
+        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^¾
 
     or fewer than two classes are known, or, after a long silence, at random: a network that has
     become sure of a wrong answer would never ask again. Where the gap reaches `confidence`, î is
@@ -198,7 +197,7 @@ class INeurALSampler(BudgetedSampler):
     gamma
         Exploration parameter γ, at least 0; the larger, the more labels are asked for.
     width
-        β_t: None for `ConstantWidth(0.07)`, or a `TheoreticalWidth`, or any callable with their
+        β_t: None for `ConstantWidth(0.08)`, or a `TheoreticalWidth`, or any callable with their
         signature.
     budget
         Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for. With
@@ -326,11 +325,11 @@ class INeurALSampler(BudgetedSampler):
         return scores, ask
 
     def _threshold(self, t: int) -> float:
-        """2γβ_t, times √(share of the budget that is left)."""
+        """2γβ_t, times the share of the budget that is left, to the power of 3/4."""
         classifier = last_step(self.classifier)
         n_classes = max(2, len(classifier._labels))
-        left = self._budget.left(self.n_queries)
-        return 2 * self.gamma * self._width(t, n_classes, classifier.n_layers) * math.sqrt(left)
+        left: float = self._budget.left(self.n_queries) ** 0.75
+        return 2 * self.gamma * self._width(t, n_classes, classifier.n_layers) * left
 
     def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
         if len(y_pred) < 2 or gap(y_pred.values()) < self._threshold(self.n_rounds):  # line 11

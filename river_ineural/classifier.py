@@ -72,10 +72,12 @@ class INeurAL(base.MiniBatchClassifier):
         over to the next example.
     pseudo_label_steps
         Steps of f1 after each pseudo-labelled example, at least 0, likewise. f2 takes none then.
-    feature_dropout
-        Rate, at least 0, of noise in training: with d features known, each of an example drawn is
-        set to 0, its mean, with probability min(feature_dropout · d / 1000, 0.35). So the noise
-        along any one direction is about the same for every d, and a few features lose none.
+    exploration_share
+        Share of the former steps, in [0, 1], in which f2 takes part.
+    adversarial_radius
+        How far at most, at least 0, the examples of a batch are moved to where f1 errs, in units of
+        their norm; 0 turns adversarial training off. The radius used starts at a third of that and
+        shrinks, down to a fifteenth, while more than 1 % of the given labels drawn are missed.
     init_scale
         Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
     capacity
@@ -86,8 +88,11 @@ class INeurAL(base.MiniBatchClassifier):
         the history holds both kinds.
     center
         Whether to subtract the running mean of the examples learned.
+    scale
+        Whether to divide each feature by the fourth root of the running mean of the fourth power of
+        its distance from that mean, so that its unit does not matter.
     normalize
-        Whether to scale each example to unit norm, after centring, as the paper assumes. A
+        Whether to scale each example to unit norm, after those, as the paper assumes. A
         constant, the root mean square of the norms so far, goes in front of it first, so that the
         direction keeps what unit norm would forget.
     iterate
@@ -133,17 +138,19 @@ class INeurAL(base.MiniBatchClassifier):
         self,
         hidden_dim: int = 100,
         n_layers: int = 2,
-        lr: float = 1e-3,
+        lr: float = 1.4e-3,
         exploration_lr: float = 1e-6,
         optimizer: str = "adam",
         batch_size: int = 64,
-        n_steps: float = 4.0,
-        pseudo_label_steps: float = 1.0,
-        feature_dropout: float = 0.25,
+        n_steps: float = 8.0,
+        pseudo_label_steps: float = 0.35,
+        exploration_share: float = 0.25,
+        adversarial_radius: float = 0.15,
         init_scale: float = 0.3,
         capacity: int = 8192,
-        labelled_share: float = 0.6,
+        labelled_share: float = 0.7,
         center: bool = True,
+        scale: bool = True,
         normalize: bool = True,
         iterate: str = "last",
         classes: tuple[ClfTarget, ...] | None = None,
@@ -160,11 +167,13 @@ class INeurAL(base.MiniBatchClassifier):
         check_integer("batch_size", batch_size, least=1)
         check_real("n_steps", n_steps, least=0)
         check_real("pseudo_label_steps", pseudo_label_steps, least=0)
-        check_real("feature_dropout", feature_dropout, least=0)
+        check_real("exploration_share", exploration_share, least=0, most=1)
+        check_real("adversarial_radius", adversarial_radius, least=0)
         check_real("init_scale", init_scale, least=0)
         check_integer("capacity", capacity, least=2)
         check_real("labelled_share", labelled_share, least=0, most=1)
         check_choice("center", center, (True, False))
+        check_choice("scale", scale, (True, False))
         check_choice("normalize", normalize, (True, False))
         check_choice("iterate", iterate, ("last", "uniform"))
         check_integer("max_features", max_features, least=1)
@@ -183,11 +192,13 @@ class INeurAL(base.MiniBatchClassifier):
         self.batch_size = batch_size
         self.n_steps = n_steps
         self.pseudo_label_steps = pseudo_label_steps
-        self.feature_dropout = feature_dropout
+        self.exploration_share = exploration_share
+        self.adversarial_radius = adversarial_radius
         self.init_scale = init_scale
         self.capacity = capacity
         self.labelled_share = labelled_share
         self.center = center
+        self.scale = scale
         self.normalize = normalize
         self.iterate = iterate
         self.classes = classes
@@ -200,10 +211,10 @@ class INeurAL(base.MiniBatchClassifier):
         of_weights, of_batches = (
             np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)
         )
-        self._steps_due = 0.0
+        self._steps_due = self._exploration_due = 0.0
         self._features = FeatureIndex(max_features, first_column=CONSTANT)
         self._labels = LabelIndex(max_classes, classes or ())
-        self._normalizer = Normalizer(center, normalize, like)
+        self._normalizer = Normalizer(center, scale, normalize, like)
         self._history = History(capacity, labelled_share, of_batches, like)
         self._trainer = Trainer(
             Shape(0, 0, hidden_dim, n_layers),
@@ -212,7 +223,7 @@ class INeurAL(base.MiniBatchClassifier):
             optimizer=optimizer,
             init_scale=init_scale,
             batch_size=batch_size,
-            feature_dropout=feature_dropout,
+            adversarial_radius=adversarial_radius,
             iterate=iterate,
             rng=of_weights,
             like=like,
@@ -298,7 +309,11 @@ class INeurAL(base.MiniBatchClassifier):
         self._steps_due += len(x) * (self.pseudo_label_steps if pseudo_label else self.n_steps)
         while self._steps_due >= 1:  # line 26
             self._steps_due -= 1
-            self._trainer.step(self._history, self._normalizer, exploring=not pseudo_label)
+            if not pseudo_label:
+                self._exploration_due += self.exploration_share
+            exploring = self._exploration_due >= 1
+            self._exploration_due -= exploring
+            self._trainer.step(self._history, self._normalizer, exploring)
         self._trainer.draw_iterate()
 
     def _fit(self) -> None:

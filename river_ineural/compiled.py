@@ -26,7 +26,9 @@ __all__ = [
     "errors",
     "gather",
     "observe",
+    "oppose",
     "output_gradient",
+    "perturb",
     "rescale",
     "score",
     "scatter",
@@ -42,6 +44,9 @@ TINY = 1e-12  # keeps the norm of a dead gradient, which is exactly 0, from divi
 SQRT_HALF = 0.5**0.5
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8  # Adam's; its usual 0.999 forgets too slowly here
 LEAST = 1e-35
+PACE, TOLERATED, LEAST_RADIUS = 0.2, 0.01, 1 / 15  # of the control of the adversarial radius
+RESOLUTION = 1e-7  # relative: what varies less is a constant to float32
+CLOSEST, FARTHEST = 1e-30, 1e15  # spreads and scaled values whose squares float32 can hold
 
 # Sums in any order and fused multiplications, so that loops vectorise; NaN and infinity are kept. A
 # loop that sums must not store into an array as well: whether it is vectorised, and so the order of
@@ -75,18 +80,18 @@ def scatter(values: Array, columns: Array, placed: Array) -> None:
 
 
 @phase
-def centre(raw: Array, shift: Array, normalize: bool, x: Array) -> None:
-    """x (d,) = raw - shift, then of norm 1."""
-    zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
+def standardize(raw: Array, shift: Array, inverse: Array, normalize: bool, x: Array) -> None:
+    """x (d,) = (raw - shift) · inverse, then of norm 1."""
+    zero, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
     for j in range(len(x)):
-        x[j] = raw[j] - shift[j]
+        x[j] = max(-most, min(most, (raw[j] - shift[j]) * inverse[j]))
     if normalize:
         square = zero
         for j in range(len(x)):
             square += x[j] * x[j]
-        inverse = 1 / max(np.sqrt(square), tiny)
+        factor = 1 / max(np.sqrt(square), tiny)
         for j in range(len(x)):
-            x[j] *= inverse
+            x[j] *= factor
 
 
 @phase
@@ -96,22 +101,70 @@ def gather(
     stored_targets: Array,  # (capacity, 2, k)
     stored_weight: Array,  # (capacity,)
     shift: Array,  # (d,)
+    inverse: Array,  # (d,)
     normalize: bool,
     share: float,
-    dropped: Array,  # numbers of x, counted row by row
     x: Array,  # (B, d)
     targets: Array,  # (B, 2, k)
     weight: Array,  # (B,)
 ) -> None:
-    """Rows of the history, x normalised, then 0 where dropped, weight times `share`."""
+    """Rows of the history, x normalised, weight times `share`."""
     for i in range(len(rows)):
         row = rows[i]
-        centre(stored_x[row], shift, normalize, x[i])
+        standardize(stored_x[row], shift, inverse, normalize, x[i])
         targets[i] = stored_targets[row]
         weight[i] = stored_weight[row] * share
-    flat = x.reshape(x.size)
-    for i in range(len(dropped)):
-        flat[dropped[i]] = 0
+
+
+@phase
+def oppose(
+    f1: Array,  # (n,)
+    targets: Array,  # (B, 2, k)
+    rows: Array,  # (B,)
+    n_labelled: int,
+    most: float,
+    sign: Array,  # (n,)
+    radius: Array,  # ()
+) -> None:
+    """Sign 1 for the class of each example, -1 for the best other one, 0 for the rest.
+
+    Rows of the history before `n_labelled` have a label that was given. The radius shrinks where
+    too many of those are misclassified, and else grows up to `most`.
+    """
+    n_examples = len(targets)
+    n_given, n_wrong = 0, 0
+    sign[:] = 0
+    for i in range(n_examples):
+        label, other = 0, -1
+        for c in range(1, targets.shape[2]):
+            if targets[i, 0, c] > targets[i, 0, label]:
+                label = c
+        for c in range(targets.shape[2]):
+            if c != label and (other < 0 or f1[c * n_examples + i] > f1[other * n_examples + i]):
+                other = c
+        if other < 0:
+            continue
+        sign[label * n_examples + i] = 1
+        sign[other * n_examples + i] = -1
+        if rows[i] < n_labelled:
+            n_given += 1
+            n_wrong += f1[label * n_examples + i] <= f1[other * n_examples + i]
+    if n_given:
+        grown = radius[()] * np.exp(PACE * (TOLERATED - n_wrong / n_given))
+        radius[()] = min(max(grown, most * LEAST_RADIUS), most)
+
+
+@phase
+def perturb(direction: Array, radius: Array, first: int, x: Array) -> None:
+    """Columns of x (B, d) from `first` on moved against direction (B, d), by the radius."""
+    zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
+    for i in range(x.shape[0]):
+        square = zero
+        for j in range(first, x.shape[1]):
+            square += direction[i, j] * direction[i, j]
+        far = x.dtype.type(radius[()]) / max(np.sqrt(square), tiny)
+        for j in range(first, x.shape[1]):
+            x[i, j] -= far * direction[i, j]
 
 
 @phase
@@ -253,31 +306,62 @@ def adam(
 
 @phase
 def observe(
-    x: Array, n: int, center: bool, normalize: bool, mean: Array, mean_square: Array, shift: Array
+    x: Array,  # (B, d)
+    n: int,
+    center: bool,
+    scale: bool,
+    normalize: bool,
+    mean: Array,  # (d,), as those that follow
+    square: Array,
+    cube: Array,
+    fourth: Array,
+    shift: Array,
+    inverse: Array,
 ) -> None:
-    """Move running statistics of n examples by the rows of x (B, d), one after the other."""
-    number = mean.dtype.type
+    """Move statistics of n examples by the rows of x, one after the other.
+
+    Sums of powers of the distance from the mean, in the order in which none is needed before it is
+    replaced (Pébay, 2008, Formulas for robust, one-pass parallel computation of covariances and
+    arbitrary-order statistical moments).
+    """
     for i in range(x.shape[0]):
+        before = n
         n += 1
-        share, square = number(1 / n), number(0)
+        share = 1 / n
         for j in range(x.shape[1]):
-            apart = x[i, j] - mean[j]
-            square += apart * apart
-        if center:
-            square *= number((n - 1) / n)
-            for j in range(x.shape[1]):
-                mean[j] += share * (x[i, j] - mean[j])
-        mean_square[()] += share * (square - mean_square[()])
-    if center:
-        shift[:] = mean
+            apart = np.float64(x[i, j]) - mean[j]
+            if not center:
+                two = apart * apart
+                square[j] += two
+                fourth[j] += two * two
+                continue
+            step = apart * share
+            two, term = step * step, apart * step * before
+            fourth[j] += (
+                term * two * (float(n) * n - 3.0 * n + 3.0)
+                + 6 * two * square[j]
+                - 4 * step * cube[j]
+            )
+            cube[j] += term * step * (n - 2) - 3 * step * square[j]
+            square[j] += term
+            mean[j] += step
+    for j in range(x.shape[1]):
+        spread = np.sqrt(np.sqrt(max(fourth[j], 0.0) / n))
+        known = scale and spread > max(RESOLUTION * abs(mean[j]), CLOSEST)
+        inverse[j] = 1 / spread if known else 1.0
+        shift[j] = mean[j]
     if normalize:
-        shift[0] = -np.sqrt(mean_square[()])
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += square[j] * (np.float64(inverse[j]) * np.float64(inverse[j]))
+        shift[0] = -np.sqrt(total / n)
 
 
 @phase
 def score_one(
     raw: Array,  # (d,)
     shift: Array,  # (d,)
+    inverse: Array,  # (d,)
     normalize: bool,
     context: Array,  # (2, m, k, d)
     gradient: Array,  # (m, k, d)
@@ -304,7 +388,7 @@ def score_one(
     zero, tiny = number(0), number(TINY)
     m, k, d = gradient.shape
     depth = len(layers) + 1
-    centre(raw, shift, normalize, x)
+    standardize(raw, shift, inverse, normalize, x)
 
     # f1, forward, then its gradient at every pre-activation
     for u in range(m):

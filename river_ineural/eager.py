@@ -8,7 +8,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from river_ineural.compiled import BETA1, BETA2, EPSILON, SQRT_HALF, TINY
+from river_ineural.compiled import (
+    BETA1,
+    BETA2,
+    EPSILON,
+    FARTHEST,
+    LEAST_RADIUS,
+    PACE,
+    SQRT_HALF,
+    TINY,
+    TOLERATED,
+)
 
 __all__ = [
     "adam",
@@ -19,7 +29,9 @@ __all__ = [
     "embed_folded",
     "errors",
     "gather",
+    "oppose",
     "output_gradient",
+    "perturb",
     "rescale",
     "score",
     "sgd",
@@ -37,22 +49,55 @@ def gather(
     stored_targets: Tensor,
     stored_weight: Tensor,
     shift: Tensor,
+    inverse: Tensor,
     normalize: bool,
     share: float,
-    keep: Tensor,
     x: Tensor,
     targets: Tensor,
     weight: Tensor,
 ) -> None:
-    """Rows of the history, x normalised, 0 where keep (B, d) is 0, weight times `share`."""
+    """Rows of the history, x normalised, weight times `share`."""
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
     torch.index_select(stored_weight, 0, rows, out=weight)
-    x.sub_(shift)
+    x.sub_(shift).mul_(inverse).clamp_(-FARTHEST, FARTHEST)
     if normalize:
         x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
     weight.mul_(share)
-    x.mul_(keep)
+
+
+def oppose(
+    f1: Tensor,
+    targets: Tensor,
+    rows: Tensor,
+    n_labelled: int,
+    most: float,
+    sign: Tensor,
+    radius: Tensor,
+) -> None:
+    """Signs of the class and of the best other; the radius by the share of labels missed."""
+    n_examples, _, k = targets.shape
+    by_class, signs = f1.view(k, n_examples), sign.view(k, n_examples).zero_()
+    if k == 1:
+        return
+    label = targets[:, 0].argmax(1).unsqueeze(0)
+    others = by_class.scatter(0, label, -torch.inf)
+    best, other = others.max(0, keepdim=True)
+    signs.scatter_(0, other, -1.0).scatter_(0, label, 1.0)
+    given = rows < n_labelled
+    n_given = given.sum()
+    wrong = (by_class.gather(0, label) <= best).squeeze(0).logical_and_(given).sum()
+    share = wrong.to(radius.dtype) / n_given.clamp_min(1)
+    factor = torch.exp(PACE * (TOLERATED - share))
+    grown = (radius * factor).clamp(most * LEAST_RADIUS, most)
+    radius.copy_(torch.where(n_given > 0, grown, radius))
+
+
+def perturb(direction: Tensor, radius: Tensor, first: int, x: Tensor) -> None:
+    """Columns of x from `first` on moved against the direction, by the radius."""
+    part = direction[:, first:]
+    norm = torch.linalg.vector_norm(part, dim=1, keepdim=True).clamp_min_(TINY)
+    x[:, first:].sub_(part * (radius / norm))
 
 
 def activate(products: Tensor, output: Tensor, f1: Tensor, delta: Tensor) -> None:

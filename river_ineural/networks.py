@@ -35,6 +35,7 @@ __all__ = [
     "Activations",
     "Shape",
     "Weights",
+    "adversary",
     "explore",
     "exploit",
     "gradients",
@@ -185,6 +186,7 @@ class Activations:
         self.delta = layers(empty(m, n))  # gradient of f1 at its pre-activations
         self.delta_rows = self.delta[0].t()
         self.spare, self.scaled, self.explored = empty(m, n), empty(m, n), empty(m, n)
+        self.opposed = self.scaled.view(m * k, b).t()
         self.f1, self.scores, self.inverse = empty(n), empty(n), empty(n)  # inverse: 1 / ‖∇_x f1‖
         self.error1, self.error2 = empty(n), empty(n)
         self.f1_by_class, self.scores_by_class = self.f1.view(k, b).t(), self.scores.view(k, b).t()
@@ -213,6 +215,23 @@ def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True)
     for layer in range(a.n_layers - 2, 0, -1):
         torch.mm(w.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
         eager.behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
+
+
+def adversary(w: Weights, sign: Any, a: Activations, direction: Tensor) -> None:
+    """Gradient at x of the sum of f1 over the classes, each times its sign, after `exploit`.
+
+    The block of class i in ∇_x f1(x_i) is delta_i W_i: summed over classes, one product with the
+    first layer.
+
+    Parameters
+    ----------
+    sign
+        (n,), as phases take it.
+    direction
+        (B, d), written.
+    """
+    a.phases.rescale(a.raw.delta[0], sign, a.raw.scaled)
+    torch.mm(a.opposed, w.by_context1, out=direction)
 
 
 def explore(w: Weights, a: Activations) -> None:

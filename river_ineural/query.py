@@ -49,10 +49,10 @@ class ConstantWidth:
     Examples
     --------
     >>> ConstantWidth()(t=1000, n_classes=2, n_layers=2)
-    0.07
+    0.08
     """
 
-    beta: float = 0.07
+    beta: float = 0.08
 
     def __post_init__(self) -> None:
         check_real("beta", self.beta, least=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from river_ineural.networks import (
     Activations,
     Shape,
     Weights,
+    adversary,
     exploit,
     explore,
     gradients,
@@ -24,7 +26,7 @@ from river_ineural.networks import (
     phases_of,
     raw,
 )
-from river_ineural.normalization import Normalizer
+from river_ineural.normalization import CONSTANT, Normalizer
 
 __all__ = ["Trainer"]
 
@@ -32,7 +34,7 @@ Floats = NDArray[np.floating[Any]]
 
 N_ITERATES = 8  # snapshots that stand for all iterates so far
 TILE = 1024  # numbers of an input gradient at a time: with a row of weights they fit a first cache
-MOST_DROPPED = 0.35  # of the features of an example
+FIRST_RADIUS = 1 / 3  # of the largest
 FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
 
 
@@ -44,10 +46,10 @@ class Batch:
         self.x = like.new_empty(n_examples, d)  # normalised
         self.columns = self.x.t()
         self.rows = torch.zeros(n_examples, dtype=torch.int64, device=like.device)
-        self.keep = like.new_ones(n_examples, d)
+        self.direction = like.new_empty(n_examples, d)  # in which f1 errs most easily
         self.targets = like.new_empty(n_examples, 2, k)
         self.weight = like.new_empty(n_examples)
-        self.raw = (raw(self.x), raw(self.targets), raw(self.weight))
+        self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
 
 
 class Forward:
@@ -92,9 +94,8 @@ class Trainer:
         Factor on the initial weights of the first layers.
     batch_size
         Contexts b a step.
-    feature_dropout
-        A feature of an example drawn is set to 0 with probability min(feature_dropout · d / 1000,
-        0.35).
+    adversarial_radius
+        How far at most the examples of a batch are moved to where f1 errs.
     iterate
         "last": predict with the current weights. "uniform": with weights drawn uniformly from all
         iterates so far (Algorithm 2, lines 7 and 8).
@@ -113,7 +114,7 @@ class Trainer:
         optimizer: str,
         init_scale: float,
         batch_size: int,
-        feature_dropout: float,
+        adversarial_radius: float,
         iterate: str,
         rng: np.random.Generator,
         like: Tensor,
@@ -123,7 +124,7 @@ class Trainer:
         self.optimizer = optimizer
         self.init_scale = init_scale
         self.batch_size = batch_size
-        self.feature_dropout = feature_dropout
+        self.adversarial_radius = adversarial_radius
         self.iterate = iterate
         self.rng = rng
         self.shape = shape
@@ -132,6 +133,7 @@ class Trainer:
         self.flat = like.new_zeros(shape.n_parameters)
         n_moments = 2 if optimizer == "adam" else 0
         self.moments = [torch.zeros_like(self.flat) for _ in range(n_moments)]
+        self.radius = like.new_tensor(adversarial_radius * FIRST_RADIUS)
         self.n_updates = torch.zeros(2, device=like.device)  # of f1, of f2
         self.iterates: list[Tensor] = []
         self.served = 0  # which of the iterates predicts
@@ -175,7 +177,7 @@ class Trainer:
             *("captured_steps", "captured_prediction"),
         }
         state = {name: value for name, value in self.__dict__.items() if name not in derived}
-        for name in ("flat", "n_updates"):
+        for name in ("flat", "radius", "n_updates"):
             state[name] = state[name].cpu().numpy()
         for name in ("moments", "iterates"):
             state[name] = [tensor.cpu().numpy() for tensor in state[name]]
@@ -183,7 +185,7 @@ class Trainer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in ("flat", "n_updates"):
+        for name in ("flat", "radius", "n_updates"):
             setattr(self, name, torch.from_numpy(state[name].copy()))
         for name in ("moments", "iterates"):
             setattr(self, name, [torch.from_numpy(array.copy()) for array in state[name]])
@@ -192,6 +194,7 @@ class Trainer:
     def to(self, device: torch.device) -> None:
         """Move all state to a device."""
         self.flat = self.flat.to(device)
+        self.radius = self.radius.to(device)
         self.n_updates = self.n_updates.to(device)
         self.moments = [moment.to(device) for moment in self.moments]
         self.iterates = [iterate.to(device) for iterate in self.iterates]
@@ -240,6 +243,7 @@ class Trainer:
         compiled.score_one(
             x,
             normalizer.raw.shift,
+            normalizer.raw.inverse,
             normalizer.normalize,
             *(w.context, w.gradient, w.hidden1, w.output1, w.hidden2, w.output2),
             explore,
@@ -274,37 +278,21 @@ class Trainer:
         exploring
             Whether f2 takes a step as well as f1.
         """
-        n_examples = len(self.batch.x)
-        rows = history.rows(n_examples)
-        dropped = self._drop(history.rng, n_examples)
-        if self.training.phases is compiled:
-            self._train(rows, dropped, history, normalizer, exploring)
-            return
         batch = self.batch
+        rows = history.rows(len(batch.x))
         batch.rows.copy_(torch.from_numpy(rows))
-        at = torch.from_numpy(dropped).to(self.flat.device)
-        batch.keep.fill_(1).view(-1).index_fill_(0, at, 0)
-        self.captured_steps[exploring](
-            lambda: self._train(batch.rows, batch.keep, history, normalizer, exploring)
-        )
+        self.captured_steps[exploring](lambda: self._train(history, normalizer, exploring))
 
-    def _drop(self, rng: np.random.Generator, n_examples: int) -> NDArray[np.int64]:
-        """Numbers of a batch (B, d), counted row by row, to be set to 0."""
-        d, room = self.n_features, self.shape.n_features
-        share = min(self.feature_dropout * d / 1000, MOST_DROPPED)
-        n_dropped = rng.binomial(n_examples * d, share)
-        drawn = rng.integers(0, n_examples * d, n_dropped)
-        return drawn if d == room else drawn // d * room + drawn % d
-
-    def _train(
-        self, rows: Any, dropped: Any, history: History, normalizer: Normalizer, exploring: bool
-    ) -> None:
+    def _train(self, history: History, normalizer: Normalizer, exploring: bool) -> None:
         batch, a, w, stored = self.batch, self.training, self.weights, history.raw
+        b = batch.raw
         a.phases.gather(
-            *(rows, stored.x, stored.targets, stored.weight),
-            *(normalizer.raw.shift, normalizer.normalize, 1 / a.n_contexts, dropped),
-            *batch.raw,
+            *(b.rows, stored.x, stored.targets, stored.weight),
+            *(normalizer.raw.shift, normalizer.raw.inverse, normalizer.normalize),
+            *(1 / a.n_contexts, b.x, b.targets, b.weight),
         )
+        if self.adversarial_radius:
+            self._move(history.capacities[0])
         exploit(w, batch.columns, a, exploring)
         if exploring:
             explore(w, a)
@@ -314,6 +302,22 @@ class Trainer:
                 a.phases.adam(*network)
             else:
                 a.phases.sgd(*network)
+
+    def _move(self, n_labelled: int) -> None:
+        """Adversarial training: move each x of the batch to where f1 of its class falls behind.
+
+        By the radius, against the gradient of f1(its class) - f1(the best other), of norm 1. The
+        radius shrinks by a step in which too many given labels are missed where they are, before
+        anything is moved, and grows otherwise.
+        """
+        batch, a, w = self.batch, self.training, self.weights
+        b, radius, sign = batch.raw, raw(self.radius), a.raw.error1
+        exploit(w, batch.columns, a, exploring=False)
+        a.phases.oppose(
+            *(a.raw.f1, b.targets, b.rows, n_labelled, self.adversarial_radius, sign, radius)
+        )
+        adversary(w, sign, a, batch.direction)
+        a.phases.perturb(b.direction, radius, CONSTANT, b.x)
 
     def draw_iterate(self) -> None:
         """Algorithm 2, lines 7 and 8: add the current weights to Ω, predict with a draw from it.

@@ -33,3 +33,10 @@ def by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled for the CPU is done by the phases that serve other devices."""
     for module in (history, networks, normalization, training):
         monkeypatch.setattr(module, "phases_of", lambda _: eager)
+
+
+@pytest.fixture(params=["compiled", "eager"])
+def by_both(request: pytest.FixtureRequest) -> None:
+    """Once with each kind of phases."""
+    if request.param == "eager":
+        request.getfixturevalue("by_torch")

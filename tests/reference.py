@@ -27,11 +27,7 @@ def vector(numbers):
 
 def contexts(x, k):
     """x_{t,1} … x_{t,k}, the rows of a (k, kd) matrix (Section 3)."""
-    d = len(x)
-    built = torch.zeros(k, k * d, dtype=torch.float64)
-    for i in range(k):
-        built[i, i * d : (i + 1) * d] = x
-    return built
+    return torch.block_diag(*[x.unsqueeze(0)] * k)
 
 
 def network(z, theta):
@@ -107,7 +103,8 @@ class ReferenceClassifier:
         batch_size,
         n_steps,
         pseudo_label_steps,
-        feature_dropout,
+        exploration_share,
+        adversarial_radius,
         init_scale,
         capacity,
         labelled_share,
@@ -115,7 +112,9 @@ class ReferenceClassifier:
         seed,
     ):
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
-        self.batch_size, self.feature_dropout = batch_size, feature_dropout
+        self.batch_size = batch_size
+        self.most, self.radius = adversarial_radius, adversarial_radius / 3
+        self.exploration_share, self.explorations_due = exploration_share, 0.0
         self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
         self.n_learned = [0, 0]
         self.labelled_share, self.iterate = labelled_share, iterate
@@ -123,8 +122,8 @@ class ReferenceClassifier:
             np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)
         )
         self.features, self.labels = [], []
-        self.mean, self.rms = 0.0, 0.0
-        self.seen = []  # every raw example ever learned, for the mean
+        self.mean, self.scale, self.rms = 0.0, 1.0, 0.0
+        self.seen = []  # every raw example ever learned, for the mean and the scale
         n_pseudo = max(1, capacity // 4)
         self.rings = [[], []]  # examples as dicts: labelled, pseudo-labelled
         self.capacities = [capacity - n_pseudo, n_pseudo]
@@ -151,17 +150,20 @@ class ReferenceClassifier:
         """A feature dict as a vector: absent features are 0, features never learned left out."""
         return vector([float(x.get(name, 0)) for name in self.features])
 
-    def update_mean(self):
-        """The mean of all raw examples learned so far."""
+    def update_statistics(self):
+        """Mean and scale of all raw examples learned so far; what never varied keeps its scale."""
         if self.seen:
             raw = torch.stack([self.raw(x) for x in self.seen])
             self.mean = raw.mean(0)
-            self.rms = (raw - self.mean).square().sum(1).mean().sqrt()
+            varies = (raw != raw[0]).any(0)
+            spread = (raw - self.mean).pow(4).mean(0).pow(0.25)
+            self.scale = torch.where(varies, spread, 1.0)
+            self.rms = ((raw - self.mean) / self.scale).square().sum(1).mean().sqrt()
 
     def normalized(self, raw):
-        """Centred by that mean, the rms distance from it put in front, then of unit norm."""
-        centred = torch.cat([vector([self.rms]), raw - self.mean])
-        return centred / torch.linalg.vector_norm(centred).clamp_min(TINY)
+        """Centred and scaled, the rms distance from the mean put in front, then of unit norm."""
+        scaled = torch.cat([vector([self.rms]), (raw - self.mean) / self.scale])
+        return scaled / torch.linalg.vector_norm(scaled).clamp_min(TINY)
 
     # Algorithm 1, lines 5 to 7
 
@@ -191,7 +193,7 @@ class ReferenceClassifier:
             residual = [r - f for r, f in zip(reward, f1.tolist(), strict=True)]
             arrived.append({"x": x, "reward": reward, "residual": residual, "weight": w})
         self.seen += xs
-        self.update_mean()
+        self.update_statistics()
         ring = int(pseudo_label)
         for example in arrived:
             if len(self.rings[ring]) < self.capacities[ring]:
@@ -200,7 +202,10 @@ class ReferenceClassifier:
                 self.rings[ring][self.n_added[ring] % self.capacities[ring]] = example
             self.n_added[ring] += 1
         for _ in range(self.steps_after(len(arrived), pseudo_label)):
-            self.step(exploring=not pseudo_label)
+            self.explorations_due += 0 if pseudo_label else self.exploration_share
+            exploring = self.explorations_due >= 1
+            self.explorations_due -= exploring
+            self.step(exploring)
         self.draw_iterate()
 
     # Algorithm 2
@@ -217,19 +222,37 @@ class ReferenceClassifier:
         chosen = [labelled] * n_labelled + [pseudo] * (n - n_labelled)
         return [ring[int(u * len(ring))] for u, ring in zip(draws, chosen, strict=True)]
 
-    def dropped(self, n, d):
-        """The numbers of n examples that are set to 0, with replacement, counted row by row."""
-        share = min(self.feature_dropout * d / 1000, 0.35)
-        n_dropped = self.of_batches.binomial(n * d, share)
-        return self.of_batches.integers(0, n * d, n_dropped).tolist()
+    def lead(self, row, label):
+        """f1 of the label minus the best of the others."""
+        f1 = network(contexts(row, len(self.labels)), self.theta1)
+        return f1[label] - torch.cat([f1[:label], f1[label + 1 :]]).max()
+
+    def moved(self, batch):
+        """Each example of the batch, normalised, moved to where f1 of its class falls behind."""
+        rows = [self.normalized(self.raw(example["x"])) for example in batch]
+        if len(self.labels) == 1 or not self.most:
+            return rows
+        labels = [example["reward"].index(1.0) for example in batch]
+        missed = [
+            self.lead(row, label).item() <= 0
+            for row, label, example in zip(rows, labels, batch, strict=True)
+            if any(example is given for given in self.rings[0])
+        ]
+        if missed:
+            self.radius *= math.exp(0.2 * (0.01 - sum(missed) / len(missed)))
+            self.radius = min(max(self.radius, self.most / 15), self.most)
+        for row, label in zip(rows, labels, strict=True):
+            at = row.clone().requires_grad_()
+            (direction,) = torch.autograd.grad(self.lead(at, label), at)
+            direction[0] = 0  # the constant stays
+            norm = torch.linalg.vector_norm(direction).clamp_min(TINY)
+            row -= self.radius * direction / norm
+        return rows
 
     def step(self, exploring):
-        k, d = len(self.labels), 1 + len(self.features)
+        k = len(self.labels)
         batch = self.draw(math.ceil(self.batch_size / k))
-        rows = torch.stack([self.normalized(self.raw(example["x"])) for example in batch])
-        for number in self.dropped(len(batch), d):
-            rows[number // d, number % d] = 0
-        x = torch.cat([contexts(row, k) for row in rows])
+        x = torch.cat([contexts(row, k) for row in self.moved(batch)])
         reward, residual = (  # of a class unknown when the example arrived: 0
             vector([number for e in batch for number in e[name] + [0.0] * (k - len(e[name]))])
             for name in ("reward", "residual")
@@ -268,7 +291,7 @@ class ReferenceClassifier:
         d, d_new, k_new = 1 + d, 1 + len(self.features), len(self.labels)
         if (d, k) == (d_new, k_new) and self.theta1 is not None:
             return
-        self.update_mean()
+        self.update_statistics()
         started = self.theta1 is not None
         k, d = (k, d) if started else (0, 0)
         std, m = math.sqrt(2 / self.m), self.m
@@ -332,7 +355,7 @@ class ReferenceSampler:
         top = labels[order[0]] if labels else None
         gap = scores[order[0]] - scores[order[1]] if len(labels) > 1 else 0.0
         left = 1 if self.cap == math.inf else 1 - self.n_queries / self.cap
-        if len(labels) < 2 or gap < math.sqrt(left) * 2 * self.gamma * self.width(
+        if len(labels) < 2 or gap < left**0.75 * 2 * self.gamma * self.width(
             self.t, len(labels), self.classifier.depth
         ):
             wanted = True

@@ -39,7 +39,7 @@ def test_profile_has_a_part_a_line_and_parts_are_within_the_whole(monkeypatch, c
     printed = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:]]
     times = {name: float(time) for name, time in printed}
     assert 0 < times["  a step"] < times["learn_one"]
-    assert 0 < times["    features dropped"] < times["  a step"]
+    assert 0 < times["    examples moved"] < times["  a step"]
 
 
 def test_dense_contexts_are_the_blocks_written_out():

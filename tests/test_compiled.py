@@ -24,7 +24,7 @@ def trainer_with(flat, shape):
         optimizer="adam",
         init_scale=1.0,
         batch_size=4,
-        feature_dropout=0.0,
+        adversarial_radius=0.0,
         iterate="last",
         rng=np.random.default_rng(0),
         like=flat,
@@ -34,12 +34,17 @@ def trainer_with(flat, shape):
     return trainer
 
 
-def normalizer_of(x, center=True, normalize=True):
+def normalizer_of(x, center=True, scale=True, normalize=True):
     """Statistics of the rows of x, whose first column is the constant's."""
-    normalizer = Normalizer(center, normalize, torch.empty(0, dtype=torch.float64))
+    normalizer = Normalizer(center, scale, normalize, torch.empty(0, dtype=torch.float64))
     normalizer.widen(x.shape[1])
     normalizer.update(x)
     return normalizer
+
+
+def tensor(numbers):
+    """A copy in their own precision."""
+    return torch.from_numpy(np.array(numbers))
 
 
 def raw_rows(rng, n, d):
@@ -73,22 +78,42 @@ def test_a_dead_network_scores_zero():
 
 
 @pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_running_statistics_are_those_of_all_rows(center, normalize):
-    """Mean, mean square of the distance from it, and what is subtracted."""
-    x = raw_rows(np.random.default_rng(1), 50, 4)
-    normalizer = Normalizer(center, normalize, torch.empty(0, dtype=torch.float64))
-    normalizer.widen(4)
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.usefixtures("by_both")
+def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offset):
+    """Moments of all rows at once, and what is subtracted and multiplied with."""
+    x = raw_rows(np.random.default_rng(1), 50, 5)
+    x[:, 1:] = x[:, 1:] ** 3 + offset
+    x[:, 4] = 7.5  # never varies
+    normalizer = Normalizer(center, scale, normalize, torch.empty(0, dtype=torch.float64))
+    normalizer.widen(5)
     for part in np.split(x, [1, 2, 20]):
         normalizer.update(part)
-    mean = x.mean(0) if center else np.zeros(4)
-    square = ((x - mean) ** 2).sum(1).mean()
+    mean = x.mean(0) if center else np.zeros(5)
+    powers = [((x - mean) ** power).sum(0) for power in (2, 3, 4)]
     np.testing.assert_allclose(normalizer.mean, mean, atol=1e-12)
-    np.testing.assert_allclose(normalizer.mean_square, square)
+    np.testing.assert_allclose(normalizer.square, powers[0], rtol=1e-9)
+    np.testing.assert_allclose(normalizer.fourth, powers[2], rtol=1e-9)
+    if center:
+        np.testing.assert_allclose(normalizer.cube, powers[1], rtol=1e-8, atol=1e-9)
+    spread = (powers[2] / 50) ** 0.25
+    spread[spread == 0] = 1
+    inverse = 1 / spread if scale else np.ones(5)
+    np.testing.assert_allclose(normalizer.inverse, inverse)
     shift = mean.copy()
     if normalize:
-        shift[0] = -np.sqrt(square)
+        shift[0] = -np.sqrt((powers[0] * inverse**2).sum() / 50)
     np.testing.assert_allclose(normalizer.shift, shift, atol=1e-12)
+
+
+@pytest.mark.usefixtures("by_both")
+def test_the_unit_of_a_feature_does_not_matter():
+    """In powers of two, so that nothing is rounded: the same numbers, whatever the units."""
+    x, units = raw_rows(np.random.default_rng(3), 20, 4), 2.0 ** np.array([0, 40, -30, 1])
+    expected, actual = (normalizer_of(rows)(torch.tensor(rows)).numpy() for rows in (x, x * units))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 70))
@@ -127,18 +152,66 @@ def test_gather_takes_rows_as_pytorch_does(normalize):
     """Rows of the history, normalised, their weights scaled."""
     rng = np.random.default_rng(2)
     stored = [rng.normal(size=size) for size in ((9, 4), (9, 2, 3), (9,))]
-    rows, shift = np.array([8, 0, 3, 3]), rng.normal(size=4)
-    keep = np.ones((4, 4))
-    keep[0, 1] = keep[1, 2] = 0
+    rows, shift, inverse = np.array([8, 0, 3, 3]), rng.normal(size=4), rng.uniform(1, 2, 4)
     found = []
     for module, convert in ((compiled, np.array), (eager, torch.tensor)):
         out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4,))]
-        dropped = np.array([1, 6, 6]) if module is compiled else keep
         module.gather(
-            *(convert(rows), *map(convert, stored), convert(shift), normalize, 0.25),
-            *(convert(dropped), *out),
+            *(convert(rows), *map(convert, stored), convert(shift), convert(inverse)),
+            *(normalize, 0.25, *out),
         )
         found.append(out)
     for mine, reference in zip(*found, strict=True):
         np.testing.assert_allclose(mine, reference)
     np.testing.assert_allclose(found[0][2], stored[2][rows] / 4)
+
+
+@given(
+    n_examples=st.integers(1, 6),
+    n_classes=st.integers(1, 5),
+    n_labelled=st.integers(0, 9),
+    seed=st.integers(0, 2**32),
+)
+def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_labelled, seed):
+    """By hand, compiled and by PyTorch; the radius stays within its bounds."""
+    rng = np.random.default_rng(seed)
+    rows, most = rng.integers(0, 9, n_examples), 0.3
+    f1 = rng.normal(size=(n_classes, n_examples))
+    labels = rng.integers(0, n_classes, n_examples)
+    targets = rng.normal(size=(n_examples, 2, n_classes))
+    targets[:, 0] = np.eye(n_classes)[labels]
+
+    expected, missed = np.zeros_like(f1), []
+    for i, label in enumerate(labels):
+        others = [c for c in range(n_classes) if c != label]
+        if others:
+            best = max(others, key=lambda c: f1[c, i])
+            expected[label, i], expected[best, i] = 1, -1
+            if rows[i] < n_labelled:
+                missed.append(f1[label, i] <= f1[best, i])
+    before = rng.uniform(most / 15, most)
+    radius = before * np.exp(0.2 * (0.01 - np.mean(missed))) if missed else before
+    for module, convert in ((compiled, np.array), (eager, tensor)):
+        sign, moved = convert(np.full(f1.size, np.nan)), convert(before)
+        arguments = map(convert, (f1.ravel(), targets, rows))
+        module.oppose(*arguments, n_labelled, most, sign, moved)
+        np.testing.assert_array_equal(np.asarray(sign), expected.ravel())
+        assert float(moved) == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
+
+
+@given(first=st.integers(0, 2), seed=st.integers(0, 2**32))
+def test_perturb_moves_by_the_radius_against_the_direction(first, seed):
+    """All columns from the first that may move; not at all where the direction is 0."""
+    rng = np.random.default_rng(seed)
+    x, direction = rng.normal(size=(2, 3, 5))
+    direction[1] = 0
+    for module, convert in ((compiled, np.array), (eager, tensor)):
+        moved = convert(x)
+        module.perturb(convert(direction), convert(0.25), first, moved)
+        step = x - np.asarray(moved)
+        assert not step[:, :first].any()
+        assert not step[1].any()
+        norms = np.linalg.norm(step, axis=1)
+        np.testing.assert_allclose(norms, [0.25, 0, 0.25])
+        along = (step * direction)[:, first:].sum(1)
+        np.testing.assert_allclose(along, norms * np.linalg.norm(direction[:, first:], axis=1))

@@ -35,7 +35,8 @@ def pair(
         optimizer=optimizer,
         n_steps=n_steps,
         pseudo_label_steps=0.75,
-        feature_dropout=20.0,  # every sixth number of a batch
+        exploration_share=0.6,
+        adversarial_radius=0.3,
         init_scale=0.5,
         capacity=40,
         labelled_share=0.5,
@@ -63,8 +64,10 @@ def assert_same_state(model, twin, tolerance):
     if not twin.seen:
         return
     assert_near(model._normalizer.mean[1 : 1 + d], twin.mean, tolerance, "means")
-    rms = model._normalizer.mean_square.sqrt()
-    assert_near(rms, twin.rms, tolerance, "rms")
+    normalizer = model._normalizer
+    assert_near(1 / normalizer.inverse[1 : 1 + d], twin.scale, tolerance, "scales")
+    assert_near(-normalizer.shift[0], twin.rms, tolerance, "rms")
+    assert_near(model._trainer.radius, twin.radius, tolerance, "radii")
     history = model._history
     for rows, ring in zip(history.filled, twin.rings, strict=True):
         assert rows.stop - rows.start == len(ring)

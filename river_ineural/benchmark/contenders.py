@@ -83,6 +83,8 @@ class Floor(Step):
             self.random(2 * m * k, d),
             self.random(b, 2 * m * k),
         )
+        self.by_context1, self.products1 = self.random(m * k, d), self.random(b, m * k)
+        self.direction = self.random(b, d)
         self.context_gradient = self.random(2 * m * k, d)
         self.first, self.half, self.half_gradient = (self.random(m, kd) for _ in range(3))
         self.delta, self.hidden = self.random(n, m), self.random(n, m)
@@ -91,7 +93,9 @@ class Floor(Step):
 
     def step(self) -> None:
         """Everything once."""
-        torch.mm(self.x, self.by_context.t(), out=self.products)  # both first layers
+        torch.mm(self.x, self.by_context1.t(), out=self.products1)  # f1 where the examples are
+        torch.mm(self.products1, self.by_context1, out=self.direction)  # in which it errs
+        torch.mm(self.x, self.by_context.t(), out=self.products)  # both first layers, moved there
         torch.mm(self.delta, self.first, out=self.input_gradient)  # of f1
         torch.mm(self.input_gradient, self.half.t(), out=self.hidden)  # into f2
         for _ in range(2):
@@ -155,7 +159,8 @@ def slow_twin(n_features: int, n_classes: int) -> Any | None:
         batch_size=CONTEXTS,
         n_steps=1,
         pseudo_label_steps=1,
-        feature_dropout=0.25,
+        exploration_share=1.0,
+        adversarial_radius=0.15,
         init_scale=1.0,
         capacity=512,
         labelled_share=0.5,

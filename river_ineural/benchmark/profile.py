@@ -51,7 +51,7 @@ def profile(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         (model._history, "add", "  into the history"),
         (trainer, "step", "  a step"),
         (model._history, "rows", "    draw"),
-        (trainer, "_drop", "    features dropped"),
+        (trainer, "_move", "    examples moved"),
     ):
         stopwatch.watch(owner, method, name)
     for i in range(WARM_UP + n_calls):
