@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from river_ineural import active
+from river_ineural import active, datasets
 from river_ineural.classifier import INeurAL
 
-__all__ = ["INeurAL", "active"]
+__all__ = ["INeurAL", "active", "datasets"]
 
 __version__ = "0.1.0"

@@ -58,12 +58,12 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         self.n_rounds += 1
-        wanted = self._wants_label(y_pred)
+        wanted = self._wants_label(x, y_pred)
         ask = wanted and self._budget.allows(self.n_rounds, self.n_queries)
         self.n_queries += ask
         return ask
 
-    def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         raise NotImplementedError
 
     def predict_one(  # type: ignore[override]  # River's active learners return a pair
@@ -132,7 +132,7 @@ class RandomSampler(BudgetedSampler):
         check_real("p", p, least=0, most=1)
         self.p = p
 
-    def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         return self._rng.random() < self.p
 
 
@@ -173,7 +173,7 @@ class MarginSampler(BudgetedSampler):
         check_real("threshold", threshold, least=0, most=1)
         self.threshold = threshold
 
-    def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         return len(y_pred) < 2 or gap(y_pred.values()) < self.threshold
 
 
@@ -331,7 +331,7 @@ class INeurALSampler(BudgetedSampler):
         left: float = self._budget.left(self.n_queries) ** 0.75
         return 2 * self.gamma * self._width(t, n_classes, classifier.n_layers) * left
 
-    def _wants_label(self, y_pred: dict[ClfTarget, float]) -> bool:
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         if len(y_pred) < 2 or gap(y_pred.values()) < self._threshold(self.n_rounds):  # line 11
             return True
         silence = self.n_rounds - self._last_ask

@@ -6,7 +6,7 @@ import pytest
 from river import linear_model, preprocessing
 from river.checks import yield_checks
 
-from river_ineural import INeurAL, active
+from river_ineural import INeurAL, active, baselines
 
 MODELS = {
     "INeurAL": INeurAL(),
@@ -16,6 +16,8 @@ MODELS = {
     ),
     "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
     "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),
+    "NeuALNTKF": baselines.NeuALNTKF(),
+    "NeuALNTKD": baselines.NeuALNTKD(n_epochs=1),
 }
 
 

@@ -5,5 +5,6 @@ Its methods Random and Margin are `active.RandomSampler` and `active.MarginSampl
 """
 
 from river_ineural.baselines.network import RetrainedNetwork
+from river_ineural.baselines.ntk import NeuALNTKD, NeuALNTKF
 
-__all__ = ["RetrainedNetwork"]
+__all__ = ["NeuALNTKD", "NeuALNTKF", "RetrainedNetwork"]

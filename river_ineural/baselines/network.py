@@ -12,6 +12,7 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
+from river_ineural.baselines.epochs import grown, padded, placed, train_epochs
 from river_ineural.encoding import FeatureIndex, LabelIndex
 from river_ineural.threads import single_threaded
 from river_ineural.validation import check_integer, check_real
@@ -130,15 +131,11 @@ class RetrainedNetwork(base.Classifier):
         shapes = [(m, d), (m,), (k, m), (k,)]
         if shapes == [tuple(part.shape) for part in self._weights]:
             return
-        grown = []
         for i, shape in enumerate(shapes):
             bound = 1 / (d if i < 2 else m) ** 0.5
             part = torch.from_numpy(self._rng.uniform(-bound, bound, shape)).float()
-            if self._weights:
-                known = self._weights[i].detach()
-                part[tuple(slice(n) for n in known.shape)] = known
-            grown.append(part.requires_grad_())
-        self._weights = grown
+            known = self._weights[i] if i < len(self._weights) else None
+            self._weights[i : i + 1] = [grown(part, known)]
 
     def _logits(self, x: Tensor) -> Tensor:
         """Scores of the classes before the softmax."""
@@ -161,37 +158,28 @@ class RetrainedNetwork(base.Classifier):
         if index is None:
             return
         self._grow()
-        self._stored.append((self._vector(x, values), index))
+        self._stored.append((placed(self._features, x, values), index))
         self._train()
-
-    def _vector(
-        self, x: dict[FeatureName, Any], values: NDArray[np.float64]
-    ) -> NDArray[np.floating[Any]]:
-        vector: NDArray[np.floating[Any]] = self._features.place(
-            x, values[None], len(self._features), np.float32
-        )[0]
-        return vector
 
     @single_threaded
     def _train(self) -> None:
         """Up to `n_epochs` passes over what is stored."""
-        n, d = len(self._stored), len(self._features)
-        inputs = torch.zeros(n, d)
-        for row, (vector, _) in zip(inputs, self._stored, strict=True):
-            row[: len(vector)] = torch.from_numpy(vector)  # features it did not have are 0
-        targets = torch.tensor([index for _, index in self._stored])
-        optimizer = torch.optim.Adam(self._weights, lr=self.lr, fused=True)
-        for _ in range(self.n_epochs):
-            total = 0.0
-            order = torch.from_numpy(self._rng.permutation(n))
-            for rows in torch.split(order, self.batch_size):
-                optimizer.zero_grad()
-                loss = nn.functional.cross_entropy(self._logits(inputs[rows]), targets[rows])
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                total += loss.item()
-            if total <= self.tolerance * n:
-                break
+        vectors, indices = zip(*self._stored, strict=True)
+        inputs, targets = padded(list(vectors), len(self._features)), torch.tensor(indices)
+
+        def loss(rows: Tensor) -> Tensor:
+            return nn.functional.cross_entropy(self._logits(inputs[rows]), targets[rows])
+
+        train_epochs(
+            self._weights,
+            loss,
+            len(targets),
+            self._rng,
+            lr=self.lr,
+            batch_size=self.batch_size,
+            n_epochs=self.n_epochs,
+            tolerance=self.tolerance,
+        )
 
     @single_threaded
     def _proba(self, vector: NDArray[np.floating[Any]]) -> list[float]:
@@ -214,4 +202,6 @@ class RetrainedNetwork(base.Classifier):
         values = self._features.values(x)
         if not len(self._labels):
             return {}
-        return dict(zip(self._labels.labels, self._proba(self._vector(x, values)), strict=True))
+        return dict(
+            zip(self._labels.labels, self._proba(placed(self._features, x, values)), strict=True)
+        )

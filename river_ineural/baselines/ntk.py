@@ -1,0 +1,370 @@
+"""NeuAL-NTK-F and NeuAL-NTK-D: upper confidence bounds in the tangent features of a network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+from torch import Tensor
+
+from river_ineural.active import BudgetedSampler
+from river_ineural.baselines.epochs import grown, padded, placed, train_epochs
+from river_ineural.encoding import FeatureIndex, LabelIndex
+from river_ineural.probability import probabilities
+from river_ineural.threads import single_threaded
+from river_ineural.validation import check_integer, check_real
+
+__all__ = ["NeuALNTKD", "NeuALNTKF"]
+
+Floats = NDArray[np.floating[Any]]
+
+TWO = 2  # classes: the methods are defined for no other number
+TINY = 1e-12
+
+
+class TangentUCB(base.Classifier):
+    """Two classes, each with an upper bound of the probability that it is right.
+
+    A network f(x_i) = v · ReLU(W_i x), x of norm 1 and W_i the block of class i, has the tangent
+    features g_i = ∇_θ f(x_i): the hidden units for v, (v · [unit on]) xᵀ for W_i. With Z the sum
+    of g² over what was learned, plus λ, the bound and its width are
+
+        U_i = value_i + width_i,    width_i² = γ Σ g_i² / Z
+
+    Z is the diagonal of the paper's matrix. Only the context of the chosen class, the one of the
+    highest bound, is learned from, with reward 1 if it was right, else 0.
+    """
+
+    def __init__(
+        self, hidden_dim: int, gamma: float, ridge: float, max_features: int, seed: int | None
+    ) -> None:
+        check_integer("hidden_dim", hidden_dim, least=1)
+        check_real("gamma", gamma, least=0)
+        check_real("ridge", ridge, least=1e-6)
+        check_integer("max_features", max_features, least=1)
+        if seed is not None:
+            check_integer("seed", seed, least=0)
+        self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
+        self.rng = np.random.default_rng(seed)
+        self.features = FeatureIndex(max_features)
+        self.labels = LabelIndex(TWO)
+        self.first = np.zeros((TWO, hidden_dim, 0), np.float32)  # W
+        self.last = self.rng.normal(0, (1 / hidden_dim) ** 0.5, hidden_dim).astype(np.float32)  # v
+        self.z_first = np.zeros_like(self.first)
+        self.z_last = np.full_like(self.last, ridge)
+
+    def widen(self) -> None:
+        """Weights, N(0, 2/m), and Z for features not seen before."""
+        new = len(self.features) - self.first.shape[2]
+        if new:
+            fresh = self.rng.normal(0, (2 / self.hidden_dim) ** 0.5, (*self.first.shape[:2], new))
+            self.first = np.concatenate((self.first, fresh.astype(np.float32)), axis=2)
+            self.z_first = _widened(self.z_first, new, self.ridge)
+
+    def tangent(self, x: Floats) -> tuple[Floats, Floats]:
+        """Hidden units (2, m), and the gradient before them (2, m): g is (delta xᵀ, hidden)."""
+        products = self.first @ x
+        return np.maximum(products, 0), self.last * (products > 0)
+
+    def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
+        """What the bounds are around (2,)."""
+        raise NotImplementedError
+
+    @single_threaded
+    def bounds(self, x: Floats) -> tuple[Floats, Floats]:
+        """Upper bounds and widths of the classes known (k,), x of norm 1."""
+        hidden, delta = self.tangent(x)
+        squares = (delta**2 * ((1 / self.z_first) @ x**2)).sum(1) + hidden**2 @ (1 / self.z_last)
+        widths = np.sqrt(self.gamma * squares)
+        k = len(self.labels)
+        return (self.value(x, hidden, delta) + widths)[:k], widths[:k]
+
+    def vector(self, x: dict[FeatureName, Any], values: NDArray[np.float64]) -> Floats:
+        """Checked values as a vector of norm 1."""
+        vector = placed(self.features, x, values)
+        unit: Floats = vector / max(float(np.linalg.norm(vector)), TINY)
+        return unit
+
+    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
+        """Learn whether the chosen class was right."""
+        values, label = self.features.values(x), self.labels.checked(y)
+        if label not in self.labels.index and len(self.labels) == TWO:
+            raise ValueError(
+                f"label {label!r} is a third class: NTK methods are defined for two, "
+                f"{self.labels.labels}. Use INeurALSampler, or make the task binary."
+            )
+        self.features.grow(x)
+        index = self.labels.add(label)
+        self.widen()
+        vector = self.vector(x, values)
+        chosen = int(self.bounds(vector)[0].argmax())
+        hidden, delta = self.tangent(vector)
+        self.z_first[chosen] += np.outer(delta[chosen] ** 2, vector**2)
+        self.z_last += hidden[chosen] ** 2
+        self.fit(vector, chosen, float(chosen == index))
+
+    def fit(self, x: Floats, chosen: int, reward: float) -> None:
+        """Let the value of the chosen class learn its reward."""
+        raise NotImplementedError
+
+    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
+        """The distribution nearest to the bounds; empty before a class is known."""
+        values = self.features.values(x)
+        if not len(self.labels):
+            return {}
+        upper, _ = self.bounds(self.vector(x, values))
+        row = probabilities(upper[None].astype(np.float64))[0]
+        return dict(zip(self.labels.labels, row.tolist(), strict=True))
+
+    def unsure(self, x: dict[FeatureName, Any]) -> bool:
+        """Whether |U - 1/2| ≤ 2 · width for the chosen class, or fewer than two are known."""
+        values = self.features.values(x)
+        if len(self.labels) < TWO:
+            return True
+        upper, widths = self.bounds(self.vector(x, values))
+        chosen = upper.argmax()
+        return bool(abs(upper[chosen] - 0.5) <= 2 * widths[chosen])
+
+
+class FrozenTangent(TangentUCB):
+    """value_i = θ · g_i at the initial weights, θ = Z⁻¹ Σ reward · g."""
+
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.b_first, self.b_last = np.zeros_like(self.first), np.zeros_like(self.last)
+
+    def widen(self) -> None:
+        super().widen()
+        self.b_first = _widened(self.b_first, len(self.features) - self.b_first.shape[2], 0.0)
+
+    def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
+        by_first: Floats = (delta * ((self.b_first / self.z_first) @ x)).sum(1)
+        return by_first + hidden @ (self.b_last / self.z_last)
+
+    def fit(self, x: Floats, chosen: int, reward: float) -> None:
+        hidden, delta = self.tangent(x)
+        self.b_first[chosen] += reward * np.outer(delta[chosen], x)
+        self.b_last += reward * hidden[chosen]
+
+
+class TrainedTangent(TangentUCB):
+    """value_i = f(x_i), the network being trained on every chosen context and its reward."""
+
+    def __init__(
+        self,
+        *settings: Any,
+        lr: float,
+        batch_size: int,
+        n_epochs: int,
+        tolerance: float,
+        capacity: int,
+    ) -> None:
+        super().__init__(*settings)
+        check_real("lr", lr, least=1e-37)
+        check_integer("batch_size", batch_size, least=1)
+        check_integer("n_epochs", n_epochs, least=1)
+        check_real("tolerance", tolerance, least=0)
+        check_integer("capacity", capacity, least=1)
+        self.training: dict[str, Any] = {
+            "lr": lr,
+            "batch_size": batch_size,
+            "n_epochs": n_epochs,
+            "tolerance": tolerance,
+        }
+        self.stored: deque[tuple[Floats, int, float]] = deque(maxlen=capacity)
+
+    def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
+        return hidden @ self.last
+
+    @single_threaded
+    def fit(self, x: Floats, chosen: int, reward: float) -> None:
+        self.stored.append((x, chosen, reward))
+        vectors, classes, rewards = zip(*self.stored, strict=True)
+        inputs, blocks = padded(list(vectors), len(self.features)), torch.tensor(classes)
+        targets = torch.tensor(rewards)
+        weights = [grown(torch.from_numpy(part), None) for part in (self.first, self.last)]
+
+        def loss(rows: Tensor) -> Tensor:
+            first, last = weights
+            products = inputs[rows] @ first.flatten(0, 1).t()  # of both blocks
+            each = products.view(-1, *first.shape[:2])[torch.arange(len(rows)), blocks[rows]]
+            errors: Tensor = each.relu() @ last - targets[rows]
+            return errors.square().mean()
+
+        train_epochs(weights, loss, len(targets), self.rng, **self.training)
+        self.first, self.last = (part.detach().numpy() for part in weights)
+
+
+def _widened(part: Floats, n_columns: int, fill: float) -> Floats:
+    """More columns, all of the same number."""
+    return np.pad(part, ((0, 0), (0, 0), (0, n_columns)), constant_values=fill)
+
+
+class NeuALNTKF(BudgetedSampler):
+    """NeuAL-NTK-F: ask where the bound of a frozen tangent model does not tell right from wrong.
+
+    Of the two classes, that with the higher bound U = θ · g + width is predicted; its label is
+    asked for when |U - 1/2| ≤ 2 · width, g being the gradient of the network as it was drawn (see
+    `TangentUCB`). The network is never trained.
+
+    Parameters
+    ----------
+    hidden_dim
+        Width of the network, at least 1.
+    gamma
+        Exploration parameter γ, at least 0, which multiplies the squared width.
+    ridge
+        λ, above 0.
+    budget, horizon
+        As in `active.RandomSampler`.
+    max_features
+        As in `INeurAL`.
+    seed
+        Seed of the weights, at least 0. None: different every time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range; by `learn_one` at a third class.
+
+    Examples
+    --------
+    >>> from river import datasets
+    >>> from river_ineural import baselines
+
+    >>> model = baselines.NeuALNTKF(budget=100, seed=1)
+    >>> for x, y in datasets.Phishing().take(300):
+    ...     label, ask = model.predict_one(x)
+    ...     if ask:
+    ...         model.learn_one(x, y)
+    >>> model.n_queries <= 100
+    True
+
+    References
+    ----------
+    Wang, Awasthi, Dann, Sekhari, Gentile: Neural Active Learning with Performance Guarantees.
+    NeurIPS 2021, Algorithm 1.
+    """
+
+    classifier: TangentUCB
+
+    def __init__(
+        self,
+        hidden_dim: int = 100,
+        gamma: float = 0.5,
+        ridge: float = 1.0,
+        budget: float | int | None = None,
+        horizon: int | None = None,
+        max_features: int = 10_000,
+        seed: int | None = None,
+    ) -> None:
+        classifier = FrozenTangent(hidden_dim, gamma, ridge, max_features, seed)
+        super().__init__(classifier, budget, horizon, seed)
+        self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
+        self.max_features = max_features
+
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+        return self.classifier.unsure(x)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    def _unit_test_skips(self) -> set[str]:
+        return BINARY_CHECKS
+
+
+class NeuALNTKD(BudgetedSampler):
+    """NeuAL-NTK-D: the same with the network trained, and its gradient as it is.
+
+    The bound is U = f + width, around the network's own output; after each label it is trained for
+    up to `n_epochs` passes of Adam on the squared error over all chosen contexts so far.
+
+    Parameters
+    ----------
+    hidden_dim, gamma, ridge
+        As in `NeuALNTKF`.
+    lr, batch_size, n_epochs, tolerance, capacity
+        As in `RetrainedNetwork`.
+    budget, horizon
+        As in `active.RandomSampler`.
+    max_features
+        As in `INeurAL`.
+    seed
+        Seed of the weights and of the order of examples, at least 0. None: different every time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range; by `learn_one` at a third class.
+
+    Examples
+    --------
+    >>> from river import datasets
+    >>> from river_ineural import baselines
+
+    >>> model, right = baselines.NeuALNTKD(budget=60, seed=1), 0
+    >>> for x, y in datasets.Phishing().take(300):
+    ...     label, ask = model.predict_one(x)
+    ...     right += label == y
+    ...     if ask:
+    ...         model.learn_one(x, y)
+    >>> model.n_queries, right > 200
+    (60, True)
+
+    References
+    ----------
+    Wang, Awasthi, Dann, Sekhari, Gentile: Neural Active Learning with Performance Guarantees.
+    NeurIPS 2021, Algorithm 3.
+    """
+
+    classifier: TangentUCB
+
+    def __init__(
+        self,
+        hidden_dim: int = 100,
+        gamma: float = 0.1,
+        ridge: float = 1.0,
+        lr: float = 1e-3,
+        batch_size: int = 64,
+        n_epochs: int = 10,
+        tolerance: float = 1e-3,
+        capacity: int = 10_000,
+        budget: float | int | None = None,
+        horizon: int | None = None,
+        max_features: int = 10_000,
+        seed: int | None = None,
+    ) -> None:
+        classifier = TrainedTangent(
+            *(hidden_dim, gamma, ridge, max_features, seed),
+            lr=lr,
+            batch_size=batch_size,
+            n_epochs=n_epochs,
+            tolerance=tolerance,
+            capacity=capacity,
+        )
+        super().__init__(classifier, budget, horizon, seed)
+        self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
+        self.lr, self.batch_size, self.n_epochs = lr, batch_size, n_epochs
+        self.tolerance, self.capacity, self.max_features = tolerance, capacity, max_features
+
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+        return self.classifier.unsure(x)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    def _unit_test_skips(self) -> set[str]:
+        return BINARY_CHECKS
+
+
+# It takes the pair of an active learner for probabilities, as River means it for classifiers; with
+# a multi-class model River does not run it.
+BINARY_CHECKS = {"check_predict_proba_one_binary"}

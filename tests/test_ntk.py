@@ -1,0 +1,188 @@
+"""The NTK baselines against gradients by autograd and sums written out."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from streams import blobs
+
+from river_ineural.baselines import NeuALNTKD, NeuALNTKF
+
+STREAM = blobs(80, n_features=3, n_classes=2, seed=2, noise=0.4)
+NAMES = sorted(STREAM[0][0])
+KINDS = [NeuALNTKF, NeuALNTKD]
+
+
+def small(kind, **settings):
+    return kind(**{"hidden_dim": 6, "gamma": 0.3, "ridge": 0.7, "seed": 1, **settings})
+
+
+def unit(x):
+    vector = np.array([x[name] for name in NAMES])
+    return vector / np.linalg.norm(vector)
+
+
+def output_and_gradient(first, last, x, i):
+    """f and its gradient at context i, one flat vector: the blocks of both classes, then v."""
+    context = torch.zeros(2, len(x))
+    context[i] = torch.from_numpy(x)
+    first, last = (torch.tensor(part, requires_grad=True) for part in (first, last))
+    hidden = torch.einsum("imd,id->m", first, context).relu()
+    f = hidden @ last
+    gradients = torch.autograd.grad(f, (first, last))
+    return f.item(), torch.cat([g.flatten() for g in gradients]).numpy()
+
+
+def written_out(model, kind, rounds):
+    """U and widths of each round from the definition, the model learning along."""
+    classifier = model.classifier
+    z, b, found = None, None, []
+    for x, y in rounds:
+        if len(classifier.labels) == 2:
+            weights = classifier.first, classifier.last
+            if z is None:  # what was learned while classes appeared
+                z = np.concatenate((classifier.z_first.ravel(), classifier.z_last))
+                if kind is NeuALNTKF:
+                    b = np.concatenate((classifier.b_first.ravel(), classifier.b_last))
+            both = [output_and_gradient(*weights, unit(x), i) for i in range(2)]
+            widths = [np.sqrt(0.3 * (g**2 / z).sum()) for _, g in both]
+            values = [f if b is None else (b / z) @ g for f, g in both]
+            upper = np.add(values, widths)
+            found.append((upper, widths, *classifier.bounds(unit(x))))
+            chosen = upper.argmax()
+            g = both[chosen][1]
+            z = z + g**2
+            if b is not None:
+                b = b + g * (classifier.labels.index[y] == chosen)
+        model.learn_one(x, y)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_are_those_written_out(kind):
+    found = written_out(small(kind), kind, STREAM[:40])
+    assert len(found) > 30
+    for upper, widths, actual, actual_widths in found:
+        np.testing.assert_allclose(actual, upper, atol=2e-5)
+        np.testing.assert_allclose(actual_widths, widths, atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_predicts_the_higher_bound_and_asks_near_one_half(kind):
+    model = small(kind)
+    asked = []
+    for x, y in STREAM:
+        before = copy.deepcopy(model.classifier)
+        label, ask = model.predict_one(x)
+        if len(before.labels) < 2:
+            assert ask
+        else:
+            upper, widths = before.bounds(unit(x))
+            chosen = upper.argmax()
+            assert label == before.labels.labels[chosen]
+            assert ask == (abs(upper[chosen] - 0.5) <= 2 * widths[chosen])
+            asked.append(ask)
+        if ask:
+            model.learn_one(x, y)
+    assert model.n_queries <= len(STREAM)
+    assert any(asked)
+
+
+def test_the_frozen_network_stays_and_the_other_is_trained():
+    models = [small(kind) for kind in KINDS]
+    for model in models:
+        model.learn_one(*STREAM[0])
+    before = [model.classifier.first.copy() for model in models]
+    for model in models:
+        for x, y in STREAM[1:10]:
+            model.learn_one(x, y)
+    frozen, trained = (model.classifier.first for model in models)
+    np.testing.assert_array_equal(frozen, before[0])
+    assert (trained != before[1]).mean() > 0.5
+
+
+def test_training_is_on_the_chosen_context_and_its_reward():
+    """One step of Adam from the squared error, by hand."""
+    model = small(NeuALNTKD, n_epochs=1, lr=0.01)
+    for x, y in STREAM[:5]:
+        model.learn_one(x, y)
+    classifier = model.classifier
+    first, last = (torch.tensor(part) for part in (classifier.first, classifier.last))
+    x, y = STREAM[5]
+    model.learn_one(x, y)
+    rows = list(classifier.stored)
+    assert rows[5][2] == (rows[5][1] == classifier.labels.index[y])
+    weights = [first.requires_grad_(), last.requires_grad_()]
+    errors = [
+        (first[chosen] @ torch.from_numpy(vector)).relu() @ last - reward
+        for vector, chosen, reward in rows
+    ]
+    torch.stack(errors).square().mean().backward()
+    torch.optim.Adam(weights, lr=0.01).step()
+    torch.testing.assert_close(torch.from_numpy(classifier.first), first.detach())
+    torch.testing.assert_close(torch.from_numpy(classifier.last), last.detach())
+
+
+def test_the_trained_one_learns():
+    model, right = small(NeuALNTKD, hidden_dim=50, gamma=0.1), 0
+    for x, y in blobs(300, n_features=3, n_classes=2, seed=3, noise=0.2):
+        label, ask = model.predict_one(x)
+        right += label == y
+        if ask:
+            model.learn_one(x, y)
+    assert right > 250
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_third_class_is_an_error(kind):
+    model = small(kind)
+    model.learn_one({"a": 1.0}, "red")
+    model.learn_one({"a": 2.0}, "green")
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="third class"):
+        model.learn_one({"a": 3.0, "b": 1.0}, "blue")
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_that_appear_change_no_prediction(kind):
+    model = small(kind)
+    for x, y in STREAM[:20]:
+        model.learn_one(x, y)
+    before = model.classifier.predict_proba_one(STREAM[30][0])
+    model.classifier.features.grow({**STREAM[30][0], "new": 1.0})
+    model.classifier.widen()
+    assert model.classifier.first.shape == (2, 6, 4)
+    after = model.classifier.predict_proba_one(STREAM[30][0])
+    assert list(after.values()) == pytest.approx(list(before.values()), abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_seed_same_run_and_a_copy_goes_on(kind):
+    runs = []
+    for seed in (1, 1, 2):
+        model = small(kind, seed=seed)
+        for x, y in STREAM[:20]:
+            model.learn_one(x, y)
+        copied = pickle.loads(pickle.dumps(model))
+        for each in (model, copied):
+            for x, y in STREAM[20:25]:
+                each.learn_one(x, y)
+        x = STREAM[30][0]
+        assert model.classifier.predict_proba_one(x) == copied.classifier.predict_proba_one(x)
+        runs.append(model.classifier.first)
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (runs[0] != runs[2]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "settings", [{"hidden_dim": 0}, {"gamma": -1.0}, {"ridge": 0.0}, {"budget": 2.0}], ids=str
+)
+def test_a_bad_parameter_is_named(kind, settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        small(kind, **settings)
