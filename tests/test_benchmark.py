@@ -10,7 +10,7 @@ import pytest
 
 from river_ineural import datasets
 from river_ineural.benchmark import __main__ as command_line
-from river_ineural.benchmark import cells, contenders, policy, profile, regret, speed
+from river_ineural.benchmark import cells, contenders, learners, policy, profile, speed, tables
 
 
 def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
@@ -98,8 +98,10 @@ def test_a_cell_is_the_regret_of_one_run_within_its_budget():
     assert len(curve) == 60  # a point a round, as there are fewer than 100
     assert curve == sorted(curve)
     assert curve[-1] == row["regret"] < 30  # chance
+    assert row["accuracy"] == ""  # nothing is held back
     shorter = cells.run_cell(cells.Cell("ijcnn", "I-NeurAL", budget=0.5, seed=1, rounds=20))
     assert (shorter["rounds"], len(shorter["curve"].split())) == (20, 20)
+    assert 50 < shorter["accuracy"] <= 100
 
 
 @pytest.mark.usefixtures("small_ijcnn")
@@ -140,10 +142,12 @@ def test_cells_are_resumed_and_failures_tried_again(tmp_path, monkeypatch, capsy
     assert len(cells.read(path)) == 4
     capsys.readouterr()
 
-    lines = regret.table(path).splitlines()
+    lines = tables.table(path, "regret").splitlines()
     values = [int(row["regret"]) for row in cells.read(path) if not row["error"]]
-    assert f"| {np.mean(values):,.0f} |" in lines[2]
-    assert "| 469 | 548 |" in lines[2]
+    assert lines[0] == "| labels | learner | ijcnn |"
+    assert (
+        lines[2] == f"| 50% | I-NeurAL | {np.mean(values):,.0f} ± {np.std(values, ddof=1):,.0f} |"
+    )
     assert lines[-1].startswith("1 runs failed")
 
 
@@ -152,10 +156,37 @@ def test_regret_runs_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         cells, "run_cell", lambda cell: pytest.fail("cells run in processes of their own")
     )
-    monkeypatch.setattr(regret, "run_cells", lambda wanted, path, n_jobs: print(len(wanted)))
+    monkeypatch.setattr(tables, "run_cells", lambda wanted, path, n_jobs: print(len(wanted)))
     monkeypatch.setattr(
         "sys.argv",
         ["benchmark", "regret", "--streams", "ijcnn", "--seeds", "2", "--out", str(tmp_path)],
     )
     command_line.main()
-    assert capsys.readouterr().out.startswith("2\n| learner")
+    assert capsys.readouterr().out.startswith("2\n| labels | learner")
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+@pytest.mark.parametrize("name", learners.LEARNERS)
+def test_every_learner_runs(name):
+    """Within its budget, a held-back accuracy at the end, no error."""
+    row = cells.run_cell(cells.Cell("ijcnn", name, budget=0.4, seed=2, rounds=40))
+    assert row["error"] == ""
+    assert row["queries"] <= 16
+    assert 0 <= row["accuracy"] <= 100
+
+
+def test_ablations_leave_out_what_they_say():
+    """One ring keeps what is newest, of both kinds; without exploration the score is f1."""
+    limits = {"budget": None, "horizon": None, "seed": 1}
+    makers = learners.ABLATIONS
+    one_ring = makers["one ring"](limits).classifier
+    for i in range(6):
+        one_ring.learn_one({"a": float(i)}, i % 2, pseudo_label=i > 2)
+    assert (one_ring._history.n_labelled, one_ring._history.n_pseudo_labelled) == (6, 0)
+
+    f1_alone = makers["f1 alone"](limits).classifier
+    for i in range(6):
+        f1_alone.learn_one({"a": float(i)}, i % 2)
+    f1, scores = f1_alone._f1_and_scores(["a"], np.array([[1.0]]))
+    assert (f1 == scores).all()
+    assert f1.tolist() == [list(f1_alone.scores_one({"a": 1.0}).values())]

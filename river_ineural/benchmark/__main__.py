@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import policy, profile, regret, speed
-from river_ineural.benchmark.cells import LEARNERS, STREAMS
+from river_ineural.benchmark import policy, profile, speed, tables
+from river_ineural.benchmark.cells import STREAMS
+from river_ineural.benchmark.learners import LEARNERS
 
 
 def main() -> None:
@@ -24,16 +25,19 @@ def main() -> None:
     command.add_argument("--seeds", type=int, default=5, help="runs a policy (default 5)")
     command.add_argument("--out", type=Path, help="write policy.csv to this folder")
     command.set_defaults(run=lambda a: policy.run(n_seeds=a.seeds, folder=a.out))
-    command = commands.add_parser("regret", help="regret at 3 % of the labels (Table 1)")
-    command.add_argument("--streams", nargs="+", choices=STREAMS, default=list(STREAMS))
-    command.add_argument("--learners", nargs="+", choices=LEARNERS, default=["I-NeurAL"])
-    command.add_argument("--seeds", type=int, default=5, help="runs a cell (default 5)")
-    command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    command.add_argument("--rounds", type=int, help="of each stream (default: all)")
-    command.add_argument("--out", type=Path, default=Path("results"), help="folder of regret.csv")
-    command.set_defaults(
-        run=lambda a: regret.run(a.streams, a.learners, a.seeds, a.jobs, a.out, rounds=a.rounds)
-    )
+    for name, experiment in tables.EXPERIMENTS.items():
+        command = commands.add_parser(name, help=experiment.what)
+        command.add_argument("--streams", nargs="+", choices=STREAMS, help="default: all of it")
+        command.add_argument("--learners", nargs="+", choices=LEARNERS, help="default: all of it")
+        command.add_argument("--seeds", type=int, default=5, help="runs a cell (default 5)")
+        command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+        command.add_argument("--rounds", type=int, help="of each stream, if others are wanted")
+        command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSV")
+        command.set_defaults(
+            run=lambda a, name=name: tables.run(
+                name, a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds
+            )
+        )
     arguments = parser.parse_args()
     arguments.run(arguments)
 

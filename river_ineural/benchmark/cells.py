@@ -16,13 +16,11 @@ import numpy as np
 import torch
 
 from river_ineural import datasets
-from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
-from river_ineural.baselines import RetrainedNetwork
 from river_ineural.benchmark.contenders import X
-from river_ineural.classifier import INeurAL
+from river_ineural.benchmark.learners import LEARNERS
 from river_ineural.query import Budget
 
-__all__ = ["LEARNERS", "STREAMS", "Cell", "read", "run_cell", "run_cells"]
+__all__ = ["STREAMS", "Cell", "read", "run_cell", "run_cells"]
 
 STREAMS = {
     kind.name: kind
@@ -31,8 +29,6 @@ STREAMS = {
         *(datasets.Fashion, datasets.MNIST, datasets.CIFAR10),
     )
 }
-MARGINS = (0.3, 0.5, 0.7, 0.9, 0.95)  # the grid of the paper's appendix D
-LEARNERS = ("I-NeurAL", "Random", *(f"Margin {threshold}" for threshold in MARGINS))
 POINTS = 100  # of the curve of mistakes
 
 
@@ -48,31 +44,20 @@ class Cell:
     rounds: int | None = None  # None: the whole stream
 
 
-def learner(cell: Cell, horizon: int) -> BudgetedSampler:
-    """A new learner of the cell."""
-    name, seed = cell.learner, cell.seed
-    limits: dict[str, Any] = {"budget": cell.budget, "horizon": horizon, "seed": seed}
-    if name not in LEARNERS:
-        raise ValueError(f"learner {name!r} is none of {', '.join(LEARNERS)}.")
-    if name == "I-NeurAL":
-        return INeurALSampler(INeurAL(seed=seed), **limits)
-    network = RetrainedNetwork(seed=seed)
-    if name == "Random":
-        return RandomSampler(network, p=0.1, **limits)
-    return MarginSampler(network, threshold=float(name.split()[1]), **limits)
-
-
 def run_cell(cell: Cell) -> dict[str, Any]:
     """Mistakes over the rounds (the regret), labels asked for, seconds, and the curve.
 
-    The rows are permuted by the seed. A failure is a result too: its text is in `error`.
+    The rows are permuted by the seed. Those after the rounds are held back: `accuracy` is the share
+    of them, in per cent, that the classifier gets right in the end. A failure is a result too: its
+    text is in `error`.
     """
     torch.set_num_threads(1)  # in a process of its own
     row: dict[str, Any] = {**asdict(cell), "error": ""}
     try:
         x, y = STREAMS[cell.stream](multiclass=cell.multiclass, seed=cell.seed).arrays()
         n = len(y) if cell.rounds is None else min(cell.rounds, len(y))
-        model, wrong, curve = learner(cell, n), 0, []
+        limits = {"budget": cell.budget, "horizon": n, "seed": cell.seed}
+        model, wrong, curve = LEARNERS[cell.learner](limits), 0, []
         names = range(x.shape[1])
         start = time.process_time()
         for t in range(n):
@@ -86,9 +71,14 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         assert model.n_queries <= (Budget(cell.budget, n).total or 0)
         row |= {"rounds": n, "regret": wrong, "queries": model.n_queries}
         row |= {"seconds": round(time.process_time() - start, 2)}
+        right = []
+        for values, label in zip(x[n:], y[n:], strict=True):
+            example = dict(zip(names, values.tolist(), strict=True))
+            right.append(model.classifier.predict_one(example) == label)
+        row |= {"accuracy": round(100 * float(np.mean(right)), 3) if right else ""}
         row |= {"curve": " ".join(map(str, curve))}
     except Exception as error:  # kept as a row
-        row |= {"regret": "", "queries": "", "seconds": "", "curve": ""}
+        row |= dict.fromkeys(("regret", "queries", "seconds", "accuracy", "curve"), "")
         row["error"] = f"{type(error).__name__}: {error}"
     row |= {"machine": platform.processor() or platform.machine(), "cpus": os.cpu_count()}
     row |= {"python": platform.python_version(), "torch": torch.__version__}

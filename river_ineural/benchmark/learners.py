@@ -1,0 +1,102 @@
+"""The learners that the experiments compare, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.baselines import NeuALNTKD, NeuALNTKF, RetrainedNetwork
+from river_ineural.classifier import INeurAL
+from river_ineural.query import TheoreticalWidth
+
+__all__ = ["ABLATIONS", "BASELINES", "GAMMAS", "LEARNERS", "RETRAINED", "SENSITIVITY"]
+
+Floats = NDArray[np.floating[Any]]
+Limits = dict[str, Any]  # budget, horizon, seed
+Make = Callable[[Limits], BudgetedSampler]
+
+
+class WithoutExploration(INeurAL):
+    """Classes are scored by f1 alone."""
+
+    def _f1_and_scores(self, *args: Any) -> tuple[Floats, Floats]:
+        f1, _ = super()._f1_and_scores(*args)
+        return f1, f1
+
+
+class OneRing(INeurAL):
+    """Pseudo-labelled examples share the ring of the labelled ones and push them out."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        add = self._history.add
+
+        def add_labelled(x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
+            add(x, targets, weight, pseudo_label=False)
+
+        self._history.add = add_labelled  # type: ignore[method-assign]
+
+
+def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
+    """I-NeurAL with some settings of the classifier."""
+    return lambda limits: INeurALSampler(kind(seed=limits["seed"], **settings), **limits)
+
+
+def sampling(theoretical: bool = False, **settings: Any) -> Make:
+    """I-NeurAL with some settings of the sampler."""
+
+    def make(limits: Limits) -> BudgetedSampler:
+        width = TheoreticalWidth(horizon=limits["horizon"]) if theoretical else None
+        return INeurALSampler(INeurAL(seed=limits["seed"]), width=width, **settings, **limits)
+
+    return make
+
+
+def random(limits: Limits) -> BudgetedSampler:
+    """Asks with a probability that spends the budget: 0.1 at 3 %, as the released code."""
+    p = max(0.1, min(1.0, 1.1 * limits["budget"]))
+    return RandomSampler(RetrainedNetwork(seed=limits["seed"]), p=p, **limits)
+
+
+def margin(threshold: float) -> Make:
+    """Asks below a margin."""
+    return lambda limits: MarginSampler(
+        RetrainedNetwork(seed=limits["seed"]), threshold=threshold, **limits
+    )
+
+
+def ntk(kind: type[NeuALNTKF] | type[NeuALNTKD], gamma: float) -> Make:
+    """NTK baseline with a γ."""
+    return lambda limits: kind(gamma=gamma, **limits)
+
+
+# The grids are those of the paper's appendix D.
+RETRAINED: dict[str, Make] = {
+    "Random": random,
+    **{f"Margin {threshold}": margin(threshold) for threshold in (0.3, 0.5, 0.7, 0.9, 0.95)},
+}
+BASELINES = RETRAINED | {
+    f"{name} {gamma}": ntk(kind, gamma)
+    for name, kind in (("NeuAL-NTK-F", NeuALNTKF), ("NeuAL-NTK-D", NeuALNTKD))
+    for gamma in (0.1, 0.3, 0.5, 0.8, 1.0)
+}
+GAMMAS = (1, 2, 5, 6, 7, 10)
+SENSITIVITY: dict[str, Make] = {
+    **{f"constant width, γ = {gamma}": sampling(gamma=gamma) for gamma in GAMMAS},
+    **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in GAMMAS},
+}
+ABLATIONS: dict[str, Make] = {
+    "f1 alone": ineural(WithoutExploration),
+    "no pseudo-labels": sampling(self_training=False),
+    "no centring": ineural(center=False),
+    "no scaling": ineural(scale=False),
+    "no adversarial training": ineural(adversarial_radius=0.0),
+    "one ring": ineural(OneRing),
+    "iterate drawn uniformly": ineural(iterate="uniform"),
+    "no random asks": sampling(exploration=0.0),
+}
+LEARNERS: dict[str, Make] = {"I-NeurAL": ineural()} | BASELINES | SENSITIVITY | ABLATIONS
