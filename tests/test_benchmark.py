@@ -10,7 +10,7 @@ import pytest
 
 from river_ineural import datasets
 from river_ineural.benchmark import __main__ as command_line
-from river_ineural.benchmark import cells, contenders, learners, policy, profile, speed, tables
+from river_ineural.benchmark import cells, contenders, figures, learners, profile, speed, tables
 
 
 def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
@@ -74,18 +74,6 @@ def small_ijcnn(tmp_path, monkeypatch):
     np.savez(tmp_path / "ijcnn.npz", X=x, y=np.where(x[:, 0] > 0, 1, -1))
     monkeypatch.setattr(datasets.IJCNN, "shape", (60, 4))
     monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
-
-
-@pytest.mark.usefixtures("small_ijcnn")
-def test_policies_have_a_row_a_stream_and_policy(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(policy, "STREAMS", ("ijcnn",))
-    monkeypatch.setattr(policy, "POLICIES", {"none": (0, 0), "4 a label": (4, 1)})
-    policy.run(n_seeds=2, folder=tmp_path)
-    with (tmp_path / "policy.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["policy"] for row in rows] == ["none", "4 a label"]
-    assert all(0 <= float(row["regret"]) <= 60 for row in rows)
-    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 @pytest.mark.usefixtures("small_ijcnn")
@@ -190,3 +178,21 @@ def test_ablations_leave_out_what_they_say():
     f1, scores = f1_alone._f1_and_scores(["a"], np.array([[1.0]]))
     assert (f1 == scores).all()
     assert f1.tolist() == [list(f1_alone.scores_one({"a": 1.0}).values())]
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
+    names = ["0.5 an example", "1 an example", "steps 8 and 0.35"]
+    rows = [
+        cells.run_cell(cells.Cell("ijcnn", name, 0.5, seed)) for name in names for seed in (0, 1)
+    ]
+    cells.write(tmp_path / "policy.csv", rows)
+    figures.run(tmp_path, tmp_path)
+    cells.write(tmp_path / "regret.csv", [row for row in rows if row["learner"] == names[0]])
+    figures.run(tmp_path, tmp_path)
+    for name in ("policy", "regret"):
+        for theme in ("light", "dark"):
+            assert (tmp_path / f"{name}-{theme}.svg").stat().st_size > 1000
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 2
+    both = tables.table(tmp_path / "policy.csv", "seconds")
+    assert both.count("| 50% |") == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import policy, profile, speed, tables
+from river_ineural.benchmark import figures, profile, speed, tables
 from river_ineural.benchmark.cells import STREAMS
 from river_ineural.benchmark.learners import LEARNERS
 
@@ -21,10 +21,10 @@ def main() -> None:
     command = commands.add_parser("profile", help="where the time of a round goes")
     command.add_argument("--calls", type=int, default=500, help="timed calls a size (default 500)")
     command.set_defaults(run=lambda a: profile.run(n_calls=a.calls))
-    command = commands.add_parser("policy", help="regret against seconds of training policies")
-    command.add_argument("--seeds", type=int, default=5, help="runs a policy (default 5)")
-    command.add_argument("--out", type=Path, help="write policy.csv to this folder")
-    command.set_defaults(run=lambda a: policy.run(n_seeds=a.seeds, folder=a.out))
+    command = commands.add_parser("figures", help="regret curves and policies, from the results")
+    command.add_argument("--results", type=Path, default=Path("results"), help="folder of the CSVs")
+    command.add_argument("--out", type=Path, default=Path("docs/assets"), help="of the figures")
+    command.set_defaults(run=lambda a: figures.run(a.results, a.out))
     for name, experiment in tables.EXPERIMENTS.items():
         command = commands.add_parser(name, help=experiment.what)
         command.add_argument("--streams", nargs="+", choices=STREAMS, help="default: all of it")

@@ -13,7 +13,7 @@ from river_ineural.baselines import NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.classifier import INeurAL
 from river_ineural.query import TheoreticalWidth
 
-__all__ = ["ABLATIONS", "BASELINES", "GAMMAS", "LEARNERS", "RETRAINED", "SENSITIVITY"]
+__all__ = ["ABLATIONS", "BASELINES", "GAMMAS", "LEARNERS", "POLICIES", "RETRAINED", "SENSITIVITY"]
 
 Floats = NDArray[np.floating[Any]]
 Limits = dict[str, Any]  # budget, horizon, seed
@@ -99,4 +99,25 @@ ABLATIONS: dict[str, Make] = {
     "iterate drawn uniformly": ineural(iterate="uniform"),
     "no random asks": sampling(exploration=0.0),
 }
-LEARNERS: dict[str, Make] = {"I-NeurAL": ineural()} | BASELINES | SENSITIVITY | ABLATIONS
+POLICIES: dict[str, Make] = {
+    **{
+        f"{n:g} an example": ineural(n_steps=n, pseudo_label_steps=n)
+        for n in (0.25, 0.5, 1.0, 2.0, 4.0)
+    },
+    **{
+        f"steps {after_label:g} and {after_pseudo:g}": ineural(
+            n_steps=after_label, pseudo_label_steps=after_pseudo
+        )
+        for after_label, after_pseudo in (
+            *((8.0, 0.0), (8.0, 0.2), (8.0, 0.35), (8.0, 0.5), (8.0, 1.0)),
+            *((4.0, 0.35), (12.0, 0.35)),
+        )
+    },
+}
+LEARNERS: dict[str, Make] = {
+    "I-NeurAL": ineural(),
+    **BASELINES,
+    **SENSITIVITY,
+    **ABLATIONS,
+    **POLICIES,
+}

@@ -63,11 +63,12 @@ def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str
 
 
 def new_model(n_features: int, n_classes: int) -> INeurAL:
-    """A model that takes one step of the floor's size an example."""
+    """A model that takes one step of the floor's size, of both networks, an example."""
     return INeurAL(
         hidden_dim=WIDTH,
         batch_size=CONTEXTS,
         n_steps=1,
+        exploration_share=1.0,
         capacity=512,
         classes=tuple(range(n_classes)),
         seed=0,
@@ -144,12 +145,15 @@ def measure_frame(n_calls: int) -> float:
 def measure_growth(late: int) -> dict[str, float]:
     """Time and memory of a late round over an early one, and the longest round over the median.
 
-    A round is `predict_one`, and `learn_one` for one in ten, so that the default's steps are spread
-    as in a stream with few labels.
+    A round is `predict_one`, and `learn_one` for one in ten; all others are learned as
+    pseudo-labels. Early and late are medians of the means of ten rounds, so that each holds as many
+    steps.
     """
     d, k = STREAM_SIZE
     xs, ys = examples(d, k)
-    model = INeurALSampler(INeurAL(seed=0, capacity=512), confidence=0.3, seed=0)
+    model = INeurALSampler(
+        INeurAL(seed=0, capacity=512), gamma=0.0, confidence=0.0, exploration=0.0, seed=0
+    )
     times, memory = np.empty(late + WINDOW), {}
     for t in range(late + WINDOW):
         x, y = xs[t % 64], ys[t % 64]
@@ -160,7 +164,9 @@ def measure_growth(late: int) -> dict[str, float]:
         times[t] = time.perf_counter() - start
         if t in (EARLY, late):
             memory[t] = model._raw_memory_usage
-    early, last = (np.median(times[t - WINDOW : t + WINDOW]) for t in (EARLY, late))
+    early, last = (
+        np.median(times[t - WINDOW : t + WINDOW].reshape(-1, 10).mean(1)) for t in (EARLY, late)
+    )
     steady = times[EARLY // 2 :]
     windows = steady[: len(steady) // LONG * LONG].reshape(-1, LONG)
     return {

@@ -10,7 +10,13 @@ from itertools import product
 from pathlib import Path
 
 from river_ineural.benchmark.cells import STREAMS, Cell, read, run_cells
-from river_ineural.benchmark.learners import ABLATIONS, BASELINES, RETRAINED, SENSITIVITY
+from river_ineural.benchmark.learners import (
+    ABLATIONS,
+    BASELINES,
+    POLICIES,
+    RETRAINED,
+    SENSITIVITY,
+)
 
 __all__ = ["EXPERIMENTS", "Experiment", "run", "table"]
 
@@ -49,6 +55,11 @@ EXPERIMENTS = {
         value="accuracy",
         budgets=(0.03, 0.1, 0.2, 0.5),
         rounds=HELD_BACK_AFTER,
+    ),
+    "policy": Experiment(
+        "regret and seconds by steps after labels and pseudo-labels",
+        streams=("phishing", "ijcnn", "mnist"),
+        learners=(*POLICIES,),
     ),
     "sensitivity": Experiment(
         "regret by γ and width", streams=("phishing", "mnist", "cifar10"), learners=(*SENSITIVITY,)
@@ -90,6 +101,8 @@ def run(
     ]
     run_cells(cells, path, n_jobs)
     print(table(path, experiment.value))
+    if name == "policy":
+        print(table(path, "seconds"))
 
 
 def table(path: Path, value: str) -> str:
@@ -106,7 +119,7 @@ def table(path: Path, value: str) -> str:
     streams = [name for name in SIX if any(name in columns for columns in found.values())]
     lines = ["| labels | learner | " + " | ".join(streams) + " |"]
     lines.append("| --- " * (2 + len(streams)) + "|")
-    shown = "{:,.0f}" if value == "regret" else "{:.2f}"
+    shown = {"regret": "{:,.0f}", "accuracy": "{:.2f}", "seconds": "{:.1f}"}[value]
 
     def line(budget: str, name: str, cells: list[str]) -> None:
         lines.append(f"| {float(budget):.0%} | {name} | " + " | ".join(cells) + " |")

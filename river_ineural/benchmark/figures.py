@@ -1,0 +1,118 @@
+"""Figures of the experiments, light and dark, from their rows."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from river_ineural.benchmark.cells import STREAMS, read
+
+__all__ = ["curves", "draw", "policy", "run"]
+
+Rows = dict[tuple[str, str], list[dict[str, str]]]  # by stream and learner
+
+
+def draw(path: Path, n_columns: int, n_rows: int, paint: Callable[[Any], None]) -> None:
+    """PATH-{light,dark}.svg, the same file for the same figures.
+
+    Parameters
+    ----------
+    paint
+        Draws on the array of axes (n_rows, n_columns).
+    """
+    from matplotlib import pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "river_ineural"
+    for theme, style in (("light", "default"), ("dark", "dark_background")):
+        with plt.style.context(style):
+            figure, axes = plt.subplots(
+                *(n_rows, n_columns),
+                figsize=(3.2 * n_columns, 2.6 * n_rows),
+                layout="constrained",
+                squeeze=False,
+            )
+            paint(axes)
+            for each in axes.flat:
+                each.spines[["top", "right"]].set_visible(False)
+            figure.savefig(
+                path.with_name(f"{path.name}-{theme}.svg"),
+                transparent=True,
+                metadata={"Date": None},
+            )
+            plt.close(figure)
+
+
+def by_stream(path: Path) -> Rows:
+    """Rows that did not fail."""
+    rows: Rows = defaultdict(list)
+    for row in read(path):
+        if not row["error"]:
+            rows[row["stream"], row["learner"]].append(row)
+    return rows
+
+
+def curves(path: Path, folder: Path) -> None:
+    """Mistakes against rounds, mean and range over seeds: a panel a stream."""
+    rows = by_stream(path)
+    streams = [name for name in STREAMS if any(stream == name for stream, _ in rows)]
+
+    def paint(axes: Any) -> None:
+        for panel, stream in zip(axes.flat, streams, strict=False):
+            for (of, learner), each in rows.items():
+                if of != stream:
+                    continue
+                runs = np.array([[int(n) for n in row["curve"].split()] for row in each])
+                rounds = np.linspace(0, int(each[0]["rounds"]), runs.shape[1] + 1)[1:]
+                (line,) = panel.plot(rounds, runs.mean(0), label=learner)
+                panel.fill_between(
+                    *(rounds, runs.min(0), runs.max(0)), color=line.get_color(), alpha=0.2, lw=0
+                )
+            panel.set(title=stream, xlabel="round", ylabel="mistakes")
+        axes.flat[0].legend(frameon=False, fontsize=8)
+
+    draw(folder / "regret", min(3, len(streams)), -(-len(streams) // 3), paint)
+
+
+def policy(path: Path, folder: Path) -> None:
+    """Regret against seconds: a line for steps after every example, points for the rest."""
+    rows = by_stream(path)
+    streams = list(dict.fromkeys(stream for stream, _ in rows))
+
+    def mean(each: list[dict[str, str]], column: str) -> float:
+        return statistics.mean(float(row[column]) for row in each)
+
+    def paint(axes: Any) -> None:
+        for panel, stream in zip(axes.flat, streams, strict=True):
+            fixed = []
+            for (of, learner), each in rows.items():
+                point = mean(each, "seconds"), mean(each, "regret")
+                if of != stream:
+                    continue
+                if learner.endswith("an example"):
+                    fixed.append(point)
+                    continue
+                panel.plot(*point, "s", markersize=4, color="C1")
+                panel.annotate(
+                    *(learner.removeprefix("steps ").replace(" and ", "+"), point),
+                    xytext=(3, 3),
+                    textcoords="offset points",
+                    fontsize=6,
+                )
+            panel.plot(*zip(*sorted(fixed), strict=True), "o-", markersize=4, label="every example")
+            panel.set(title=stream, xlabel="seconds a run", ylabel="regret", xscale="log")
+        axes.flat[0].legend(frameon=False, fontsize=8)
+
+    draw(folder / "policy", len(streams), 1, paint)
+
+
+def run(results: Path, folder: Path) -> None:
+    """Every figure whose rows are there."""
+    for name, make in (("regret", curves), ("policy", policy)):
+        if (path := results / f"{name}.csv").exists():
+            make(path, folder)
+            print(f"{folder}/{name}-{{light,dark}}.svg")
