@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import concurrent.futures
 import csv
+import itertools
 
 import numpy as np
 import pytest
 
 from river_ineural import datasets
 from river_ineural.benchmark import __main__ as command_line
-from river_ineural.benchmark import cells, contenders, figures, learners, profile, speed, tables
+from river_ineural.benchmark import (
+    cells,
+    contenders,
+    figures,
+    learners,
+    profile,
+    speed,
+    tables,
+    theory,
+)
 
 
 def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
@@ -196,3 +206,37 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1 + 2
     both = tables.table(tmp_path / "policy.csv", "seconds")
     assert both.count("| 50% |") == 3
+
+
+def test_any_stream_can_be_compared(tmp_path):
+    """By module and name, in an order that the seed decides; progressive accuracy in the table."""
+    rows = [
+        cells.run_cell(cells.Cell("river.datasets:Phishing", "I-NeurAL", 0.1, seed, rounds=150))
+        for seed in (0, 1)
+    ]
+    assert [row["error"] for row in rows] == ["", ""]
+    assert rows[0]["curve"] != rows[1]["curve"]
+    cells.write(tmp_path / "compare.csv", rows)
+    shown = tables.table(tmp_path / "compare.csv", "progressive accuracy")
+    mean = np.mean([100 * (1 - row["regret"] / 150) for row in rows])
+    assert f"| 10% | I-NeurAL | {mean:.1f} ±" in shown
+    failed = cells.run_cell(cells.Cell("river.datasets:Nothing", "I-NeurAL", 0.1, 0))
+    assert "Nothing" in failed["error"]
+
+
+def test_theory_counts_regret_against_the_bayes_classifier(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(theory, "STREAMS", {"hard margin, k = 2": {"margin": 1.0}})
+    rows = theory.run_one("hard margin, k = 2", 200, seed=1)
+    assert len(rows) == theory.POINTS
+    assert [row["rounds"] for row in rows] == list(range(10, 201, 10))
+    for before, after in itertools.pairwise(rows):
+        for column in ("regret", "labels", "mistakes"):
+            assert before[column] <= after[column]
+    last = rows[-1]  # without noise the Bayes classifier errs nowhere: the regret is the mistakes
+    assert last["bayes_mistakes"] == 0
+    assert last["regret"] == last["mistakes"] > 0
+    theory.draw_curves(rows, tmp_path)
+    assert (tmp_path / "theory-dark.svg").stat().st_size > 1000
+    growth = last["labels"] / rows[9]["labels"] - 1
+    assert f"| {growth:.1%} |" in theory.table(rows)
+    capsys.readouterr()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import figures, profile, speed, tables
-from river_ineural.benchmark.cells import STREAMS
+from river_ineural.benchmark import figures, profile, speed, tables, theory
 from river_ineural.benchmark.learners import LEARNERS
 
 
@@ -25,17 +24,26 @@ def main() -> None:
     command.add_argument("--results", type=Path, default=Path("results"), help="folder of the CSVs")
     command.add_argument("--out", type=Path, default=Path("docs/assets"), help="of the figures")
     command.set_defaults(run=lambda a: figures.run(a.results, a.out))
+    command = commands.add_parser("theory", help="regret and labels where P(y | x) is known")
+    command.add_argument("--seeds", type=int, default=5, help="runs a stream (default 5)")
+    command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    command.add_argument("--rounds", type=int, default=20_000, help="T (default 20,000)")
+    command.add_argument("--out", type=Path, default=Path("results"), help="folder of theory.csv")
+    command.add_argument("--assets", type=Path, help="draw the figure in this folder")
+    command.set_defaults(run=lambda a: theory.run(a.seeds, a.jobs, a.rounds, a.out, a.assets))
     for name, experiment in tables.EXPERIMENTS.items():
         command = commands.add_parser(name, help=experiment.what)
-        command.add_argument("--streams", nargs="+", choices=STREAMS, help="default: all of it")
+        usual = " ".join(experiment.streams)
+        command.add_argument("--streams", nargs="+", help=f"default: {usual}")
         command.add_argument("--learners", nargs="+", choices=LEARNERS, help="default: all of it")
         command.add_argument("--seeds", type=int, default=5, help="runs a cell (default 5)")
         command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+        command.add_argument("--budgets", nargs="+", type=float, help="shares of the stream")
         command.add_argument("--rounds", type=int, help="of each stream, if others are wanted")
         command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSV")
         command.set_defaults(
             run=lambda a, name=name: tables.run(
-                name, a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds
+                name, a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds, a.budgets
             )
         )
     arguments = parser.parse_args()

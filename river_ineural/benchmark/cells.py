@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import importlib
+import itertools
 import multiprocessing
 import os
 import platform
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from river.base.typing import ClfTarget
 
 from river_ineural import datasets
 from river_ineural.benchmark.contenders import X
@@ -44,46 +48,66 @@ class Cell:
     rounds: int | None = None  # None: the whole stream
 
 
+def load(cell: Cell) -> tuple[int, Iterator[tuple[X, ClfTarget]]]:
+    """Number of examples, and the examples in an order that the seed permutes.
+
+    A stream of the paper by its name; any other as `module:name`, called without arguments.
+    """
+    if cell.stream in STREAMS:
+        x, y = STREAMS[cell.stream](multiclass=cell.multiclass, seed=cell.seed).arrays()
+        names = range(x.shape[1])
+        rows: Iterator[X] = (dict(zip(names, values.tolist(), strict=True)) for values in x)
+        return len(y), zip(rows, y.tolist(), strict=True)
+    module, _, name = cell.stream.partition(":")
+    examples = list(getattr(importlib.import_module(module), name)())
+    order = np.random.default_rng(cell.seed).permutation(len(examples))
+    return len(order), (examples[i] for i in order)
+
+
 def run_cell(cell: Cell) -> dict[str, Any]:
     """Mistakes over the rounds (the regret), labels asked for, seconds, and the curve.
 
-    The rows are permuted by the seed. Those after the rounds are held back: `accuracy` is the share
-    of them, in per cent, that the classifier gets right in the end. A failure is a result too: its
-    text is in `error`.
+    Examples after the rounds are held back: `accuracy` is the share of them, in per cent, that the
+    classifier gets right in the end. A failure is a result too: its text is in `error`.
     """
     torch.set_num_threads(1)  # in a process of its own
     row: dict[str, Any] = {**asdict(cell), "error": ""}
     try:
-        x, y = STREAMS[cell.stream](multiclass=cell.multiclass, seed=cell.seed).arrays()
-        n = len(y) if cell.rounds is None else min(cell.rounds, len(y))
+        n_examples, stream = load(cell)
+        n = n_examples if cell.rounds is None else min(cell.rounds, n_examples)
         limits = {"budget": cell.budget, "horizon": n, "seed": cell.seed}
         model, wrong, curve = LEARNERS[cell.learner](limits), 0, []
-        names = range(x.shape[1])
         start = time.process_time()
-        for t in range(n):
-            example: X = dict(zip(names, x[t].tolist(), strict=True))
-            predicted, ask = model.predict_one(example)
-            wrong += predicted != y[t]
+        for t, (x, y) in enumerate(itertools.islice(stream, n)):
+            predicted, ask = model.predict_one(x)
+            wrong += predicted != y
             if ask:
-                model.learn_one(example, int(y[t]))
+                model.learn_one(x, y)
             if (t + 1) * POINTS // n > t * POINTS // n:
                 curve.append(wrong)
         assert model.n_queries <= (Budget(cell.budget, n).total or 0)
         row |= {"rounds": n, "regret": wrong, "queries": model.n_queries}
         row |= {"seconds": round(time.process_time() - start, 2)}
-        right = []
-        for values, label in zip(x[n:], y[n:], strict=True):
-            example = dict(zip(names, values.tolist(), strict=True))
-            right.append(model.classifier.predict_one(example) == label)
+        right = [model.classifier.predict_one(x) == y for x, y in stream]
         row |= {"accuracy": round(100 * float(np.mean(right)), 3) if right else ""}
         row |= {"curve": " ".join(map(str, curve))}
     except Exception as error:  # kept as a row
         row |= dict.fromkeys(("regret", "queries", "seconds", "accuracy", "curve"), "")
         row["error"] = f"{type(error).__name__}: {error}"
-    row |= {"machine": platform.processor() or platform.machine(), "cpus": os.cpu_count()}
+    row |= {"machine": processor(), "cpus": os.cpu_count()}
     row |= {"python": platform.python_version(), "torch": torch.__version__}
     row |= {"numpy": np.__version__}
     return row
+
+
+def processor() -> str:
+    """The processor's name, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def read(path: Path) -> list[dict[str, str]]:

@@ -72,6 +72,12 @@ EXPERIMENTS = {
         budgets=(0.03, 0.1),
         multiclass=True,
     ),
+    "compare": Experiment(
+        "accuracy in per cent over any streams, as module:name, by any learners",
+        value="progressive accuracy",
+        streams=("river.datasets:Phishing", "river.datasets:ImageSegments"),
+        budgets=(0.1,),
+    ),
     "baselines": Experiment("regret of the paper's other methods", learners=(*BASELINES,)),
 }
 
@@ -84,6 +90,7 @@ def run(
     streams: Iterable[str] | None = None,
     learners: Iterable[str] | None = None,
     rounds: int | None = None,
+    budgets: Iterable[float] | None = None,
 ) -> None:
     """Run what is missing of NAME.csv in the folder, then print its table."""
     experiment = EXPERIMENTS[name]
@@ -91,7 +98,7 @@ def run(
     path = folder / f"{name}.csv"
     chosen = product(
         streams or experiment.streams,
-        experiment.budgets,
+        budgets or experiment.budgets,
         learners or experiment.learners,
         range(n_seeds),
     )
@@ -109,24 +116,26 @@ def table(path: Path, value: str) -> str:
     """Markdown: a line a budget and learner, a column a stream, mean ± deviation over seeds."""
     found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     seeds: set[str] = set()
-    failures = 0
+    failures, binary = 0, True
     for row in read(path):
         if row["error"]:
             failures += 1
             continue
-        found[row["budget"], row["learner"]][row["stream"]].append(float(row[value]))
+        found[row["budget"], row["learner"]][row["stream"]].append(number(row, value))
         seeds.add(row["seed"])
-    streams = [name for name in SIX if any(name in columns for columns in found.values())]
+        binary &= row["multiclass"] == "False"
+    streams = list(dict.fromkeys(stream for columns in found.values() for stream in columns))
+    streams.sort(key=lambda stream: SIX.index(stream) if stream in SIX else len(SIX))
     lines = ["| labels | learner | " + " | ".join(streams) + " |"]
     lines.append("| --- " * (2 + len(streams)) + "|")
-    shown = {"regret": "{:,.0f}", "accuracy": "{:.2f}", "seconds": "{:.1f}"}[value]
+    shown = {"regret": "{:,.0f}", "accuracy": "{:.2f}"}.get(value, "{:.1f}")
 
     def line(budget: str, name: str, cells: list[str]) -> None:
         lines.append(f"| {float(budget):.0%} | {name} | " + " | ".join(cells) + " |")
 
     for budget in dict.fromkeys(budget for budget, _ in found):
         for name, cited in (("the paper's I-NeurAL", PAPER), ("its released code", RELEASED)):
-            if (figures := cited.get((value, budget))) and "multiclass" not in path.stem:
+            if (figures := cited.get((value, budget))) and set(streams) <= {*SIX} and binary:
                 line(budget, name, [shown.format(figures[SIX.index(s)]) for s in streams])
         for (at, learner), columns in found.items():
             if at == budget:
@@ -135,6 +144,13 @@ def table(path: Path, value: str) -> str:
     if failures:
         lines.append(f"\n{failures} runs failed; their rows say why.")
     return "\n".join(lines)
+
+
+def number(row: dict[str, str], value: str) -> float:
+    """What a table shows of a row."""
+    if value == "progressive accuracy":
+        return 100 * (1 - int(row["regret"]) / int(row["rounds"]))
+    return float(row[value])
 
 
 def spread(values: list[float], shown: str) -> str:

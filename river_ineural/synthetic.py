@@ -1,0 +1,151 @@
+"""Streams whose class probabilities are known, to measure regret against the Bayes classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from river.base.typing import FeatureName
+from river.datasets import base
+
+from river_ineural.validation import check_integer, check_real
+
+__all__ = ["KnownPosterior"]
+
+Floats = NDArray[np.float64]
+
+
+class KnownPosterior(base.SyntheticDataset):
+    """Points on a sphere, labelled by a random teacher network, with P(y | x) known.
+
+    x is uniform on the unit sphere. A teacher of 20 ReLU units gives each class a score; the class
+    of the highest score is the Bayes class. With a hard margin ε (Assumption 5.3 of the paper),
+
+        P(y = Bayes class | x) - P(y = i | x) = ε    for every other class i,
+
+    and points where the two highest scores are closer than `gap` of their spread are not drawn.
+    Without, P(y | x) is the softmax of the scores times `sharpness`: there are points where two
+    classes are equally likely, and no learner can be sure.
+
+    Parameters
+    ----------
+    n_samples
+        Length of the stream, at least 1.
+    n_features
+        d, at least 2.
+    n_classes
+        k, at least 2.
+    margin
+        ε, in (0, 1]; 1 is no noise. None: the softmax.
+    gap
+        At least 0; with a margin only.
+    sharpness
+        At least 0; without a margin only.
+    seed
+        Seed of the teacher and of the draws, at least 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river_ineural import synthetic
+
+    >>> stream = synthetic.KnownPosterior(n_classes=3, margin=0.7, seed=1)
+    >>> x, y = next(iter(stream))
+    >>> posterior = stream.posterior(x)
+    >>> sorted(round(p, 2) for p in posterior.values())
+    [0.1, 0.1, 0.8]
+
+    References
+    ----------
+    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
+    section 5.
+    """
+
+    def __init__(
+        self,
+        n_samples: int = 10_000,
+        n_features: int = 10,
+        n_classes: int = 2,
+        margin: float | None = None,
+        gap: float = 0.2,
+        sharpness: float = 3.0,
+        seed: int = 0,
+    ) -> None:
+        check_integer("n_samples", n_samples, least=1)
+        check_integer("n_features", n_features, least=2)
+        check_integer("n_classes", n_classes, least=2)
+        if margin is not None:
+            check_real("margin", margin, least=1e-6, most=1)
+        check_real("gap", gap, least=0)
+        check_real("sharpness", sharpness, least=0)
+        check_integer("seed", seed, least=0)
+        super().__init__(  # type: ignore[no-untyped-call]
+            task=base.BINARY_CLF if n_classes == 2 else base.MULTI_CLF,
+            n_samples=n_samples,
+            n_features=n_features,
+            n_classes=n_classes,
+        )
+        self.margin = margin
+        self.gap = gap
+        self.sharpness = sharpness
+        self.seed = seed
+        rng = np.random.default_rng(seed)
+        self._first = rng.normal(size=(20, n_features))
+        self._last = rng.normal(size=(n_classes, 20))
+        scores = self._raw_scores(_sphere(rng, 1_000, n_features))
+        self._middle, self._spread = scores.mean(0), scores.std()
+
+    def _raw_scores(self, x: Floats) -> Floats:
+        hidden: Floats = np.maximum(x @ self._first.T, 0)
+        return hidden @ self._last.T
+
+    def _scores(self, x: Floats) -> Floats:
+        """Of each class, centred so that none is favoured, in units of their spread: (B, k)."""
+        scores: Floats = (self._raw_scores(x) - self._middle) / self._spread
+        return scores
+
+    def _posteriors(self, scores: Floats) -> Floats:
+        """P(y | x) from the scores, both (B, k)."""
+        k = scores.shape[1]
+        if self.margin is None:
+            powers = np.exp(self.sharpness * (scores - scores.max(1, keepdims=True)))
+            softmax: Floats = powers / powers.sum(1, keepdims=True)
+            return softmax
+        rest = (1 - self.margin) / k
+        posteriors = np.full(scores.shape, rest)
+        posteriors[np.arange(len(scores)), scores.argmax(1)] += self.margin
+        return posteriors
+
+    def posterior(self, x: dict[FeatureName, float]) -> dict[int, float]:
+        """P(y | x) by label."""
+        row = np.array([[x[f"x{j}"] for j in range(len(x))]])
+        return dict(enumerate(self._posteriors(self._scores(row))[0].tolist()))
+
+    def __iter__(self) -> Iterator[tuple[dict[FeatureName, float], int]]:
+        rng = np.random.default_rng([self.seed, 1])
+        names: list[FeatureName] = [f"x{j}" for j in range(self.n_features)]
+        left = self.n_samples
+        while left:
+            x = _sphere(rng, 256, self.n_features)
+            scores = self._scores(x)
+            if self.margin is not None:
+                runner_up, top = np.sort(scores, axis=1)[:, -2:].T
+                far = top - runner_up >= self.gap
+                x, scores = x[far], scores[far]
+            cumulated = self._posteriors(scores).cumsum(1)
+            labels = (rng.random((len(x), 1)) > cumulated[:, :-1]).sum(1)
+            for row, label in zip(x[:left].tolist(), labels.tolist(), strict=False):
+                yield dict(zip(names, row, strict=True)), label
+            left -= min(left, len(x))
+
+
+def _sphere(rng: np.random.Generator, n: int, d: int) -> Floats:
+    """Points on the unit sphere (n, d)."""
+    x = rng.normal(size=(n, d))
+    unit: Floats = x / np.linalg.norm(x, axis=1, keepdims=True)
+    return unit
