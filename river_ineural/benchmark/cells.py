@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from rich.progress import Progress
 from river.base.typing import ClfTarget
 
 from river_ineural import datasets
@@ -128,16 +129,19 @@ def run_cells(cells: list[Cell], path: Path, n_jobs: int) -> None:
     rows: list[dict[str, Any]] = [row for row in read(path) if not row["error"]]
     done = {key(row) for row in rows}
     missing = [cell for cell in cells if key(asdict(cell)) not in done]
-    print(f"{len(cells) - len(missing)} of {len(cells)} cells are in {path}")
     if rows:
         write(path, rows)  # without a line cut off and without failures, which are tried again
     spawn = multiprocessing.get_context("spawn")  # no state of this process, no thread of torch's
-    with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool, Progress() as progress:
+        done_so_far = len(cells) - len(missing)
+        task = progress.add_task(path.name, total=len(cells), completed=done_so_far)
         for future in as_completed([pool.submit(run_cell, cell) for cell in missing]):
             row = future.result()
             rows.append(row)
             write(path, rows)
-            print("{stream:<10}{learner:<20}{seed:>4}{regret:>8}{seconds:>8} {error}".format(**row))
+            line = "{stream:<10}{learner:<28}{seed:>4}{regret:>8}{seconds:>8} {error}".format(**row)
+            progress.console.print(line, markup=False, highlight=False)
+            progress.advance(task)
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:

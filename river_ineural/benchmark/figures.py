@@ -14,6 +14,8 @@ from river_ineural.benchmark.cells import STREAMS, read
 
 __all__ = ["curves", "draw", "policy", "run"]
 
+DEFAULT = "steps 8 and 0.35"
+
 Rows = dict[tuple[str, str], list[dict[str, str]]]  # by stream and learner
 
 
@@ -88,23 +90,20 @@ def policy(path: Path, folder: Path) -> None:
 
     def paint(axes: Any) -> None:
         for panel, stream in zip(axes.flat, streams, strict=True):
-            fixed = []
+            points: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
             for (of, learner), each in rows.items():
-                point = mean(each, "seconds"), mean(each, "regret")
-                if of != stream:
-                    continue
-                if learner.endswith("an example"):
-                    fixed.append(point)
-                    continue
-                panel.plot(*point, "s", markersize=4, color="C1")
-                panel.annotate(
-                    *(learner.removeprefix("steps ").replace(" and ", "+"), point),
-                    xytext=(3, 3),
-                    textcoords="offset points",
-                    fontsize=6,
-                )
-            panel.plot(*zip(*sorted(fixed), strict=True), "o-", markersize=4, label="every example")
-            panel.set(title=stream, xlabel="seconds a run", ylabel="regret", xscale="log")
+                if of == stream:
+                    point = mean(each, "seconds"), mean(each, "regret")
+                    points[learner.endswith("an example")].append(point)
+                    if learner == DEFAULT:
+                        panel.plot(*point, "*", color="C3", markersize=12, label="the default")
+            for every, marker, label in (
+                (True, "o-", "steps after every example"),
+                (False, "s", "more after a label"),
+            ):
+                if points[every]:
+                    panel.plot(*zip(*sorted(points[every]), strict=True), marker, ms=4, label=label)
+            panel.set(title=stream, xlabel="seconds a run", ylabel="regret")
         axes.flat[0].legend(frameon=False, fontsize=8)
 
     draw(folder / "policy", len(streams), 1, paint)
