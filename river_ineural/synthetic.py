@@ -72,7 +72,7 @@ class KnownPosterior(base.SyntheticDataset):
         n_features: int = 10,
         n_classes: int = 2,
         margin: float | None = None,
-        gap: float = 0.2,
+        gap: float = 0.5,
         sharpness: float = 3.0,
         seed: int = 0,
     ) -> None:
@@ -98,7 +98,7 @@ class KnownPosterior(base.SyntheticDataset):
         self._first = rng.normal(size=(20, n_features))
         self._last = rng.normal(size=(n_classes, 20))
         scores = self._raw_scores(_sphere(rng, 1_000, n_features))
-        self._middle, self._spread = scores.mean(0), scores.std()
+        self._middle, self._spread = scores.mean(0), scores.std(0)
 
     def _raw_scores(self, x: Floats) -> Floats:
         hidden: Floats = np.maximum(x @ self._first.T, 0)

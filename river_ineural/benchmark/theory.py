@@ -14,6 +14,7 @@ import torch
 from river_ineural.active import INeurALSampler
 from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
+from river_ineural.query import TheoreticalWidth
 from river_ineural.synthetic import KnownPosterior
 
 __all__ = ["STREAMS", "run", "run_one"]
@@ -27,13 +28,21 @@ POINTS = 20  # of each curve
 
 
 def run_one(name: str, rounds: int, seed: int) -> list[dict[str, Any]]:
-    """Cumulative regret, mistakes and labels at `POINTS` times, with no budget and no random asks.
+    """Cumulative regret, mistakes and labels at `POINTS` times.
 
+    With the width of the paper's analysis, γ = 1, no budget and no random asks: a constant width
+    above the margin would ask for ever.
     The regret of a round is P(y = Bayes class | x) - P(y = predicted class | x).
     """
     torch.set_num_threads(1)
     stream = KnownPosterior(rounds, seed=seed, **STREAMS[name])
-    model = INeurALSampler(INeurAL(seed=seed), exploration=0.0, seed=seed)
+    model = INeurALSampler(
+        INeurAL(seed=seed),
+        gamma=1.0,
+        width=TheoreticalWidth(horizon=rounds),
+        exploration=0.0,
+        seed=seed,
+    )
     regret, bayes_mistakes, mistakes, rows = 0.0, 0, 0, []
     for t, (x, y) in enumerate(stream):
         posterior = stream.posterior(x)
