@@ -16,6 +16,7 @@ MODELS = {
     ),
     "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
     "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),
+    "ALPS": baselines.ALPS(n_hypotheses=2, n_pretraining=10, n_epochs=2),
     "NeuALNTKF": baselines.NeuALNTKF(),
     "NeuALNTKD": baselines.NeuALNTKD(n_epochs=1),
 }

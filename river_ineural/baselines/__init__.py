@@ -4,7 +4,8 @@ Its methods Random and Margin are `active.RandomSampler` and `active.MarginSampl
 `RetrainedNetwork`.
 """
 
+from river_ineural.baselines.alps import ALPS
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.baselines.ntk import NeuALNTKD, NeuALNTKF
 
-__all__ = ["NeuALNTKD", "NeuALNTKF", "RetrainedNetwork"]
+__all__ = ["ALPS", "NeuALNTKD", "NeuALNTKF", "RetrainedNetwork"]

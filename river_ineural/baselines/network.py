@@ -152,14 +152,19 @@ class RetrainedNetwork(base.Classifier):
             If x is empty, a feature is not a finite number or y cannot be a label; the model is as
             it was.
         """
+        if self._store(x, y):
+            self._train()
+
+    def _store(self, x: dict[FeatureName, Any], y: ClfTarget) -> bool:
+        """Whether there was room for its class."""
         values, label = self._features.values(x), self._labels.checked(y)
         self._features.grow(x)
         index = self._labels.add(label)
         if index is None:
-            return
+            return False
         self._grow()
         self._stored.append((placed(self._features, x, values), index))
-        self._train()
+        return True
 
     @single_threaded
     def _train(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
-from river_ineural.baselines import NeuALNTKD, NeuALNTKF, RetrainedNetwork
+from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.classifier import INeurAL
 from river_ineural.query import TheoreticalWidth
 
@@ -74,6 +74,16 @@ def ntk(kind: type[NeuALNTKF] | type[NeuALNTKD], gamma: float) -> Make:
     return lambda limits: kind(gamma=gamma, **limits)
 
 
+def alps(slack: float, requester_slack: float) -> Make:
+    """Half of its budget is for pre-training, so that all labels count."""
+
+    def make(limits: Limits) -> BudgetedSampler:
+        n = max(2, int(limits["budget"] * limits["horizon"] / 2))
+        return ALPS(n_pretraining=n, slack=slack, requester_slack=requester_slack, **limits)
+
+    return make
+
+
 # The grids are those of the paper's appendix D.
 RETRAINED: dict[str, Make] = {
     "Random": random,
@@ -84,6 +94,8 @@ BASELINES = RETRAINED | {
     for name, kind in (("NeuAL-NTK-F", NeuALNTKF), ("NeuAL-NTK-D", NeuALNTKD))
     for gamma in (0.1, 0.3, 0.5, 0.8, 1.0)
 }
+SLACKS = (0.1, 0.25, 0.5, 0.75, 0.9)
+BASELINES |= {f"ALPS {a}, {b}": alps(a, b) for a in SLACKS for b in SLACKS}
 GAMMAS = (1, 2, 5, 6, 7, 10)
 SENSITIVITY: dict[str, Make] = {
     **{f"constant width, γ = {gamma}": sampling(gamma=gamma) for gamma in GAMMAS},

@@ -1,0 +1,112 @@
+"""ALPS: losses, version space and requesters by hand."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from streams import blobs
+
+from river_ineural.baselines import ALPS
+from river_ineural.query import gap
+
+STREAM = blobs(200, n_features=3, n_classes=2, seed=2, noise=0.6)
+SMALL = {"n_hypotheses": 4, "n_pretraining": 20, "hidden_dim": 6, "n_epochs": 5, "seed": 1}
+
+
+def ready(**settings):
+    model = ALPS(**{**SMALL, **settings})
+    model.pretrain(STREAM[:20])
+    return model
+
+
+def test_the_first_labels_train_hypotheses_that_stay():
+    model = ALPS(**SMALL)
+    for i, (x, y) in enumerate(STREAM[:20]):
+        assert model.predict_one(x)[1]
+        assert not model.classifier.ready
+        if i:
+            proba, _ = copy.deepcopy(model).predict_proba_one(x)
+            assert sum(proba.values()) == pytest.approx(1)
+        model.learn_one(x, y)
+    assert model.classifier.ready
+    assert model.n_queries == 20
+    weights = pickle.dumps([h._weights for h in model.classifier.hypotheses])
+    for x, y in STREAM[20:60]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    assert pickle.dumps([h._weights for h in model.classifier.hypotheses]) == weights
+    different = {h._weights[0][0, 0].item() for h in model.classifier.hypotheses}
+    assert len(different) == 4
+
+
+def test_losses_and_consistency_by_hand():
+    model = ready(slack=0.3)
+    space, losses = model.classifier, np.zeros(4)
+    for n, (x, y) in enumerate(STREAM[20:60], start=1):
+        probabilities = [h.predict_proba_one(x) for h in space.hypotheses]
+        space.learn_one(x, y)
+        losses -= [np.log(max(p[y], 1e-3)) for p in probabilities]
+        np.testing.assert_allclose(space.losses, losses)
+        assert space.predict_proba_one(x) == probabilities[losses.argmin()]
+        labels = {
+            max(p, key=p.__getitem__)
+            for p, loss in zip(probabilities, losses, strict=True)
+            if loss <= losses.min() + 0.3 * np.sqrt(n)
+        }
+        assert space.agreed(x) == (labels.pop() if len(labels) == 1 else None)
+
+
+def test_it_asks_where_hypotheses_differ_and_the_margin_is_small():
+    model = ready(slack=5.0)
+    kinds = set()
+    for x, y in STREAM[20:]:
+        space, s = copy.deepcopy(model.classifier), model.requester
+        before = space.losses.copy()
+        label, ask = model.predict_one(x)
+        leader, agreed = space.predict_proba_one(x), space.agreed(x)
+        assert label == max(leader, key=leader.__getitem__)
+        assert ask == (agreed is None and gap(leader.values()) < s)
+        learned = agreed is not None
+        assert (model.classifier.losses != before).any() == learned  # the pseudo-label
+        kinds.add((ask, learned))
+        if ask:
+            model.learn_one(x, y)
+    assert {(True, False), (False, True)} <= kinds
+
+
+def test_the_requester_is_the_least_reliable_enough():
+    model = ready(requester_slack=0.5)
+    assert model.requester == 0.9
+    model._at_least[:] = (100, 64, 36, 16, 4)
+    model._missed[:] = (6, 4, 2, 0, 0)
+    assert model.requester == 0.5  # 2 + 1 ≤ 0.5 · 6; 4 + 1 > 0.5 · 8
+    model = ready()
+    x, _ = STREAM[30]
+    leader = model.classifier.predict_proba_one(x)
+    wrong = next(label for label in leader if label != max(leader, key=leader.__getitem__))
+    model.learn_one(x, wrong)
+    beyond = gap(leader.values()) >= np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+    np.testing.assert_array_equal(model._at_least, beyond)
+    np.testing.assert_array_equal(model._missed, beyond)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"n_hypotheses": 0}, {"n_pretraining": 1}, {"slack": -1.0}, {"requester_slack": -1.0}],
+    ids=str,
+)
+def test_a_bad_parameter_is_named(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        ALPS(**{**SMALL, **settings})
+
+
+def test_bad_input_changes_nothing():
+    for model in (ALPS(**SMALL), ready()):
+        before = pickle.dumps(model)
+        for x, y in (({"f0": float("nan")}, 1), ({}, 1), ({"f0": 1.0}, None)):
+            with pytest.raises((TypeError, ValueError)):
+                model.learn_one(x, y)
+            assert pickle.dumps(model) == before
