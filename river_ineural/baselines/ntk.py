@@ -206,7 +206,23 @@ def _widened(part: Floats, n_columns: int, fill: float) -> Floats:
     return np.pad(part, ((0, 0), (0, 0), (0, n_columns)), constant_values=fill)
 
 
-class NeuALNTKF(BudgetedSampler):
+class TangentSampler(BudgetedSampler):
+    """Asks where a `TangentUCB` is unsure."""
+
+    classifier: TangentUCB
+
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+        return self.classifier.unsure(x)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    def _unit_test_skips(self) -> set[str]:
+        return {"check_predict_proba_one_binary"}  # meant for classifiers: it gets a pair here
+
+
+class NeuALNTKF(TangentSampler):
     """NeuAL-NTK-F: ask where the bound of a frozen tangent model does not tell right from wrong.
 
     Of the two classes, that with the higher bound U = θ · g + width is predicted; its label is
@@ -252,8 +268,6 @@ class NeuALNTKF(BudgetedSampler):
     NeurIPS 2021, Algorithm 1.
     """
 
-    classifier: TangentUCB
-
     def __init__(
         self,
         hidden_dim: int = 100,
@@ -269,18 +283,8 @@ class NeuALNTKF(BudgetedSampler):
         self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
         self.max_features = max_features
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        return self.classifier.unsure(x)
 
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    def _unit_test_skips(self) -> set[str]:
-        return BINARY_CHECKS
-
-
-class NeuALNTKD(BudgetedSampler):
+class NeuALNTKD(TangentSampler):
     """NeuAL-NTK-D: the same with the network trained, and its gradient as it is.
 
     The bound is U = f + width, around the network's own output; after each label it is trained for
@@ -324,8 +328,6 @@ class NeuALNTKD(BudgetedSampler):
     NeurIPS 2021, Algorithm 3.
     """
 
-    classifier: TangentUCB
-
     def __init__(
         self,
         hidden_dim: int = 100,
@@ -353,18 +355,3 @@ class NeuALNTKD(BudgetedSampler):
         self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
         self.lr, self.batch_size, self.n_epochs = lr, batch_size, n_epochs
         self.tolerance, self.capacity, self.max_features = tolerance, capacity, max_features
-
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        return self.classifier.unsure(x)
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    def _unit_test_skips(self) -> set[str]:
-        return BINARY_CHECKS
-
-
-# It takes the pair of an active learner for probabilities, as River means it for classifiers; with
-# a multi-class model River does not run it.
-BINARY_CHECKS = {"check_predict_proba_one_binary"}

@@ -19,13 +19,21 @@ DEFAULT = "steps 8 and 0.35"
 Rows = dict[tuple[str, str], list[dict[str, str]]]  # by stream and learner
 
 
-def draw(path: Path, n_columns: int, n_rows: int, paint: Callable[[Any], None]) -> None:
+def draw(
+    path: Path,
+    n_columns: int,
+    n_rows: int,
+    paint: Callable[[Any], None],
+    panel: tuple[float, float] = (3.2, 2.6),
+) -> None:
     """PATH-{light,dark}.svg, the same file for the same figures.
 
     Parameters
     ----------
     paint
         Draws on the array of axes (n_rows, n_columns).
+    panel
+        Width and height of one, in inches.
     """
     from matplotlib import pyplot as plt
 
@@ -34,7 +42,7 @@ def draw(path: Path, n_columns: int, n_rows: int, paint: Callable[[Any], None]) 
         with plt.style.context(style):
             figure, axes = plt.subplots(
                 *(n_rows, n_columns),
-                figsize=(3.2 * n_columns, 2.6 * n_rows),
+                figsize=(panel[0] * n_columns, panel[1] * n_rows),
                 layout="constrained",
                 squeeze=False,
             )

@@ -24,6 +24,7 @@ import torch
 
 from river_ineural.active import INeurALSampler
 from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
+from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
 from river_ineural.threads import single_threaded
 
@@ -212,7 +213,7 @@ def run(n_calls: int, folder: Path | None = None) -> None:
             folder / "speed-ratios.csv",
             [{"ratio": name, "value": round(ratio, 2)} for name, ratio in others.items()],
         )
-        draw(folder, rows)
+        draw_speed(folder, rows)
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -223,20 +224,16 @@ def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def draw(folder: Path, rows: list[dict[str, Any]]) -> None:
+def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
     """speed-{light,dark}.svg: microseconds of each contender at each size."""
-    from matplotlib import pyplot as plt
 
-    plt.rcParams["svg.hashsalt"] = "river_ineural"
-    for theme, style in (("light", "default"), ("dark", "dark_background")):
-        with plt.style.context(style):
-            figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
-            for name in COLUMNS:
-                axes.plot(
-                    range(len(rows)), [row[name] for row in rows], "o-", markersize=4, label=name
-                )
-            axes.set_xticks(range(len(rows)), [f"{row['d']}, {row['k']}" for row in rows])
-            axes.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
-            axes.legend(frameon=False, fontsize=8, ncols=2)
-            figure.savefig(folder / f"speed-{theme}.svg", transparent=True, metadata={"Date": None})
-            plt.close(figure)
+    def paint(axes: Any) -> None:
+        (panel,) = axes.flat
+        at = range(len(rows))
+        for name in COLUMNS:
+            panel.plot(at, [row[name] for row in rows], "o-", markersize=4, label=name)
+        panel.set_xticks(at, [f"{row['d']}, {row['k']}" for row in rows])
+        panel.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
+        panel.legend(frameon=False, fontsize=8, ncols=2)
+
+    draw(folder / "speed", 1, 1, paint, panel=(7, 3.8))
