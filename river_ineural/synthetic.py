@@ -24,7 +24,8 @@ class KnownPosterior(base.SyntheticDataset):
 
         P(y = Bayes class | x) - P(y = i | x) = ε    for every other class i,
 
-    and points where the two highest scores are closer than `gap` of their spread are not drawn.
+    and points where the two highest scores are closer than `gap` of their spread are not drawn, so
+    that the classes are apart in x as well.
     Without, P(y | x) is the softmax of the scores times `sharpness`: there are points where two
     classes are equally likely, and no learner can be sure.
 
@@ -72,7 +73,7 @@ class KnownPosterior(base.SyntheticDataset):
         n_features: int = 10,
         n_classes: int = 2,
         margin: float | None = None,
-        gap: float = 0.5,
+        gap: float = 1.0,
         sharpness: float = 3.0,
         seed: int = 0,
     ) -> None:
