@@ -200,11 +200,16 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     cells.write(tmp_path / "policy.csv", rows)
     figures.run(tmp_path, tmp_path)
     cells.write(tmp_path / "regret.csv", [row for row in rows if row["learner"] == names[0]])
+    other = [row | {"stream": "elsewhere:stream"} for row in rows]
+    cells.write(tmp_path / "compare.csv", other)
+    assert len(figures.by_stream(tmp_path / "compare.csv")) == 3
+    cells.write(tmp_path / "compare.csv", [*other, *(row | {"budget": 0.2} for row in other)])
+    assert len(figures.by_stream(tmp_path / "compare.csv")) == 6
     figures.run(tmp_path, tmp_path)
-    for name in ("policy", "regret"):
+    for name in ("policy", "regret", "compare"):
         for theme in ("light", "dark"):
             assert (tmp_path / f"{name}-{theme}.svg").stat().st_size > 1000
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 2
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 3
     both = tables.table(tmp_path / "policy.csv", "seconds")
     assert both.count("| 50% |") == 3
 

@@ -139,7 +139,9 @@ def run_cells(cells: list[Cell], path: Path, n_jobs: int) -> None:
             row = future.result()
             rows.append(row)
             write(path, rows)
-            line = "{stream:<10}{learner:<28}{seed:>4}{regret:>8}{seconds:>8} {error}".format(**row)
+            line = "{stream:<10} {learner:<28}{seed:>4}{regret:>8}{seconds:>8} {error}".format(
+                **row
+            )
             progress.console.print(line, markup=False, highlight=False)
             progress.advance(task)
 

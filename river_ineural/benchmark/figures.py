@@ -58,18 +58,21 @@ def draw(
 
 
 def by_stream(path: Path) -> Rows:
-    """Rows that did not fail."""
+    """Rows that did not fail; the name of a learner says its budget where there are several."""
+    found = [row for row in read(path) if not row["error"]]
+    several = len({row["budget"] for row in found}) > 1
     rows: Rows = defaultdict(list)
-    for row in read(path):
-        if not row["error"]:
-            rows[row["stream"], row["learner"]].append(row)
+    for row in found:
+        budget = f", {float(row['budget']):.0%}" if several else ""
+        rows[row["stream"], row["learner"] + budget].append(row)
     return rows
 
 
 def curves(path: Path, folder: Path) -> None:
     """Mistakes against rounds, mean and range over seeds: a panel a stream."""
     rows = by_stream(path)
-    streams = [name for name in STREAMS if any(stream == name for stream, _ in rows)]
+    streams = list(dict.fromkeys(stream for stream, _ in rows))
+    streams.sort(key=lambda name: [*STREAMS].index(name) if name in STREAMS else len(STREAMS))
 
     def paint(axes: Any) -> None:
         for panel, stream in zip(axes.flat, streams, strict=False):
@@ -85,7 +88,7 @@ def curves(path: Path, folder: Path) -> None:
             panel.set(title=stream, xlabel="round", ylabel="mistakes")
         axes.flat[0].legend(frameon=False, fontsize=8)
 
-    draw(folder / "regret", min(3, len(streams)), -(-len(streams) // 3), paint)
+    draw(folder / path.stem, min(3, len(streams)), -(-len(streams) // 3), paint)
 
 
 def policy(path: Path, folder: Path) -> None:
@@ -119,7 +122,7 @@ def policy(path: Path, folder: Path) -> None:
 
 def run(results: Path, folder: Path) -> None:
     """Every figure whose rows are there."""
-    for name, make in (("regret", curves), ("policy", policy)):
+    for name, make in (("regret", curves), ("compare", curves), ("policy", policy)):
         if (path := results / f"{name}.csv").exists():
             make(path, folder)
             print(f"{folder}/{name}-{{light,dark}}.svg")
