@@ -16,7 +16,7 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.classifier import INeurAL, check_weight
 from river_ineural.query import Budget, ConstantWidth, TheoreticalWidth, Width, gap
-from river_ineural.validation import check_choice, check_integer, check_real
+from river_ineural.validation import check_choice, check_real, check_seed
 
 __all__ = [
     "BudgetedSampler",
@@ -47,8 +47,7 @@ class BudgetedSampler(ActiveLearningClassifier):
     ) -> None:
         if not isinstance(classifier, base.Classifier):
             raise TypeError(f"classifier must be a River classifier, got {classifier!r}.")
-        if seed is not None:
-            check_integer("seed", seed, least=0)
+        check_seed(seed)
         super().__init__(classifier, seed=seed)
         self.budget = budget
         self.horizon = horizon

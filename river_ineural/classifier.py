@@ -25,7 +25,7 @@ from river_ineural.probability import probabilities
 from river_ineural.query import gap
 from river_ineural.threads import single_threaded
 from river_ineural.training import Trainer
-from river_ineural.validation import check_choice, check_integer, check_real
+from river_ineural.validation import check_choice, check_integer, check_real, check_seed
 
 __all__ = ["INeurAL"]
 
@@ -182,8 +182,7 @@ class INeurAL(base.MiniBatchClassifier):
             raise TypeError(
                 f"classes must be None or a non-empty tuple of labels, got {classes!r}."
             )
-        if seed is not None:
-            check_integer("seed", seed, least=0)
+        check_seed(seed)
         self.hidden_dim = hidden_dim
         self.n_layers = n_layers
         self.lr = lr

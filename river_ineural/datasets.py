@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
 
-from river_ineural.validation import check_choice, check_integer
+from river_ineural.validation import check_choice, check_seed
 
 __all__ = [
     "CIFAR10",
@@ -52,8 +52,7 @@ class PaperStream(base.Dataset):
         check_choice("multiclass", multiclass, (True, False))
         if multiclass and self.name_multiclass is None:
             raise ValueError(f"{type(self).__name__} has two classes: leave multiclass at False.")
-        if seed is not None:
-            check_integer("seed", seed, least=0)
+        check_seed(seed)
         n_samples, n_features = self.shape
         super().__init__(  # type: ignore[no-untyped-call]
             task=base.MULTI_CLF if multiclass else base.BINARY_CLF,

@@ -35,12 +35,21 @@ __all__ = [
     "rescale",
     "score",
     "sgd",
+    "standardize",
 ]
 
 
 def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
     """Gradient before a ReLU from the one behind it: 0 where the unit is off."""
     torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
+
+
+def standardize(x: Tensor, shift: Tensor, inverse: Tensor, normalize: bool) -> Tensor:
+    """(x - shift) · inverse, then of norm 1, in place of the rows of x (B, d)."""
+    x.sub_(shift).mul_(inverse).clamp_(-FARTHEST, FARTHEST)
+    if normalize:
+        x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
+    return x
 
 
 def gather(
@@ -60,9 +69,7 @@ def gather(
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
     torch.index_select(stored_weight, 0, rows, out=weight)
-    x.sub_(shift).mul_(inverse).clamp_(-FARTHEST, FARTHEST)
-    if normalize:
-        x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
+    standardize(x, shift, inverse, normalize)
     weight.mul_(share)
 
 

@@ -10,14 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural import compiled
-from river_ineural.compiled import CLOSEST, FARTHEST, RESOLUTION, TINY
+from river_ineural import compiled, eager
+from river_ineural.compiled import CLOSEST, RESOLUTION
 from river_ineural.networks import phases_of, raw
 
 __all__ = ["CONSTANT", "Normalizer"]
 
-STATISTICS = ("mean", "square", "cube", "fourth")  # float64
-APPLIED = ("shift", "inverse")
+TENSORS = ("mean", "square", "cube", "fourth", "shift", "inverse")  # the first four in float64
 CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
 
 
@@ -59,24 +58,23 @@ class Normalizer:
         self._view()
 
     def _view(self) -> None:
-        names = (*STATISTICS, *APPLIED)
-        self.raw = SimpleNamespace(**{name: raw(getattr(self, name)) for name in names})
+        self.raw = SimpleNamespace(**{name: raw(getattr(self, name)) for name in TENSORS})
 
     def __getstate__(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).cpu().numpy() for name in (*STATISTICS, *APPLIED)}
+        arrays = {name: getattr(self, name).cpu().numpy() for name in TENSORS}
         state = {**self.__dict__, **arrays}
         del state["raw"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for name in (*STATISTICS, *APPLIED):
+        for name in TENSORS:
             setattr(self, name, torch.from_numpy(state[name].copy()))
         self._view()
 
     def to(self, device: torch.device) -> None:
         """Move the statistics to a device."""
-        for name in (*STATISTICS, *APPLIED):
+        for name in TENSORS:
             setattr(self, name, getattr(self, name).to(device))
         self._view()
 
@@ -85,7 +83,7 @@ class Normalizer:
         more = n_features - len(self.mean)
         if not more:
             return
-        for name in (*STATISTICS, *APPLIED):
+        for name in TENSORS:
             fill = 1.0 if name == "inverse" else 0.0
             wider = torch.nn.functional.pad(getattr(self, name), (0, more), value=fill)
             setattr(self, name, wider)
@@ -127,7 +125,4 @@ class Normalizer:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise the rows of x (B, d) in place."""
-        x.sub_(self.shift).mul_(self.inverse).clamp_(-FARTHEST, FARTHEST)
-        if self.normalize:
-            x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
-        return x
+        return eager.standardize(x, self.shift, self.inverse, self.normalize)

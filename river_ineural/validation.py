@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-__all__ = ["check_choice", "check_integer", "check_real"]
+__all__ = ["check_choice", "check_integer", "check_real", "check_seed"]
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
@@ -29,3 +29,9 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of `choices`."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+
+
+def check_seed(seed: int | None) -> None:
+    """Raise unless `seed` is None or an integer of at least 0."""
+    if seed is not None:
+        check_integer("seed", seed, least=0)

@@ -15,7 +15,7 @@ from river_ineural.active import BudgetedSampler
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.encoding import FeatureIndex, LabelIndex
 from river_ineural.query import gap
-from river_ineural.validation import check_integer, check_real
+from river_ineural.validation import check_integer, check_real, check_seed
 
 __all__ = ["ALPS"]
 
@@ -46,6 +46,7 @@ class VersionSpace(base.Classifier):
         check_integer("n_hypotheses", n_hypotheses, least=1)
         check_integer("n_pretraining", n_pretraining, least=2)
         check_real("slack", slack, least=0)
+        check_seed(seed)
         self.n_pretraining, self.slack = n_pretraining, slack
         seeds = np.random.default_rng(seed).integers(2**31, size=n_hypotheses).tolist()
         self.hypotheses = [
@@ -203,18 +204,14 @@ class ALPS(BudgetedSampler):
         reliable = self._missed + 1 <= self.requester_slack * np.sqrt(self._at_least)
         return REQUESTERS[int(reliable.argmax())] if reliable.any() else REQUESTERS[-1]
 
-    def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        ask = super()._ask_for_label(x, y_pred)
-        if not ask and self.classifier.ready:
-            agreed = self.classifier.agreed(x)
-            if agreed is not None:
-                self.classifier.learn_one(x, agreed)
-        return ask
-
     def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         if not self.classifier.ready:
             return True
-        return self.classifier.agreed(x) is None and gap(y_pred.values()) < self.requester
+        agreed = self.classifier.agreed(x)
+        if agreed is not None:
+            self.classifier.learn_one(x, agreed)  # the pseudo-label
+            return False
+        return gap(y_pred.values()) < self.requester
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label: how reliable the requesters are, and the losses."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from river_ineural.encoding import FeatureIndex
 
-__all__ = ["grown", "padded", "placed", "train_epochs"]
+__all__ = ["padded", "placed", "train_epochs"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -52,13 +52,6 @@ def train_epochs(
             total += value.item()
         if total <= tolerance * n_examples:
             break
-
-
-def grown(part: Tensor, known: Tensor | None) -> Tensor:
-    """A leaf of the size of `part`, `known` in its first corner."""
-    if known is not None:
-        part[tuple(slice(n) for n in known.shape)] = known.detach()
-    return part.requires_grad_()
 
 
 def padded(vectors: list[Floats], n_features: int) -> Tensor:

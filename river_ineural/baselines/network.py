@@ -12,10 +12,10 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.baselines.epochs import grown, padded, placed, train_epochs
+from river_ineural.baselines.epochs import padded, placed, train_epochs
 from river_ineural.encoding import FeatureIndex, LabelIndex
 from river_ineural.threads import single_threaded
-from river_ineural.validation import check_integer, check_real
+from river_ineural.validation import check_integer, check_real, check_seed
 
 __all__ = ["RetrainedNetwork"]
 
@@ -94,8 +94,7 @@ class RetrainedNetwork(base.Classifier):
         check_integer("capacity", capacity, least=1)
         check_integer("max_features", max_features, least=1)
         check_integer("max_classes", max_classes, least=2)
-        if seed is not None:
-            check_integer("seed", seed, least=0)
+        check_seed(seed)
         self.hidden_dim = hidden_dim
         self.lr = lr
         self.batch_size = batch_size
@@ -131,11 +130,15 @@ class RetrainedNetwork(base.Classifier):
         shapes = [(m, d), (m,), (k, m), (k,)]
         if shapes == [tuple(part.shape) for part in self._weights]:
             return
+        grown = []
         for i, shape in enumerate(shapes):
             bound = 1 / (d if i < 2 else m) ** 0.5
             part = torch.from_numpy(self._rng.uniform(-bound, bound, shape)).float()
-            known = self._weights[i] if i < len(self._weights) else None
-            self._weights[i : i + 1] = [grown(part, known)]
+            if self._weights:
+                known = self._weights[i].detach()
+                part[tuple(slice(n) for n in known.shape)] = known
+            grown.append(part.requires_grad_())
+        self._weights = grown
 
     def _logits(self, x: Tensor) -> Tensor:
         """Scores of the classes before the softmax."""

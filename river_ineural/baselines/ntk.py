@@ -14,11 +14,11 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
 from river_ineural.active import BudgetedSampler
-from river_ineural.baselines.epochs import grown, padded, placed, train_epochs
+from river_ineural.baselines.epochs import padded, placed, train_epochs
 from river_ineural.encoding import FeatureIndex, LabelIndex
 from river_ineural.probability import probabilities
 from river_ineural.threads import single_threaded
-from river_ineural.validation import check_integer, check_real
+from river_ineural.validation import check_integer, check_real, check_seed
 
 __all__ = ["NeuALNTKD", "NeuALNTKF"]
 
@@ -48,8 +48,7 @@ class TangentUCB(base.Classifier):
         check_real("gamma", gamma, least=0)
         check_real("ridge", ridge, least=1e-6)
         check_integer("max_features", max_features, least=1)
-        if seed is not None:
-            check_integer("seed", seed, least=0)
+        check_seed(seed)
         self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
         self.rng = np.random.default_rng(seed)
         self.features = FeatureIndex(max_features)
@@ -188,7 +187,7 @@ class TrainedTangent(TangentUCB):
         vectors, classes, rewards = zip(*self.stored, strict=True)
         inputs, blocks = padded(list(vectors), len(self.features)), torch.tensor(classes)
         targets = torch.tensor(rewards)
-        weights = [grown(torch.from_numpy(part), None) for part in (self.first, self.last)]
+        weights = [torch.from_numpy(part).requires_grad_() for part in (self.first, self.last)]
 
         def loss(rows: Tensor) -> Tensor:
             first, last = weights

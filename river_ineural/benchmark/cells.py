@@ -25,7 +25,7 @@ from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.learners import LEARNERS
 from river_ineural.query import Budget
 
-__all__ = ["STREAMS", "Cell", "read", "run_cell", "run_cells"]
+__all__ = ["STREAMS", "Cell", "read", "run_cell", "run_cells", "write"]
 
 STREAMS = {
     kind.name: kind

@@ -10,7 +10,6 @@ Contenders take turns, so that a busy moment of the machine hits all; medians of
 
 from __future__ import annotations
 
-import csv
 import platform
 import statistics
 import time
@@ -23,6 +22,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import torch
 
 from river_ineural.active import INeurALSampler
+from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
 from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
@@ -208,20 +208,12 @@ def run(n_calls: int, folder: Path | None = None) -> None:
     for name, ratio in others.items():
         print(f"{name:<66}{ratio:>8.2f}")
     if folder is not None:
-        write_csv(folder / "speed.csv", rows)
-        write_csv(
+        write(folder / "speed.csv", rows)
+        write(
             folder / "speed-ratios.csv",
             [{"ratio": name, "value": round(ratio, 2)} for name, ratio in others.items()],
         )
         draw_speed(folder, rows)
-
-
-def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    """A file of its own for the rows."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import multiprocessing
 import statistics
 from concurrent.futures import ProcessPoolExecutor
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 
 from river_ineural.active import INeurALSampler
+from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
 from river_ineural.query import TheoreticalWidth
@@ -67,10 +67,7 @@ def run(n_seeds: int, n_jobs: int, rounds: int, results: Path, assets: Path | No
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
         rows = [row for each in pool.map(run_one, *zip(*cells, strict=True)) for row in each]
     results.mkdir(parents=True, exist_ok=True)
-    with (results / "theory.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write(results / "theory.csv", rows)
     print(table(rows))
     if assets is not None:
         draw_curves(rows, assets)
