@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
 
+from river_ineural.openml import ADVICE, Decoded, fetch
 from river_ineural.validation import check_choice, check_seed
 
 __all__ = [
@@ -26,14 +27,22 @@ __all__ = [
 ]
 
 FOLDER = "RIVER_INEURAL_DATA"  # the environment variable that names the folder of the files
+BALANCED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"  # letters of EMNIST's balanced split
+
+
+def integers(target: Any) -> NDArray[np.int64]:
+    """Labels that OpenML holds as text or numbers."""
+    return np.asarray(target).astype(np.float64).astype(np.int64)
 
 
 class PaperStream(base.Dataset):
-    """A stream of the paper, read from a NumPy file.
+    """A stream of the paper.
 
-    `NAME.npz` holds X (rows, features), raw, pixels as bytes, and y (rows,), the original labels.
-    It is looked for in the folder that the environment variable RIVER_INEURAL_DATA names, then in
-    `river_ineural` within River's data folder (`~/river_data`, or what RIVER_DATA names).
+    Its file `NAME.npz` holds X (rows, features), raw, pixels as bytes, and y (rows,), the original
+    labels. It is looked for in the folder that the environment variable RIVER_INEURAL_DATA names,
+    then in `river_ineural` within River's data folder (`~/river_data`, or what RIVER_DATA names).
+    Where it is in neither, the data set is fetched from OpenML into the latter, and a fixed sample
+    of its rows kept; the rows differ from those of a file from elsewhere.
 
     Parameters
     ----------
@@ -47,6 +56,8 @@ class PaperStream(base.Dataset):
     name_multiclass: ClassVar[str | None] = None  # file of the original classes, where there is one
     shape: ClassVar[tuple[int, int]]  # rows, features
     n_original: ClassVar[int] = 2  # classes
+    openml_id: ClassVar[int]
+    pair: ClassVar[tuple[int, ...]] = ()  # original classes of the binary task, if not all
 
     def __init__(self, multiclass: bool = False, seed: int | None = None) -> None:
         check_choice("multiclass", multiclass, (True, False))
@@ -68,26 +79,69 @@ class PaperStream(base.Dataset):
         """Which original labels are class 1 of the binary task."""
         return np.equal(y, 1)
 
-    def path(self) -> Path:
-        """The file.
+    @staticmethod
+    def decoded(data: Any, target: Any) -> Decoded:
+        """Raw features and original labels of what OpenML holds: here, pixels as bytes."""
+        x = np.asarray(data).astype(np.uint8)
+        if not np.array_equal(x, data):
+            raise ValueError("pixels are not whole numbers from 0 to 255.")
+        return x, integers(target)
 
-        Raises
-        ------
-        FileNotFoundError
-            If it is in neither folder; says how to provide it.
-        """
+    @property
+    def _paths(self) -> list[Path]:
         name = f"{(self.name_multiclass if self.multiclass else self.name)}.npz"
         named = os.environ.get(FOLDER)
         folders = [Path(named)] if named else []
         home: str = base.get_data_home()  # type: ignore[no-untyped-call]
-        folders.append(Path(home) / "river_ineural")
-        for folder in folders:
-            if (folder / name).is_file():
-                return folder / name
-        raise FileNotFoundError(
-            f"{name} is not in {' or '.join(map(str, folders))}: put it there, or set {FOLDER} to "
-            "the folder that holds it. It is a NumPy file of X (rows, features) and y (rows,)."
-        )
+        return [folder / name for folder in (*folders, Path(home) / "river_ineural")]
+
+    @property
+    def is_downloaded(self) -> bool:
+        """Whether the file is there, whoever put it there."""
+        return any(path.is_file() for path in self._paths)
+
+    def download(self, verbose: bool = True) -> None:
+        """Fetch the data set from OpenML, unless the file is there.
+
+        Parameters
+        ----------
+        verbose
+            Whether to show a progress bar.
+
+        Raises
+        ------
+        FileNotFoundError
+            If that fails; says why, and what else can be done.
+        """
+        if self.is_downloaded:
+            return
+
+        def decode(data: Any, target: Any) -> Decoded:
+            x, y = self.decoded(data, target)
+            rows = np.isin(y, self.pair) if self.pair and not self.multiclass else slice(None)
+            return x[rows], y[rows]
+
+        *_, path = self._paths
+        try:
+            fetch(self.openml_id, decode, self.shape[0], path, verbose)
+        except (ImportError, OSError, ValueError) as error:
+            raise FileNotFoundError(
+                f"{path.name} is not there. Either set {FOLDER} to a folder that holds it, or put "
+                f"it at {path}: a NumPy file of X (rows, features) and y (rows,). Or have it "
+                f"fetched ({ADVICE}; a network), which failed: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def path(self) -> Path:
+        """The file, fetched first if need be.
+
+        Raises
+        ------
+        FileNotFoundError
+            As `download` does.
+        """
+        self.download()
+        return next(path for path in self._paths if path.is_file())
 
     def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """All rows at once, float32 (rows, features) and int64 (rows,), in the stream's order.
@@ -97,7 +151,7 @@ class PaperStream(base.Dataset):
         Raises
         ------
         FileNotFoundError, ValueError
-            If the file is missing, or not the data set it is named after.
+            If the file is missing and cannot be fetched, or not the data set it is named after.
         """
         path = self.path()
         with np.load(path) as file:
@@ -139,6 +193,15 @@ class PhishingWebsites(PaperStream):
 
     name = "phishing"
     shape = (11_055, 68)
+    openml_id = 4534
+
+    @staticmethod
+    def decoded(data: Any, target: Any) -> Decoded:
+        """One-hot attributes, rows of norm 1."""
+        from sklearn.preprocessing import OneHotEncoder  # type: ignore[import-untyped]
+
+        hot = OneHotEncoder(sparse_output=False, dtype=np.float32).fit_transform(data)
+        return hot / np.sqrt(np.float32(data.shape[1])), integers(target)
 
 
 class IJCNN(PaperStream):
@@ -156,6 +219,12 @@ class IJCNN(PaperStream):
 
     name = "ijcnn"
     shape = (12_000, 22)
+    openml_id = 1575
+
+    @staticmethod
+    def decoded(data: Any, target: Any) -> Decoded:
+        """A sparse matrix made dense."""
+        return data.toarray().astype(np.float32), integers(target)
 
 
 class Letter(PaperStream):
@@ -174,6 +243,14 @@ class Letter(PaperStream):
     name = name_multiclass = "letter"
     shape = (12_000, 784)
     n_original = 26
+    openml_id = 41039
+
+    @staticmethod
+    def decoded(data: Any, target: Any) -> Decoded:
+        """Letters of the balanced split, whose classes are digits, capitals and some small ones."""
+        x, y = PaperStream.decoded(data, target)
+        letters = np.array([-1] * 10 + [ord(c) - ord("A") for c in BALANCED.upper()])[y]
+        return x[letters >= 0], letters[letters >= 0]
 
     @staticmethod
     def positive(y: NDArray[Any]) -> Any:
@@ -197,6 +274,8 @@ class Fashion(PaperStream):
     name, name_multiclass = "fashion", "fashion_10"
     shape = (12_000, 784)
     n_original = 10
+    openml_id = 40996
+    pair = (0, 1)
 
 
 class MNIST(PaperStream):
@@ -215,6 +294,7 @@ class MNIST(PaperStream):
     name = name_multiclass = "mnist"
     shape = (12_000, 784)
     n_original = 10
+    openml_id = 554
 
     @staticmethod
     def positive(y: NDArray[Any]) -> Any:
@@ -238,6 +318,8 @@ class CIFAR10(PaperStream):
     name, name_multiclass = "cifar10", "cifar10_10"
     shape = (12_000, 3_072)
     n_original = 10
+    openml_id = 40927
+    pair = (7, 8)
 
     @staticmethod
     def positive(y: NDArray[Any]) -> Any:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.error import URLError
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 from river_ineural import datasets
 
@@ -65,13 +70,116 @@ def test_the_data_folder_of_river_is_looked_in(small_mnist, tmp_path, monkeypatc
     assert datasets.MNIST().path() == home / "mnist.npz"
 
 
-def test_a_missing_file_says_where_it_may_be_put(tmp_path, monkeypatch):
+@pytest.fixture
+def no_files(tmp_path, monkeypatch):
+    """Two empty folders where files are looked for; the second is the cache."""
     monkeypatch.setenv(datasets.FOLDER, str(tmp_path / "named"))
     monkeypatch.setenv("RIVER_DATA", str(tmp_path / "home"))
+    return tmp_path / "home" / "river_ineural"
+
+
+@pytest.fixture
+def openml(monkeypatch):
+    """OpenML holds what is put into this dictionary, by number; asked for another, it is away."""
+    held, asked = {}, []
+
+    def fetch_openml(data_id, data_home, **settings):
+        asked.append(data_id)
+        if data_id not in held:
+            raise URLError("no network")
+        (Path(data_home) / "part").write_bytes(bytes(1000))
+        return SimpleNamespace(data=held[data_id][0], target=held[data_id][1])
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    return SimpleNamespace(held=held, asked=asked)
+
+
+def test_a_missing_file_says_all_three_ways_to_provide_it(no_files, openml):
     with pytest.raises(FileNotFoundError, match=r"ijcnn\.npz") as error:
         datasets.IJCNN().arrays()
-    for part in (str(tmp_path / "named"), str(tmp_path / "home"), datasets.FOLDER):
+    for part in (datasets.FOLDER, str(no_files / "ijcnn.npz"), "OpenML", "no network"):
         assert part in str(error.value)
+    assert openml.asked == [1575]
+    assert not any(no_files.iterdir())
+
+
+def test_what_fails_its_checksum_is_not_kept(no_files, monkeypatch):
+    def fetch_openml(**settings):
+        raise ValueError("md5 checksum of local file does not match")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    with pytest.raises(FileNotFoundError, match="md5 checksum"):
+        datasets.MNIST().download(verbose=False)
+    assert not any(no_files.iterdir())
+
+
+def test_a_sample_is_fetched_once_and_kept(no_files, openml, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (50, 6)), rng.integers(0, 10, 50)
+    openml.held[554] = x, y.astype(str)
+    monkeypatch.setattr(datasets.MNIST, "shape", (20, 6))
+    assert not datasets.MNIST().is_downloaded
+    found, labels = datasets.MNIST(multiclass=True).arrays()
+    rows = np.random.default_rng(0).permutation(50)[:20]
+    np.testing.assert_allclose(found, x[rows] / 255, rtol=1e-6)
+    np.testing.assert_array_equal(labels, y[rows])
+    assert "mnist.npz from OpenML" in capsys.readouterr().out
+    datasets.MNIST().arrays()
+    assert openml.asked == [554]
+    assert datasets.MNIST().is_downloaded
+    assert [file.name for file in no_files.iterdir()] == ["mnist.npz"]
+
+
+def test_pixels_that_are_not_bytes_are_refused(no_files, openml):
+    openml.held[554] = np.full((5, 784), 0.5), np.zeros(5)
+    with pytest.raises(FileNotFoundError, match="pixels are not whole numbers from 0 to 255"):
+        datasets.MNIST().download(verbose=False)
+
+
+def fetched(kind, data, target, openml, monkeypatch, multiclass=False):
+    """Raw features and labels in the file made from what OpenML holds, in its order."""
+    openml.held[kind.openml_id] = data, target
+    monkeypatch.setattr(kind, "shape", (len(target), 0))  # no fewer rows than there are
+    stream = kind(multiclass=multiclass)
+    stream.download(verbose=False)
+    with np.load(stream.path()) as file:
+        back = np.argsort(np.random.default_rng(0).permutation(len(file["y"])))
+        return file["X"][back], file["y"][back]
+
+
+def test_phishing_is_made_one_hot_and_of_norm_1(no_files, openml, monkeypatch):
+    attributes = pd.DataFrame({"a": ["-1", "1", "1"], "b": ["0", "-1", "1"]}, dtype="category")
+    target = pd.Series(["1", "-1", "1"], dtype="category")
+    x, y = fetched(datasets.PhishingWebsites, attributes, target, openml, monkeypatch)
+    hot = [[1, 0, 0, 1, 0], [0, 1, 1, 0, 0], [0, 1, 0, 0, 1]]
+    np.testing.assert_allclose(x, np.array(hot) / np.sqrt(2), rtol=1e-6)
+    assert y.tolist() == [1, -1, 1]
+
+
+def test_ijcnn_is_made_dense(no_files, openml, monkeypatch):
+    dense = np.array([[0.0, 0.5], [-1.25, 0.0]])
+    x, y = fetched(
+        datasets.IJCNN, sparse.csr_matrix(dense), np.array(["-1", "1"]), openml, monkeypatch
+    )
+    np.testing.assert_array_equal(x, dense.astype(np.float32))
+    assert y.tolist() == [-1, 1]
+
+
+def test_letters_are_capitals_and_small_ones_without_digits(no_files, openml, monkeypatch):
+    classes = np.array([0, 9, 10, 35, 36, 38, 46])  # digits 0 and 9, then A Z a d t
+    x, y = fetched(datasets.Letter, classes[:, None], classes, openml, monkeypatch)
+    np.testing.assert_array_equal(x.ravel(), classes[2:])
+    assert "".join("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[label] for label in y) == "AZADT"
+
+
+@pytest.mark.parametrize("kind", [datasets.Fashion, datasets.CIFAR10])
+def test_two_classes_of_ten_are_kept_for_the_binary_task(kind, no_files, openml, monkeypatch):
+    classes = np.arange(10)
+    x, y = fetched(kind, classes[:, None], classes.astype(str), openml, monkeypatch)
+    assert y.tolist() == x.ravel().tolist() == list(kind.pair)
+    assert kind.positive(y).tolist() == [False, True]
+    _, y = fetched(kind, classes[:, None], classes.astype(str), openml, monkeypatch, True)
+    assert y.tolist() == classes.tolist()
 
 
 def test_another_file_under_that_name_is_refused(small_mnist, monkeypatch):
