@@ -8,13 +8,18 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from river import base
 from river.base.typing import ClfTarget, FeatureName
+from torch import Tensor
 
 from river_ineural.active import BudgetedSampler
+from river_ineural.baselines.epochs import placed
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.encoding import FeatureIndex, LabelIndex
 from river_ineural.query import gap
+from river_ineural.threads import single_threaded
 from river_ineural.validation import check_integer, check_real, check_seed
 
 __all__ = ["ALPS"]
@@ -57,6 +62,8 @@ class VersionSpace(base.Classifier):
         self.ready = False
         self.losses = np.zeros(n_hypotheses)
         self.n = 0
+        self._weights: list[Tensor] = []  # of all hypotheses, stacked when they are fixed
+        self._latest: tuple[dict[FeatureName, Any], NDArray[np.float64]] | None = None
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Pre-train, or add to the losses."""
@@ -68,8 +75,9 @@ class VersionSpace(base.Classifier):
                 self.pretrain(self.waiting)
             return
         self.n += 1
-        found = [max(each.get(y, 0.0), LEAST) for each in self.probabilities(x)]
-        self.losses -= np.log(found)
+        labels = self.hypotheses[0]._labels.labels
+        found = self.probabilities(x)[:, labels.index(y)] if y in labels else 0.0
+        self.losses -= np.log(np.maximum(found, LEAST))
 
     def pretrain(self, examples: Iterable[tuple[dict[FeatureName, Any], ClfTarget]]) -> None:
         """Train every hypothesis on the examples, which fixes them."""
@@ -79,12 +87,25 @@ class VersionSpace(base.Classifier):
                 hypothesis._store(x, y)
             hypothesis._train()
             hypothesis._stored.clear()
+        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
+        self._weights = [torch.stack(part).detach() for part in parts]
         self.waiting.clear()
         self.ready = True
 
-    def probabilities(self, x: dict[FeatureName, Any]) -> list[dict[ClfTarget, float]]:
-        """Of each class by each hypothesis."""
-        return [hypothesis.predict_proba_one(x) for hypothesis in self.hypotheses]
+    @single_threaded
+    def probabilities(self, x: dict[FeatureName, Any]) -> NDArray[np.float64]:
+        """Of each class by each hypothesis, (hypotheses, classes).
+
+        A round asks for those of one x several times, so the latest are kept.
+        """
+        if self._latest is None or self._latest[0] != x:
+            features = self.hypotheses[0]._features
+            vector = torch.from_numpy(placed(features, x, features.values(x)))
+            first, first_bias, last, last_bias = self._weights
+            hidden = (first.flatten(0, 1) @ vector).view_as(first_bias).add_(first_bias).relu_()
+            logits = torch.einsum("hkm,hm->hk", last, hidden).add_(last_bias)
+            self._latest = dict(x), logits.double().softmax(1).numpy()
+        return self._latest[1]
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """The probabilities of the hypothesis of least loss; empty before pre-training."""
@@ -92,17 +113,14 @@ class VersionSpace(base.Classifier):
         if not self.ready:
             known = dict.fromkeys(y for _, y in self.waiting)
             return {y: 1 / len(known) for y in known}
-        return self.hypotheses[int(self.losses.argmin())].predict_proba_one(x)
+        leader = self.probabilities(x)[self.losses.argmin()]
+        return dict(zip(self.hypotheses[0]._labels.labels, leader.tolist(), strict=True))
 
     def agreed(self, x: dict[FeatureName, Any]) -> ClfTarget | None:
         """The class that all consistent hypotheses predict; None if they differ."""
         within = self.losses <= self.losses.min() + self.slack * math.sqrt(self.n)
-        predicted = {
-            max(p, key=p.__getitem__)
-            for p, consistent in zip(self.probabilities(x), within, strict=True)
-            if consistent
-        }
-        return predicted.pop() if len(predicted) == 1 else None
+        predicted = np.unique(self.probabilities(x)[within].argmax(1))
+        return self.hypotheses[0]._labels.labels[predicted[0]] if len(predicted) == 1 else None
 
 
 class ALPS(BudgetedSampler):
@@ -215,6 +233,7 @@ class ALPS(BudgetedSampler):
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label: how reliable the requesters are, and the losses."""
+        LabelIndex.checked(y)
         leader = self.classifier.predict_proba_one(x) if self.classifier.ready else {}
         super().learn_one(x, y, **kwargs)
         if leader:
