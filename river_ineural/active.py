@@ -248,7 +248,7 @@ class INeurALSampler(BudgetedSampler):
         width: Width | None = None,
         budget: float | int | None = None,
         horizon: int | None = None,
-        confidence: float = 0.8,
+        confidence: float = 0.6,
         exploration: float = 0.02,
         self_training: bool = True,
         seed: int | None = None,

@@ -28,14 +28,20 @@ from river_ineural.networks import (
 )
 from river_ineural.normalization import CONSTANT, Normalizer
 
-__all__ = ["Trainer"]
+__all__ = ["Trainer", "batch_examples"]
 
 Floats = NDArray[np.floating[Any]]
 
 N_ITERATES = 8  # snapshots that stand for all iterates so far
 TILE = 1024  # numbers of an input gradient at a time: with a row of weights they fit a first cache
 FIRST_RADIUS = 1 / 3  # of the largest
+COUNTED = 4  # contexts of an example, at most, that count towards those of a batch
 FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
+
+
+def batch_examples(batch_size: int, n_classes: int) -> int:
+    """Examples in a batch of so many contexts: not fewer for more than four classes."""
+    return -(-batch_size // min(max(n_classes, 1), COUNTED))
 
 
 class Batch:
@@ -142,7 +148,7 @@ class Trainer:
     def _allocate(self) -> None:
         """Views and buffers that follow from the state."""
         k = self.shape.n_classes
-        n_examples = max(1, -(-self.batch_size // max(k, 1)))
+        n_examples = batch_examples(self.batch_size, k)
         self.weights = Weights(self.flat, self.shape)
         self.gradient = torch.zeros_like(self.flat)
         self.gradients = Weights(self.gradient, self.shape)

@@ -69,10 +69,10 @@ def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     model = speed.new_model(d, k)
     model.learn_one({f"f{j}": 1.0 for j in range(d)}, 0)
     trainer = model._trainer
-    assert trainer.training.n_contexts == -(-speed.CONTEXTS // k) * k
     assert trainer.shape[:3] == (k, d + 1, speed.WIDTH)
     sizes = [len(part) for part in (trainer.weights.f1, trainer.weights.f2)]
     floor = contenders.Floor(d + 1, k)
+    assert trainer.training.n_contexts == floor.n
     assert sizes == [floor.split, len(floor.flat) - floor.split]
 
 
@@ -202,9 +202,9 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     cells.write(tmp_path / "regret.csv", [row for row in rows if row["learner"] == names[0]])
     other = [row | {"stream": "elsewhere:stream"} for row in rows]
     cells.write(tmp_path / "compare.csv", other)
-    assert len(figures.by_stream(tmp_path / "compare.csv")) == 3
+    assert len(figures.by_stream(cells.read(tmp_path / "compare.csv"))) == 3
     cells.write(tmp_path / "compare.csv", [*other, *(row | {"budget": 0.2} for row in other)])
-    assert len(figures.by_stream(tmp_path / "compare.csv")) == 6
+    assert len(figures.by_stream(cells.read(tmp_path / "compare.csv"))) == 6
     figures.run(tmp_path, tmp_path)
     for name in ("policy", "regret", "compare"):
         for theme in ("light", "dark"):

@@ -13,6 +13,7 @@ from river.base.typing import FeatureName
 from torch import Tensor, nn
 
 from river_ineural.eager import adam
+from river_ineural.training import batch_examples
 
 __all__ = ["CONTEXTS", "WIDTH", "Dense", "Floor", "Peer", "X", "slow_twin"]
 
@@ -48,7 +49,7 @@ class Step:
 
     def __init__(self, d: int, k: int) -> None:
         self.generator = torch.Generator().manual_seed(0)
-        self.n_examples = -(-CONTEXTS // k)
+        self.n_examples = batch_examples(CONTEXTS, k)
         self.n, self.kd = self.n_examples * k, k * d
         self.split = WIDTH * self.kd + WIDTH
         self.flat, self.gradient, self.square = (

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from river_ineural.benchmark.cells import STREAMS, read
+from river_ineural.benchmark.tables import best
 
-__all__ = ["curves", "draw", "policy", "run"]
+__all__ = ["ablation", "curves", "draw", "policy", "run", "sensitivity"]
 
 DEFAULT = "steps 8 and 0.35"
 
@@ -57,9 +58,9 @@ def draw(
             plt.close(figure)
 
 
-def by_stream(path: Path) -> Rows:
+def by_stream(found: list[dict[str, str]]) -> Rows:
     """Rows that did not fail; the name of a learner says its budget where there are several."""
-    found = [row for row in read(path) if not row["error"]]
+    found = [row for row in found if not row["error"]]
     several = len({row["budget"] for row in found}) > 1
     rows: Rows = defaultdict(list)
     for row in found:
@@ -69,8 +70,18 @@ def by_stream(path: Path) -> Rows:
 
 
 def curves(path: Path, folder: Path) -> None:
-    """Mistakes against rounds, mean and range over seeds: a panel a stream."""
-    rows = by_stream(path)
+    """Mistakes against rounds, mean and range over seeds: a panel a stream.
+
+    Of the settings of the paper's methods the best is shown, and beside the baselines I-NeurAL.
+    """
+    found = read(path)
+    if path.stem in ("baselines", "multiclass"):
+        found = best(found)
+    if path.stem == "baselines":
+        shown = {row["stream"] for row in found}
+        regret = read(path.with_name("regret.csv"))
+        found += [row for row in regret if row["stream"] in shown]
+    rows = by_stream(found)
     streams = list(dict.fromkeys(stream for stream, _ in rows))
     streams.sort(key=lambda name: [*STREAMS].index(name) if name in STREAMS else len(STREAMS))
 
@@ -93,7 +104,7 @@ def curves(path: Path, folder: Path) -> None:
 
 def policy(path: Path, folder: Path) -> None:
     """Regret against seconds: a line for steps after every example, points for the rest."""
-    rows = by_stream(path)
+    rows = by_stream(read(path))
     streams = list(dict.fromkeys(stream for stream, _ in rows))
 
     def mean(each: list[dict[str, str]], column: str) -> float:
@@ -120,9 +131,64 @@ def policy(path: Path, folder: Path) -> None:
     draw(folder / "policy", len(streams), 1, paint)
 
 
+def sensitivity(path: Path, folder: Path) -> None:
+    """Regret against γ, mean and range over seeds: a panel a stream, a line a width."""
+    rows = by_stream(read(path))
+    streams = list(dict.fromkeys(stream for stream, _ in rows))
+
+    def paint(axes: Any) -> None:
+        for panel, stream in zip(axes.flat, streams, strict=True):
+            lines: dict[str, list[tuple[float, list[int]]]] = defaultdict(list)
+            for (of, learner), each in rows.items():
+                if of == stream:
+                    width, _, gamma = learner.partition(", γ = ")
+                    lines[width].append((float(gamma), [int(row["regret"]) for row in each]))
+            for width, points in lines.items():
+                gammas, regrets = zip(*sorted(points), strict=True)
+                (line,) = panel.plot(gammas, [*map(statistics.mean, regrets)], "o-", label=width)
+                panel.fill_between(
+                    *(gammas, [*map(min, regrets)], [*map(max, regrets)]),
+                    **{"color": line.get_color(), "alpha": 0.2, "lw": 0},
+                )
+            panel.set(title=stream, xlabel="γ", ylabel="regret", ylim=(0, None))
+        axes.flat[0].legend(frameon=False, fontsize=8)
+
+    draw(folder / "sensitivity", len(streams), 1, paint)
+
+
+def ablation(path: Path, folder: Path) -> None:
+    """Regret over that with all parts, mean and deviation over seeds: a panel a stream."""
+    rows = by_stream(read(path))
+    streams = list(dict.fromkeys(stream for stream, _ in rows))
+    learners = list(dict.fromkeys(learner for _, learner in rows if learner != "I-NeurAL"))[::-1]
+
+    def paint(axes: Any) -> None:
+        for panel, stream in zip(axes.flat, streams, strict=False):
+            found = {
+                learner: [int(row["regret"]) for row in rows[stream, learner]]
+                for learner in ("I-NeurAL", *learners)
+            }
+            whole = statistics.mean(found["I-NeurAL"])
+            ratios = [statistics.mean(found[learner]) / whole for learner in learners]
+            spreads = [statistics.pstdev(found[learner]) / whole for learner in learners]
+            panel.barh(learners, ratios, xerr=spreads, ecolor="gray")
+            panel.axvline(1, color="gray", lw=0.8)
+            panel.set(title=stream, xlabel="regret over that with all parts")
+        for panel in axes[:, 1:].flat:
+            panel.set(yticklabels=[])
+
+    draw(folder / "ablation", min(3, len(streams)), -(-len(streams) // 3), paint)
+
+
+FIGURES = {
+    **dict.fromkeys(("regret", "compare", "multiclass", "baselines"), curves),
+    **{"policy": policy, "sensitivity": sensitivity, "ablation": ablation},
+}
+
+
 def run(results: Path, folder: Path) -> None:
     """Every figure whose rows are there."""
-    for name, make in (("regret", curves), ("compare", curves), ("policy", policy)):
+    for name, make in FIGURES.items():
         if (path := results / f"{name}.csv").exists():
             make(path, folder)
             print(f"{folder}/{name}-{{light,dark}}.svg")

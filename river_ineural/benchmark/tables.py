@@ -18,7 +18,7 @@ from river_ineural.benchmark.learners import (
     SENSITIVITY,
 )
 
-__all__ = ["EXPERIMENTS", "Experiment", "run", "table"]
+__all__ = ["EXPERIMENTS", "Experiment", "best", "methods", "run", "table"]
 
 SIX = tuple(STREAMS)
 HELD_BACK_AFTER = 10_000  # rounds; the rest of each stream is held back
@@ -33,6 +33,16 @@ PAPER = {
 }
 # mean of the authors' released code on the same rows, five seeds (cifar10: two)
 RELEASED = {("regret", "0.03"): (691, 548, 2688, 176, 666, 1537)}
+
+
+# other methods in the paper's Table 1, each at its best setting
+PAPER_METHODS = {
+    "Random": (1095, 845, 3519, 444, 1599, 1910),
+    "Margin": (704, 974, 3164, 247, 1327, 1474),
+    "NeuAL-NTK-F": (4898, 2684, 6066, 6001, 6192, 5007),
+    "NeuAL-NTK-D": (796, 744, 3410, 742, 1239, 1700),
+    "ALPS": (978, 683, 3108, 379, 1433, 1662),
+}
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,8 @@ def run(
     run_cells(cells, path, n_jobs)
     for value in experiment.values:
         print(table(path, value))
+    if name in ("baselines", "multiclass"):
+        print(methods(path))
 
 
 def table(path: Path, value: str) -> str:
@@ -143,6 +155,50 @@ def table(path: Path, value: str) -> str:
     lines.append(f"\nMean ± standard deviation of {value} over up to {len(seeds)} seeds.")
     if failures:
         lines.append(f"\n{failures} runs failed; their rows say why.")
+    return "\n".join(lines)
+
+
+def best(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Of each method, the first word of a learner's name, the setting of least mean regret."""
+    settings: dict[tuple[str, str, str], dict[str, list[dict[str, str]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for row in rows:
+        if not row["error"]:
+            method, _, setting = row["learner"].partition(" ")
+            named = row | {"learner": method, "setting": setting}
+            settings[row["stream"], row["budget"], method][setting].append(named)
+
+    def mean(found: list[dict[str, str]]) -> float:
+        return statistics.mean(float(row["regret"]) for row in found)
+
+    return [row for found in settings.values() for row in min(found.values(), key=mean)]
+
+
+def methods(path: Path) -> str:
+    """Markdown: regret of each method at its best setting, and the paper's of its binary tasks."""
+    found: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for row in best(read(path)):
+        found[row["budget"], row["learner"]][row["stream"]].append(row)
+    streams = [stream for stream in SIX if any(stream in columns for columns in found.values())]
+    lines = ["| labels | method | " + " | ".join(streams) + " |"]
+    lines.append("| --- " * (2 + len(streams)) + "|")
+    for (budget, method), columns in sorted(found.items()):
+        of_paper = PAPER_METHODS.get(method)
+        binary = all(row["multiclass"] == "False" for rows in columns.values() for row in rows)
+        if of_paper and binary and float(budget) == 0.03:
+            cells = [f"{of_paper[SIX.index(stream)]:,}" for stream in streams]
+            lines.append(f"| 3% | {method}, the paper's | " + " | ".join(cells) + " |")
+        cells = []
+        for stream in streams:
+            rows = columns[stream]
+            shown = spread([float(row["regret"]) for row in rows], "{:,.0f}")
+            cells.append(
+                f"{shown} ({rows[0]['setting']})" if rows and rows[0]["setting"] else shown
+            )
+        lines.append(f"| {float(budget):.0%} | {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
