@@ -66,8 +66,8 @@ class INeurAL(base.MiniBatchClassifier):
         "adam" (as in the paper's experiments) or "sgd" (Algorithm 2 as printed; wants a larger
         `lr`, about 0.5).
     batch_size
-        Contexts b a step, at least 1. They are drawn as whole examples, ⌈b/k⌉ of them, but not
-        fewer than ⌈b/4⌉: with many classes those would be too few to learn from.
+        Contexts b a step, at least 1. They are drawn as whole examples, ⌈b/2⌉ of them also where
+        there are more classes than two: ⌈b/k⌉ would be too few to learn from.
     n_steps
         Steps after each example whose label was given, at least 0. A fraction of a step is carried
         over to the next example.

@@ -35,12 +35,12 @@ Floats = NDArray[np.floating[Any]]
 N_ITERATES = 8  # snapshots that stand for all iterates so far
 TILE = 1024  # numbers of an input gradient at a time: with a row of weights they fit a first cache
 FIRST_RADIUS = 1 / 3  # of the largest
-COUNTED = 4  # contexts of an example, at most, that count towards those of a batch
+COUNTED = 2  # contexts of an example, at most, that count towards those of a batch
 FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
 
 
 def batch_examples(batch_size: int, n_classes: int) -> int:
-    """Examples in a batch of so many contexts: not fewer for more than four classes."""
+    """Examples in a batch of so many contexts: as many for more classes as for two."""
     return -(-batch_size // min(max(n_classes, 1), COUNTED))
 
 

@@ -251,7 +251,7 @@ class ReferenceClassifier:
 
     def step(self, exploring):
         k = len(self.labels)
-        batch = self.draw(math.ceil(self.batch_size / min(k, 4)))
+        batch = self.draw(math.ceil(self.batch_size / min(k, 2)))
         x = torch.cat([contexts(row, k) for row in self.moved(batch)])
         reward, residual = (  # of a class unknown when the example arrived: 0
             vector([number for e in batch for number in e[name] + [0.0] * (k - len(e[name]))])

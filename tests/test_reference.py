@@ -143,7 +143,7 @@ def test_every_round_agrees(n_classes, n_layers, optimizer, sizes):
     model, twin = pair(optimizer=optimizer, n_layers=n_layers, sizes=sizes)
     reference = run_side_by_side(model, twin, shifting(300, 7, n_classes), 1e-8)
     assert_told_something(reference, n_classes, 7)
-    n_contexts = -(-model.batch_size // min(n_classes, 4)) * n_classes
+    n_contexts = -(-model.batch_size // min(n_classes, 2)) * n_classes
     assert (n_contexts >= model.hidden_dim) == (sizes is FOLD)
 
 

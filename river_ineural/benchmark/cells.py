@@ -148,6 +148,7 @@ def run_cells(cells: list[Cell], path: Path, n_jobs: int) -> None:
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     """All rows, in one move: a run that is killed leaves the file as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     with part.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")

@@ -89,20 +89,34 @@ class Floor(Step):
         self.context_gradient = self.random(2 * m * k, d)
         self.first, self.half, self.half_gradient = (self.random(m, kd) for _ in range(3))
         self.delta, self.hidden = self.random(n, m), self.random(n, m)
-        self.input_gradient = self.random(n, kd)
         self.output, self.scores = self.random(m), self.random(n)
+        self.many = n >= m
+        if self.many:
+            self.gram, self.cross, self.inner = (self.random(m, m) for _ in range(3))
+        else:
+            self.input_gradient = self.random(n, kd)
 
     def step(self) -> None:
         """Everything once."""
         torch.mm(self.x, self.by_context1.t(), out=self.products1)  # f1 where the examples are
         torch.mm(self.products1, self.by_context1, out=self.direction)  # in which it errs
         torch.mm(self.x, self.by_context.t(), out=self.products)  # both first layers, moved there
-        torch.mm(self.delta, self.first, out=self.input_gradient)  # of f1
-        torch.mm(self.input_gradient, self.half.t(), out=self.hidden)  # into f2
+        if self.many:  # fewer products without writing out the input gradient of f1
+            torch.mm(self.first, self.first.t(), out=self.gram)
+            torch.mm(self.half, self.first.t(), out=self.cross)
+            torch.mm(self.delta, self.gram, out=self.hidden)  # its norm
+            torch.mm(self.delta, self.cross, out=self.hidden)  # into f2
+        else:
+            torch.mm(self.delta, self.first, out=self.input_gradient)  # of f1
+            torch.mm(self.input_gradient, self.half.t(), out=self.hidden)  # into f2
         for _ in range(2):
             torch.mv(self.hidden, self.output, out=self.scores)  # last layers
             torch.mv(self.hidden.t(), self.scores, out=self.output)  # and their gradients
-        torch.mm(self.delta.t(), self.input_gradient, out=self.half_gradient)
+        if self.many:
+            torch.mm(self.hidden.t(), self.delta, out=self.inner)
+            torch.mm(self.inner, self.first, out=self.half_gradient)
+        else:
+            torch.mm(self.delta.t(), self.input_gradient, out=self.half_gradient)
         torch.mm(self.products.t(), self.x, out=self.context_gradient)
         self.update()
 

@@ -38,6 +38,7 @@ def draw(
     """
     from matplotlib import pyplot as plt
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     plt.rcParams["svg.hashsalt"] = "river_ineural"
     for theme, style in (("light", "default"), ("dark", "dark_background")):
         with plt.style.context(style):

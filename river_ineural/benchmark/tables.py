@@ -105,7 +105,6 @@ def run(
 ) -> None:
     """Run what is missing of NAME.csv in the folder, then print its table."""
     experiment = EXPERIMENTS[name]
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.csv"
     chosen = product(
         streams or experiment.streams,
