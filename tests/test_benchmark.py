@@ -206,12 +206,54 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     cells.write(tmp_path / "compare.csv", [*other, *(row | {"budget": 0.2} for row in other)])
     assert len(figures.by_stream(cells.read(tmp_path / "compare.csv"))) == 6
     figures.run(tmp_path, tmp_path)
-    for name in ("policy", "regret", "compare"):
+    swept = [
+        row | {"learner": f"{width} width, γ = {g}"}
+        for row, (width, g) in zip(
+            rows, itertools.product(("constant", "theoretical"), (1, 2, 10)), strict=True
+        )
+    ]
+    cells.write(tmp_path / "sensitivity.csv", swept)
+    left_out = ["I-NeurAL", "f1 alone", "one ring"]
+    parts = [row | {"learner": left_out[i // 2]} for i, row in enumerate(rows)]
+    cells.write(tmp_path / "ablation.csv", parts)
+    cells.write(tmp_path / "baselines.csv", parts[2:])
+    figures.run(tmp_path, tmp_path)
+    for name in ("policy", "regret", "compare", "sensitivity", "ablation", "baselines"):
         for theme in ("light", "dark"):
             assert (tmp_path / f"{name}-{theme}.svg").stat().st_size > 1000
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 3
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 + 6
     both = tables.table(tmp_path / "policy.csv", "seconds")
     assert both.count("| 50% |") == 3
+
+
+def test_of_each_method_the_best_setting_is_shown(tmp_path):
+    """Least mean regret, by stream; the paper's figures for its own tasks only."""
+
+    def row(stream, learner, regret, error=""):
+        named = {"stream": stream, "learner": learner, "regret": regret, "error": error}
+        return named | {"budget": 0.03, "multiclass": False}
+
+    rows = [
+        *(row("phishing", "Margin 0.5", regret) for regret in (10, 30)),
+        *(row("phishing", "Margin 0.9", regret) for regret in (24, 22)),
+        row("phishing", "Margin 0.3", "", error="ValueError: no"),
+        row("ijcnn", "Margin 0.9", 50),
+        row("ijcnn", "ALPS 0.1, 0.5", 7),
+    ]
+    path = tmp_path / "baselines.csv"
+    cells.write(path, rows)
+    found = tables.best(cells.read(path))
+    assert [(r["stream"], r["learner"], r["setting"], r["regret"]) for r in found] == [
+        *(("phishing", "Margin", "0.5", "10"), ("phishing", "Margin", "0.5", "30")),
+        ("ijcnn", "Margin", "0.9", "50"),
+        ("ijcnn", "ALPS", "0.1, 0.5", "7"),
+    ]
+    shown = tables.methods(path)
+    assert "| 3% | Margin | 20 ± 14 (0.5) | 50 ± 0 (0.9) |" in shown
+    assert "| 3% | Margin, the paper's | 704 | 974 |" in shown
+    assert "| 3% | ALPS |  | 7 ± 0 (0.1, 0.5) |" in shown
+    cells.write(path, [each | {"multiclass": True} for each in rows])
+    assert "the paper's" not in tables.methods(path)
 
 
 def test_any_stream_can_be_compared(tmp_path):
