@@ -59,6 +59,16 @@ def test_losses_and_consistency_by_hand():
         assert space.agreed(x) == (labels.pop() if len(labels) == 1 else None)
 
 
+def test_probabilities_follow_a_second_training():
+    model = ready()
+    x, y = STREAM[30]
+    before = model.classifier.predict_proba_one(x)
+    model.pretrain([(x, 1 - y) for x, y in STREAM[:20]])
+    after = model.classifier.predict_proba_one(x)
+    assert after == pytest.approx(model.classifier.hypotheses[0].predict_proba_one(x))
+    assert after[y] < before[y]
+
+
 def test_it_asks_where_hypotheses_differ_and_the_margin_is_small():
     model = ready(slack=5.0)
     kinds = set()

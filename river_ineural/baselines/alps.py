@@ -88,7 +88,7 @@ class VersionSpace(base.Classifier):
             hypothesis._train()
             hypothesis._stored.clear()
         parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
-        self._weights = [torch.stack(part).detach() for part in parts]
+        self._weights, self._latest = [torch.stack(part).detach() for part in parts], None
         self.waiting.clear()
         self.ready = True
 
