@@ -35,6 +35,7 @@ CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"optimizer": "sgd", "lr": 0.5, "exploration_lr": 0.005},
         {},
     ),
+    "the last iterate": ({"iterate": "last"}, {}),
     "iterate drawn uniformly": ({"iterate": "uniform"}, {}),
     "η1 = 0.003": ({"lr": 3e-3}, {}),
     "no adversarial training": ({"adversarial_radius": 0.0}, {}),

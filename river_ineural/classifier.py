@@ -97,9 +97,10 @@ class INeurAL(base.MiniBatchClassifier):
         constant, the root mean square of the norms so far, goes in front of it first, so that the
         direction keeps what unit norm would forget.
     iterate
-        "last" predicts with the current weights; "uniform" with weights drawn, each time something
-        is learned, uniformly from all iterates so far (Algorithm 2, line 8), of which a reservoir
-        of 8 is kept.
+        "average" predicts with an exponential average of the weights over some 50 steps, which
+        forgets the noise of single batches; "last" with the current weights; "uniform" with weights
+        drawn, each time something is learned, uniformly from all iterates so far (Algorithm 2, line
+        8), of which a reservoir of 8 is kept.
     classes
         Labels known beforehand, as a non-empty tuple. Others may still appear.
     max_features
@@ -153,7 +154,7 @@ class INeurAL(base.MiniBatchClassifier):
         center: bool = True,
         scale: bool = True,
         normalize: bool = True,
-        iterate: str = "last",
+        iterate: str = "average",
         classes: tuple[ClfTarget, ...] | None = None,
         max_features: int = 10_000,
         max_classes: int = 100,
@@ -176,7 +177,7 @@ class INeurAL(base.MiniBatchClassifier):
         check_choice("center", center, (True, False))
         check_choice("scale", scale, (True, False))
         check_choice("normalize", normalize, (True, False))
-        check_choice("iterate", iterate, ("last", "uniform"))
+        check_choice("iterate", iterate, ("average", "last", "uniform"))
         check_integer("max_features", max_features, least=1)
         check_integer("max_classes", max_classes, least=2)
         if not (classes is None or (isinstance(classes, tuple) and classes)):

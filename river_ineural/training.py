@@ -33,6 +33,7 @@ __all__ = ["Trainer", "batch_examples"]
 Floats = NDArray[np.floating[Any]]
 
 N_ITERATES = 8  # snapshots that stand for all iterates so far
+WINDOW, EVERY = 50, 8  # steps that an average of the iterates spans, and from one to the next
 TILE = 1024  # numbers of an input gradient at a time: with a row of weights they fit a first cache
 FIRST_RADIUS = 1 / 3  # of the largest
 COUNTED = 2  # contexts of an example, at most, that count towards those of a batch
@@ -103,8 +104,8 @@ class Trainer:
     adversarial_radius
         How far at most the examples of a batch are moved to where f1 errs.
     iterate
-        "last": predict with the current weights. "uniform": with weights drawn uniformly from all
-        iterates so far (Algorithm 2, lines 7 and 8).
+        "average": predict with an average of the last iterates. "last": with the current weights.
+        "uniform": with weights drawn uniformly from all iterates so far (Algorithm 2, lines 7, 8).
     rng
         Generator of the initial weights and of the drawn iterates, owned by this trainer.
     like
@@ -135,7 +136,7 @@ class Trainer:
         self.rng = rng
         self.shape = shape
         self.n_features = 0  # in use; shape.n_features of them have room
-        self.n_rounds = 0
+        self.n_rounds = self.n_steps = 0
         self.flat = like.new_zeros(shape.n_parameters)
         n_moments = 2 if optimizer == "adam" else 0
         self.moments = [torch.zeros_like(self.flat) for _ in range(n_moments)]
@@ -219,9 +220,12 @@ class Trainer:
         old, before = self.shape, self.n_features
         fresh = grow(self.flat, old, new, (before, n_features), self.init_scale, self.rng)
         self.iterates = [overlay(fresh.clone(), new, past, old, before) for past in self.iterates]
+        if self.iterate == "average" and not self.iterates:
+            self.iterates = [fresh.clone()]
         self.n_features = n_features
         if new == old:
             self._serve()
+            self.captured_prediction = Captured(fresh.device)
             return
         self.moments = [
             overlay(torch.zeros_like(fresh), new, moment, old, before) for moment in self.moments
@@ -258,7 +262,7 @@ class Trainer:
 
     def _score_rows(self, rows: Floats, normalizer: Normalizer) -> tuple[Floats, Floats]:
         """`scores` by matrix products: one transfer to the device, one back."""
-        standing = len(rows) == 1 and self.iterate == "last"
+        standing = len(rows) == 1 and self.iterate != "uniform"
         forward = self.prediction if standing else Forward(self.shape, len(rows), self.flat)
         forward.sent.copy_(torch.from_numpy(rows))
 
@@ -288,6 +292,16 @@ class Trainer:
         rows = history.rows(len(batch.x))
         batch.rows.copy_(torch.from_numpy(rows))
         self.captured_steps[exploring](lambda: self._train(history, normalizer, exploring))
+        self.n_steps += 1
+        if self.iterate == "average":
+            self._average()
+
+    def _average(self) -> None:
+        """Move the average to the current weights: in equal parts at first, then exponentially."""
+        if self.n_steps <= WINDOW:
+            self.iterates[0].lerp_(self.flat, 1 / self.n_steps)
+        elif self.n_steps % EVERY == 0:
+            self.iterates[0].lerp_(self.flat, EVERY / WINDOW)
 
     def _train(self, history: History, normalizer: Normalizer, exploring: bool) -> None:
         batch, a, w, stored = self.batch, self.training, self.weights, history.raw
@@ -331,7 +345,7 @@ class Trainer:
         Ω is kept as a reservoir: every iterate so far is in it with the same probability, and the
         draw from it is uniform, so the weights that predict are a uniform draw from all iterates.
         """
-        if self.iterate == "last":
+        if self.iterate != "uniform":
             return
         self.n_rounds += 1
         if len(self.iterates) < N_ITERATES:

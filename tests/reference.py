@@ -92,6 +92,7 @@ class ReferenceClassifier:
     """Both networks, both histories and Algorithm 2."""
 
     n_kept = 8  # iterates in the reservoir for Ω_t
+    window, every = 50, 8  # steps of an average of iterates
 
     def __init__(
         self,
@@ -132,6 +133,7 @@ class ReferenceClassifier:
         make = {"adam": Adam, "sgd": SGD}[optimizer]
         self.optimizer1, self.optimizer2 = make(lr), make(exploration_lr)
         self.omega, self.n_iterates, self.served = [], 0, None
+        self.i_served = self.n_steps = 0
 
     # What is one small edit when the package's training policy changes
 
@@ -264,10 +266,20 @@ class ReferenceClassifier:
         self.theta1 = self.optimizer1.update(self.theta1, gradient1)
         if exploring:
             self.theta2 = self.optimizer2.update(self.theta2, gradient2)
+        self.n_steps += 1
+        if self.iterate == "average" and (
+            self.n_steps <= self.window or not self.n_steps % self.every
+        ):
+            share = 1 / self.n_steps if self.n_steps <= self.window else self.every / self.window
+            self.served = tuple(
+                [(1 - share) * past + share * now for past, now in zip(average, theta, strict=True)]
+                for average, theta in zip(self.served, (self.theta1, self.theta2), strict=True)
+            )
+            self.omega = [self.served]
 
     def draw_iterate(self):
         """Lines 7 and 8: Ω as a reservoir, and a uniform draw from it."""
-        if self.iterate == "last":
+        if self.iterate != "uniform":
             return
         self.n_iterates += 1
         if len(self.omega) < self.n_kept:
@@ -333,6 +345,8 @@ class ReferenceClassifier:
         self.optimizer1.grow(lambda theta: embed1(theta, scale=0))
         self.optimizer2.grow(lambda theta: embed2(theta, scale=0))
         self.omega = [(embed1(past1), embed2(past2)) for past1, past2 in self.omega]
+        if self.iterate == "average" and not self.omega:
+            self.omega = [(self.theta1, self.theta2)]
         if self.omega:
             self.served = self.omega[self.i_served]
 

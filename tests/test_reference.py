@@ -25,7 +25,7 @@ class Float64(INeurAL):
 
 
 def pair(
-    kind=Float64, optimizer="adam", n_layers=2, iterate="last", sizes=DIRECT, n_steps=1, seed=3
+    kind=Float64, optimizer="adam", n_layers=2, iterate="average", sizes=DIRECT, n_steps=1, seed=3
 ):
     """A package classifier and its twin. The small history makes both rings wrap around."""
     settings = dict(
@@ -97,7 +97,7 @@ def assert_same_state(model, twin, tolerance):
 
 def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
     """Algorithm 1 on both; labels asked for arrive `delay` rounds later. Returns the twin."""
-    settings = {"gamma": 2.5, "budget": 0.4, "horizon": len(stream), "confidence": 0.35}
+    settings = {"gamma": 2.5, "budget": 0.4, "horizon": len(stream), "confidence": 0.25}
     settings |= {"exploration": 0.05, "seed": 5, **decision}
     width = settings.pop("width", ConstantWidth(0.05))
     sampler = INeurALSampler(model, width=width, **settings)
@@ -164,6 +164,17 @@ def test_uniform_iterate_agrees():
     model, twin = pair(iterate="uniform")
     run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
     assert len(twin.omega) == 8 < twin.n_iterates
+    assert twin.served[0][0] is not twin.theta1[0]
+
+
+def test_last_iterate_agrees():
+    """The same with the current weights predicting, where an average does by default."""
+    model, twin = pair(iterate="last")
+    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert twin.served is None
+    model, twin = pair()
+    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert twin.n_steps > 2 * twin.window
     assert twin.served[0][0] is not twin.theta1[0]
 
 

@@ -29,6 +29,7 @@ VARIANTS = {
     "default": {},
     "sgd": {"optimizer": "sgd", "lr": 0.3, "exploration_lr": 0.1},
     "uniform iterate": {"iterate": "uniform"},
+    "last iterate": {"iterate": "last"},
     "deep": {"n_layers": 3},
 }
 
@@ -329,12 +330,28 @@ def test_iterates_are_bounded_copies():
 
 
 def test_last_iterate_predicts_with_the_current_weights():
-    model = small()
+    model = small(iterate="last")
     for x, y in STREAM[:30]:
         model.learn_one(x, y)
     trainer = model._trainer
     assert trainer.iterates == []
     assert trainer.predicting.context.data_ptr() == trainer.weights.context.data_ptr()
+
+
+def test_an_average_of_iterates_predicts():
+    """The mean of the first 50; from then on each 8th step moves it by 8/50 of what is between."""
+    model, iterates = small(n_steps=1, classes=(0, 1)), []
+    for x, y in blobs(70, n_features=3, n_classes=2):
+        model.learn_one(x, y)
+        trainer = model._trainer
+        iterates.append(trainer.flat.clone())
+        if len(iterates) <= 50:
+            expected = torch.stack(iterates).mean(0)
+        elif len(iterates) % 8 == 0:
+            expected = expected + (iterates[-1] - expected) * 8 / 50
+        (average,) = trainer.iterates
+        torch.testing.assert_close(average, expected)
+        assert trainer.predicting.context.untyped_storage().data_ptr() == average.data_ptr()
 
 
 # Devices

@@ -108,6 +108,7 @@ ABLATIONS: dict[str, Make] = {
     "no scaling": ineural(scale=False),
     "no adversarial training": ineural(adversarial_radius=0.0),
     "one ring": ineural(OneRing),
+    "last iterate": ineural(iterate="last"),
     "iterate drawn uniformly": ineural(iterate="uniform"),
     "no random asks": sampling(exploration=0.0),
 }
