@@ -98,6 +98,8 @@ def curves(path: Path, folder: Path) -> None:
                     *(rounds, runs.min(0), runs.max(0)), color=line.get_color(), alpha=0.2, lw=0
                 )
             panel.set(title=stream, xlabel="round", ylabel="mistakes")
+            if path.stem == "baselines":
+                panel.set_yscale("log")  # NeuAL-NTK-F makes ten times as many as the others
         axes.flat[0].legend(frameon=False, fontsize=8)
 
     draw(folder / path.stem, min(3, len(streams)), -(-len(streams) // 3), paint)
