@@ -225,7 +225,7 @@ class Trainer:
         self.n_features = n_features
         if new == old:
             self._serve()
-            self.captured_prediction = Captured(fresh.device)
+            self.captured_prediction = Captured(fresh.device)  # of what now predicts
             return
         self.moments = [
             overlay(torch.zeros_like(fresh), new, moment, old, before) for moment in self.moments

@@ -218,10 +218,14 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     cells.write(tmp_path / "ablation.csv", parts)
     cells.write(tmp_path / "baselines.csv", parts[2:])
     figures.run(tmp_path, tmp_path)
+    again = tmp_path / "again"
+    figures.run(tmp_path, again)
+    for drawn in again.iterdir():
+        assert drawn.read_bytes() == (tmp_path / drawn.name).read_bytes()
     for name in ("policy", "regret", "compare", "sensitivity", "ablation", "baselines"):
         for theme in ("light", "dark"):
             assert (tmp_path / f"{name}-{theme}.svg").stat().st_size > 1000
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 + 6
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 + 6 + 6
     both = tables.table(tmp_path / "policy.csv", "seconds")
     assert both.count("| 50% |") == 3
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from river_ineural.benchmark.cells import STREAMS, read
-from river_ineural.benchmark.tables import best
+from river_ineural.benchmark.cells import read
+from river_ineural.benchmark.tables import best, ordered
 
 __all__ = ["ablation", "curves", "draw", "policy", "run", "sensitivity"]
 
@@ -39,9 +39,8 @@ def draw(
     from matplotlib import pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    plt.rcParams["svg.hashsalt"] = "river_ineural"
     for theme, style in (("light", "default"), ("dark", "dark_background")):
-        with plt.style.context(style):
+        with plt.style.context([style, {"svg.hashsalt": "river_ineural"}]):
             figure, axes = plt.subplots(
                 *(n_rows, n_columns),
                 figsize=(panel[0] * n_columns, panel[1] * n_rows),
@@ -70,6 +69,11 @@ def by_stream(found: list[dict[str, str]]) -> Rows:
     return rows
 
 
+def streams_of(rows: Rows) -> list[str]:
+    """Each stream once, in the order of the tables."""
+    return ordered(stream for stream, _ in rows)
+
+
 def curves(path: Path, folder: Path) -> None:
     """Mistakes against rounds, mean and range over seeds: a panel a stream.
 
@@ -83,8 +87,7 @@ def curves(path: Path, folder: Path) -> None:
         regret = read(path.with_name("regret.csv"))
         found += [row for row in regret if row["stream"] in shown]
     rows = by_stream(found)
-    streams = list(dict.fromkeys(stream for stream, _ in rows))
-    streams.sort(key=lambda name: [*STREAMS].index(name) if name in STREAMS else len(STREAMS))
+    streams = streams_of(rows)
 
     def paint(axes: Any) -> None:
         for panel, stream in zip(axes.flat, streams, strict=False):
@@ -108,7 +111,7 @@ def curves(path: Path, folder: Path) -> None:
 def policy(path: Path, folder: Path) -> None:
     """Regret against seconds: a line for steps after every example, points for the rest."""
     rows = by_stream(read(path))
-    streams = list(dict.fromkeys(stream for stream, _ in rows))
+    streams = streams_of(rows)
 
     def mean(each: list[dict[str, str]], column: str) -> float:
         return statistics.mean(float(row[column]) for row in each)
@@ -137,7 +140,7 @@ def policy(path: Path, folder: Path) -> None:
 def sensitivity(path: Path, folder: Path) -> None:
     """Regret against γ, mean and range over seeds: a panel a stream, a line a width."""
     rows = by_stream(read(path))
-    streams = list(dict.fromkeys(stream for stream, _ in rows))
+    streams = streams_of(rows)
 
     def paint(axes: Any) -> None:
         for panel, stream in zip(axes.flat, streams, strict=True):
@@ -162,7 +165,7 @@ def sensitivity(path: Path, folder: Path) -> None:
 def ablation(path: Path, folder: Path) -> None:
     """Regret over that with all parts, mean and deviation over seeds: a panel a stream."""
     rows = by_stream(read(path))
-    streams = list(dict.fromkeys(stream for stream, _ in rows))
+    streams = streams_of(rows)
     learners = list(dict.fromkeys(learner for _, learner in rows if learner != "I-NeurAL"))[::-1]
 
     def paint(axes: Any) -> None:

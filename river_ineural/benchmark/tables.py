@@ -18,7 +18,7 @@ from river_ineural.benchmark.learners import (
     SENSITIVITY,
 )
 
-__all__ = ["EXPERIMENTS", "Experiment", "best", "methods", "run", "table"]
+__all__ = ["EXPERIMENTS", "Experiment", "best", "methods", "ordered", "run", "table"]
 
 SIX = tuple(STREAMS)
 HELD_BACK_AFTER = 10_000  # rounds; the rest of each stream is held back
@@ -33,7 +33,6 @@ PAPER = {
 }
 # mean of the authors' released code on the same rows, five seeds (cifar10: two)
 RELEASED = {("regret", "0.03"): (691, 548, 2688, 176, 666, 1537)}
-
 
 # other methods in the paper's Table 1, each at its best setting
 PAPER_METHODS = {
@@ -135,22 +134,19 @@ def table(path: Path, value: str) -> str:
         found[row["budget"], row["learner"]][row["stream"]].append(number(row, value))
         seeds.add(row["seed"])
         binary &= row["multiclass"] == "False"
-    streams = list(dict.fromkeys(stream for columns in found.values() for stream in columns))
-    streams.sort(key=lambda stream: SIX.index(stream) if stream in SIX else len(SIX))
-    lines = ["| labels | learner | " + " | ".join(streams) + " |"]
-    lines.append("| --- " * (2 + len(streams)) + "|")
+    streams = ordered(stream for columns in found.values() for stream in columns)
+    lines = heading("learner", streams)
     shown = {"regret": "{:,.0f}", "accuracy": "{:.2f}"}.get(value, "{:.1f}")
-
-    def line(budget: str, name: str, cells: list[str]) -> None:
-        lines.append(f"| {float(budget):.0%} | {name} | " + " | ".join(cells) + " |")
 
     for budget in dict.fromkeys(budget for budget, _ in found):
         for name, cited in (("the paper's I-NeurAL", PAPER), ("its released code", RELEASED)):
             if (figures := cited.get((value, budget))) and set(streams) <= {*SIX} and binary:
-                line(budget, name, [shown.format(figures[SIX.index(s)]) for s in streams])
+                cells = [shown.format(figures[SIX.index(stream)]) for stream in streams]
+                lines.append(line(budget, name, cells))
         for (at, learner), columns in found.items():
             if at == budget:
-                line(budget, learner, [spread(columns[stream], shown) for stream in streams])
+                cells = [spread(columns[stream], shown) for stream in streams]
+                lines.append(line(budget, learner, cells))
     lines.append(f"\nMean ± standard deviation of {value} over up to {len(seeds)} seeds.")
     if failures:
         lines.append(f"\n{failures} runs failed; their rows say why.")
@@ -181,15 +177,14 @@ def methods(path: Path) -> str:
     )
     for row in best(read(path)):
         found[row["budget"], row["learner"]][row["stream"]].append(row)
-    streams = [stream for stream in SIX if any(stream in columns for columns in found.values())]
-    lines = ["| labels | method | " + " | ".join(streams) + " |"]
-    lines.append("| --- " * (2 + len(streams)) + "|")
+    streams = ordered(stream for columns in found.values() for stream in columns)
+    lines = heading("method", streams)
     for (budget, method), columns in sorted(found.items()):
         of_paper = PAPER_METHODS.get(method)
         binary = all(row["multiclass"] == "False" for rows in columns.values() for row in rows)
         if of_paper and binary and float(budget) == 0.03:
             cells = [f"{of_paper[SIX.index(stream)]:,}" for stream in streams]
-            lines.append(f"| 3% | {method}, the paper's | " + " | ".join(cells) + " |")
+            lines.append(line(budget, f"{method}, the paper's", cells))
         cells = []
         for stream in streams:
             rows = columns[stream]
@@ -197,8 +192,26 @@ def methods(path: Path) -> str:
             cells.append(
                 f"{shown} ({rows[0]['setting']})" if rows and rows[0]["setting"] else shown
             )
-        lines.append(f"| {float(budget):.0%} | {method} | " + " | ".join(cells) + " |")
+        lines.append(line(budget, method, cells))
     return "\n".join(lines)
+
+
+def ordered(streams: Iterable[str]) -> list[str]:
+    """Each once, those of the paper first and in its order."""
+    return sorted(dict.fromkeys(streams), key=lambda s: SIX.index(s) if s in SIX else len(SIX))
+
+
+def heading(kind: str, streams: list[str]) -> list[str]:
+    """The first two lines of a table."""
+    return [
+        f"| labels | {kind} | " + " | ".join(streams) + " |",
+        "| --- " * (2 + len(streams)) + "|",
+    ]
+
+
+def line(budget: str, name: str, cells: list[str]) -> str:
+    """A line of a table."""
+    return f"| {float(budget):.0%} | {name} | " + " | ".join(cells) + " |"
 
 
 def number(row: dict[str, str], value: str) -> float:

@@ -66,7 +66,6 @@ def run(n_seeds: int, n_jobs: int, rounds: int, results: Path, assets: Path | No
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
         rows = [row for each in pool.map(run_one, *zip(*cells, strict=True)) for row in each]
-    results.mkdir(parents=True, exist_ok=True)
     write(results / "theory.csv", rows)
     print(table(rows))
     if assets is not None:
