@@ -154,13 +154,16 @@ def test_regret_runs_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(
         cells, "run_cell", lambda cell: pytest.fail("cells run in processes of their own")
     )
-    monkeypatch.setattr(tables, "run_cells", lambda wanted, path, n_jobs: print(len(wanted)))
     monkeypatch.setattr(
-        "sys.argv",
-        ["benchmark", "regret", "--streams", "ijcnn", "--seeds", "2", "--out", str(tmp_path)],
+        tables, "run_cells", lambda wanted, path, n_jobs: print(len(wanted), path.name)
     )
+    command = ["benchmark", "regret", "--streams", "ijcnn", "--seeds", "2", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", command)
     command_line.main()
-    assert capsys.readouterr().out.startswith("2\n| labels | learner")
+    assert capsys.readouterr().out.startswith("2 regret.csv\n| labels | learner")
+    monkeypatch.setattr("sys.argv", [*command, "--rounds", "40"])
+    command_line.main()
+    assert capsys.readouterr().out.startswith("2 regret-40.csv\n")
 
 
 @pytest.mark.usefixtures("small_ijcnn")

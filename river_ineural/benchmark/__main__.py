@@ -39,7 +39,7 @@ def main() -> None:
         command.add_argument("--seeds", type=int, default=5, help="runs a cell (default 5)")
         command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
         command.add_argument("--budgets", nargs="+", type=float, help="shares of the stream")
-        command.add_argument("--rounds", type=int, help="of each stream, if others are wanted")
+        command.add_argument("--rounds", type=int, help="of each stream, to COMMAND-ROUNDS.csv")
         command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSV")
         command.set_defaults(
             run=lambda a, name=name: tables.run(

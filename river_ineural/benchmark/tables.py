@@ -102,9 +102,12 @@ def run(
     rounds: int | None = None,
     budgets: Iterable[float] | None = None,
 ) -> None:
-    """Run what is missing of NAME.csv in the folder, then print its table."""
+    """Run what is missing of NAME.csv in the folder, then print its table.
+
+    Runs of other lengths than the experiment's have a file of their own, NAME-ROUNDS.csv.
+    """
     experiment = EXPERIMENTS[name]
-    path = folder / f"{name}.csv"
+    path = folder / (f"{name}.csv" if rounds is None else f"{name}-{rounds}.csv")
     chosen = product(
         streams or experiment.streams,
         budgets or experiment.budgets,
