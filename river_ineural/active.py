@@ -327,7 +327,7 @@ class INeurALSampler(BudgetedSampler):
         """2γβ_t, times the share of the budget that is left, to the power of 3/4."""
         classifier = last_step(self.classifier)
         n_classes = max(2, len(classifier._labels))
-        left: float = self._budget.left(self.n_queries) ** 0.75
+        left: float = self._budget.left(t, self.n_queries) ** 0.75
         return 2 * self.gamma * self._width(t, n_classes, classifier.n_layers) * left
 
     def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:

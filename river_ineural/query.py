@@ -162,16 +162,24 @@ class Budget:
             return None
         return int(self.limit * self.horizon + 1e-9)  # 0.29 · 100 is 28.999…
 
-    def left(self, n_queries: int) -> float:
-        """Share of the labels in all that is left, in [0, 1]; 1 where the number is not known.
+    def left(self, n_rounds: int, n_queries: int) -> float:
+        """Share still to be asked for at round `n_rounds`, in [0, 1], `n_queries` being asked.
+
+        Of the labels in all where their number is known, else of the `burst` that may be asked for
+        ahead of their share of the rounds. 1 without a limit.
 
         Examples
         --------
-        >>> Budget(0.03, horizon=12_000).left(n_queries=90)
+        >>> Budget(0.03, horizon=12_000).left(n_rounds=200, n_queries=90)
         0.75
+        >>> Budget(0.03).left(n_rounds=200, n_queries=16)  # 6 are the share, 20 the burst
+        0.5
         """
-        if self.total is None:
+        if self.limit is None:
             return 1.0
+        if self.total is None:
+            ahead = self.limit * n_rounds + self.burst - n_queries
+            return min(1.0, max(0.0, ahead / max(1, self.burst)))
         return max(0.0, 1 - n_queries / self.total) if self.total else 0.0
 
     def allows(self, n_rounds: int, n_queries: int) -> bool:

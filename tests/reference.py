@@ -357,7 +357,7 @@ class ReferenceSampler:
     def __init__(self, classifier, gamma, width, budget, horizon, confidence, exploration, seed):
         self.classifier = classifier
         self.gamma, self.width, self.confidence = gamma, width, confidence
-        self.cap = math.inf if budget is None else math.floor(budget * horizon)
+        self.budget, self.horizon = budget, horizon
         self.exploration, self.rng = exploration, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = self.last_ask = 0
 
@@ -368,7 +368,12 @@ class ReferenceSampler:
         order = sorted(range(len(labels)), key=lambda i: -scores[i])
         top = labels[order[0]] if labels else None
         gap = scores[order[0]] - scores[order[1]] if len(labels) > 1 else 0.0
-        left = 1 if self.cap == math.inf else 1 - self.n_queries / self.cap
+        if self.horizon is None:  # a burst of 20 labels, refilled by their share of the rounds
+            may = self.budget * self.t + 20 - self.n_queries
+            left = min(1, may / 20)
+        else:
+            may = math.floor(self.budget * self.horizon) - self.n_queries
+            left = may / math.floor(self.budget * self.horizon)
         if len(labels) < 2 or gap < left**0.75 * 2 * self.gamma * self.width(
             self.t, len(labels), self.classifier.depth
         ):
@@ -377,7 +382,7 @@ class ReferenceSampler:
             wanted = self.rng.random() < self.exploration
         else:
             wanted = False
-        ask = wanted and self.n_queries < self.cap
+        ask = wanted and may >= 1
         self.n_queries += ask
         self.last_ask = self.t if ask else self.last_ask
         if not ask and len(labels) > 1 and gap >= self.confidence:

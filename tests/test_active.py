@@ -207,6 +207,27 @@ def test_asks_exactly_when_the_gap_is_below_the_threshold():
     assert 0 < sum(asks) < len(asks)
 
 
+@pytest.mark.parametrize("horizon", [None, len(STREAM)])
+def test_the_threshold_shrinks_with_what_is_left(horizon):
+    """To the power of 3/4 of the share of the labels, of a burst of 20 where their number is not
+    known; up to 2γβ again as rounds refill the burst.
+    """
+    settings = {"gamma": 5.0, "width": ConstantWidth(0.1), "exploration": 0.0, "seed": 1}
+    model = trained(budget=0.25, horizon=horizon, self_training=False, **settings)
+    asked, shares = 0, []
+    for t, (x, _) in enumerate(STREAM, start=1):
+        total = 0.25 * len(STREAM)
+        shares.append((total - asked) / total if horizon else min(1, (0.25 * t + 20 - asked) / 20))
+        wanted = gap(model.classifier.scores_one(x).values()) < shares[-1] ** 0.75
+        ask = model.predict_one(x)[1]
+        assert ask == (wanted and shares[-1] * (total if horizon else 20) >= 1)
+        asked += ask
+    assert min(shares) < 0.8
+    if horizon is None:
+        assert shares != sorted(shares, reverse=True)
+        assert model._budget.left(n_rounds=10_000, n_queries=asked) == 1
+
+
 def test_width_is_given_round_classes_and_depth():
     calls = []
 

@@ -201,6 +201,13 @@ def test_theoretical_width_agrees():
     assert 20 < reference.n_queries < 300
 
 
+def test_share_of_an_unknown_horizon_agrees():
+    """The same with a burst of labels that rounds refill: the fewer are left, the closer a call."""
+    model, twin = pair()
+    reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8, budget=0.1, horizon=None)
+    assert 20 < reference.n_queries < 50
+
+
 def test_several_steps_a_round_agree():
     """`n_steps` steps after each label, fractions carried over."""
     model, twin = pair(n_steps=2.5)
