@@ -50,6 +50,17 @@ def draw(
             paint(axes)
             for each in axes.flat:
                 each.spines[["top", "right"]].set_visible(False)
+            handles: dict[str, Any] = {}  # by label: each once for all panels, below them
+            for each in axes.flat:
+                handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
+            if handles:
+                figure.legend(
+                    *(handles.values(), handles.keys()),
+                    loc="outside lower center",
+                    frameon=False,
+                    fontsize=8,
+                    ncols=3,
+                )
             figure.savefig(
                 path.with_name(f"{path.name}-{theme}.svg"),
                 transparent=True,
@@ -88,22 +99,22 @@ def curves(path: Path, folder: Path) -> None:
         found += [row for row in regret if row["stream"] in shown]
     rows = by_stream(found)
     streams = streams_of(rows)
+    learners = dict.fromkeys(learner for _, learner in rows)
 
     def paint(axes: Any) -> None:
         for panel, stream in zip(axes.flat, streams, strict=False):
-            for (of, learner), each in rows.items():
-                if of != stream:
+            for i, learner in enumerate(learners):
+                if not (each := rows.get((stream, learner))):
                     continue
                 runs = np.array([[int(n) for n in row["curve"].split()] for row in each])
                 rounds = np.linspace(0, int(each[0]["rounds"]), runs.shape[1] + 1)[1:]
-                (line,) = panel.plot(rounds, runs.mean(0), label=learner)
+                panel.plot(rounds, runs.mean(0), color=f"C{i}", label=learner)
                 panel.fill_between(
-                    *(rounds, runs.min(0), runs.max(0)), color=line.get_color(), alpha=0.2, lw=0
+                    *(rounds, runs.min(0), runs.max(0)), color=f"C{i}", alpha=0.2, lw=0
                 )
             panel.set(title=stream, xlabel="round", ylabel="mistakes")
             if path.stem == "baselines":
                 panel.set_yscale("log")  # NeuAL-NTK-F makes ten times as many as the others
-        axes.flat[0].legend(frameon=False, fontsize=8)
 
     draw(folder / path.stem, min(3, len(streams)), -(-len(streams) // 3), paint)
 
@@ -132,7 +143,6 @@ def policy(path: Path, folder: Path) -> None:
                 if points[every]:
                     panel.plot(*zip(*sorted(points[every]), strict=True), marker, ms=4, label=label)
             panel.set(title=stream, xlabel="seconds a run", ylabel="regret")
-        axes.flat[0].legend(frameon=False, fontsize=8)
 
     draw(folder / "policy", len(streams), 1, paint)
 
@@ -157,7 +167,6 @@ def sensitivity(path: Path, folder: Path) -> None:
                     **{"color": line.get_color(), "alpha": 0.2, "lw": 0},
                 )
             panel.set(title=stream, xlabel="γ", ylabel="regret", ylim=(0, None))
-        axes.flat[0].legend(frameon=False, fontsize=8)
 
     draw(folder / "sensitivity", len(streams), 1, paint)
 

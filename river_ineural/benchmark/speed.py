@@ -226,6 +226,5 @@ def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
             panel.plot(at, [row[name] for row in rows], "o-", markersize=4, label=name)
         panel.set_xticks(at, [f"{row['d']}, {row['k']}" for row in rows])
         panel.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
-        panel.legend(frameon=False, fontsize=8, ncols=2)
 
     draw(folder / "speed", 1, 1, paint, panel=(7, 3.8))

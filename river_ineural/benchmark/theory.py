@@ -109,6 +109,5 @@ def draw_curves(rows: list[dict[str, Any]], folder: Path) -> None:
                 values = [mean(rows, name, point, column) for point in range(len(times))]
                 panel.plot(times, values, label=name)
             panel.set(xlabel="rounds", ylabel=column)
-        axes.flat[0].legend(frameon=False, fontsize=8)
 
     draw(folder / "theory", 2, 1, paint)
