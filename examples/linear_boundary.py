@@ -1,0 +1,70 @@
+"""Where adversarial training hurts: a linear boundary through dense data, in many directions.
+
+River's Hyperplane without noise, at 10 % of the labels, beside logistic regression that is given
+all of them. Run it from the root of a checkout; it prints the table of docs/experiments.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from typing import Any
+
+from river import linear_model, preprocessing
+from river.datasets import synth
+
+from river_ineural import INeurAL, active, baselines
+
+ROUNDS, BUDGET, SEEDS = 10_000, 0.1, range(3)
+
+
+def stream(n_features: int, seed: int) -> synth.Hyperplane:
+    """Classes on the two sides of a plane, uniform in the unit cube."""
+    return synth.Hyperplane(seed=seed, n_features=n_features, noise_percentage=0.0)
+
+
+def run(model: active.BudgetedSampler, n_features: int, seed: int) -> int:
+    """Wrong predictions over the stream."""
+    wrong = 0
+    for x, y in itertools.islice(stream(n_features, seed), ROUNDS):
+        label, ask = model.predict_one(x)
+        wrong += label != y
+        if ask:
+            model.learn_one(x, y)
+    return wrong
+
+
+def with_all_labels(n_features: int, seed: int) -> int:
+    """The same for logistic regression."""
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    wrong = 0
+    for x, y in itertools.islice(stream(n_features, seed), ROUNDS):
+        wrong += model.predict_one(x) != y
+        model.learn_one(x, y)
+    return wrong
+
+
+def main() -> None:
+    """Print mean and deviation of the mistakes."""
+    print("| features | defaults | no adversarial training | Margin, 0.9 | logistic regression |")
+    print("| --- " * 5 + "|")
+    for d in (5, 10, 20, 50):
+        cells: list[list[int]] = [[], [], [], []]
+        for seed in SEEDS:
+            limits: dict[str, Any] = {"budget": BUDGET, "horizon": ROUNDS, "seed": seed}
+            plain = INeurAL(adversarial_radius=0.0, seed=seed)
+            network = baselines.RetrainedNetwork(seed=seed)
+            models = (
+                active.INeurALSampler(INeurAL(seed=seed), **limits),
+                active.INeurALSampler(plain, **limits),
+                active.MarginSampler(network, threshold=0.9, **limits),
+            )
+            found = [run(model, d, seed) for model in models]
+            for cell, wrong in zip(cells, [*found, with_all_labels(d, seed)], strict=True):
+                cell.append(wrong)
+        shown = (f"{statistics.mean(c):,.0f} ± {statistics.stdev(c):,.0f}" for c in cells)
+        print(f"| {d} | " + " | ".join(shown) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
