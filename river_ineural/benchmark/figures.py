@@ -22,8 +22,7 @@ Rows = dict[tuple[str, str], list[dict[str, str]]]  # by stream and learner
 
 def draw(
     path: Path,
-    n_columns: int,
-    n_rows: int,
+    n_panels: int,
     paint: Callable[[Any], None],
     panel: tuple[float, float] = (3.2, 2.6),
 ) -> None:
@@ -32,13 +31,15 @@ def draw(
     Parameters
     ----------
     paint
-        Draws on the array of axes (n_rows, n_columns).
+        Draws on the axes of the panels, an array (rows, columns).
     panel
         Width and height of one, in inches.
     """
     from matplotlib import pyplot as plt
 
     path.parent.mkdir(parents=True, exist_ok=True)
+    n_columns = 2 if n_panels == 4 else min(3, n_panels)
+    n_rows = -(-n_panels // n_columns)
     for theme, style in (("light", "default"), ("dark", "dark_background")):
         with plt.style.context([style, {"svg.hashsalt": "river_ineural"}]):
             figure, axes = plt.subplots(
@@ -49,6 +50,7 @@ def draw(
             )
             paint(axes)
             for each in axes.flat:
+                each.set_visible(each.has_data())
                 each.spines[["top", "right"]].set_visible(False)
             handles: dict[str, Any] = {}  # by label: each once for all panels, below them
             for each in axes.flat:
@@ -116,7 +118,7 @@ def curves(path: Path, folder: Path) -> None:
             if path.stem == "baselines":
                 panel.set_yscale("log")  # NeuAL-NTK-F makes ten times as many as the others
 
-    draw(folder / path.stem, min(3, len(streams)), -(-len(streams) // 3), paint)
+    draw(folder / path.stem, len(streams), paint)
 
 
 def policy(path: Path, folder: Path) -> None:
@@ -128,7 +130,7 @@ def policy(path: Path, folder: Path) -> None:
         return statistics.mean(float(row[column]) for row in each)
 
     def paint(axes: Any) -> None:
-        for panel, stream in zip(axes.flat, streams, strict=True):
+        for panel, stream in zip(axes.flat, streams, strict=False):
             points: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
             for (of, learner), each in rows.items():
                 if of == stream:
@@ -144,7 +146,7 @@ def policy(path: Path, folder: Path) -> None:
                     panel.plot(*zip(*sorted(points[every]), strict=True), marker, ms=4, label=label)
             panel.set(title=stream, xlabel="seconds a run", ylabel="regret")
 
-    draw(folder / "policy", len(streams), 1, paint)
+    draw(folder / "policy", len(streams), paint)
 
 
 def sensitivity(path: Path, folder: Path) -> None:
@@ -153,7 +155,7 @@ def sensitivity(path: Path, folder: Path) -> None:
     streams = streams_of(rows)
 
     def paint(axes: Any) -> None:
-        for panel, stream in zip(axes.flat, streams, strict=True):
+        for panel, stream in zip(axes.flat, streams, strict=False):
             lines: dict[str, list[tuple[float, list[int]]]] = defaultdict(list)
             for (of, learner), each in rows.items():
                 if of == stream:
@@ -168,7 +170,7 @@ def sensitivity(path: Path, folder: Path) -> None:
                 )
             panel.set(title=stream, xlabel="γ", ylabel="regret", ylim=(0, None))
 
-    draw(folder / "sensitivity", len(streams), 1, paint)
+    draw(folder / "sensitivity", len(streams), paint)
 
 
 def ablation(path: Path, folder: Path) -> None:
@@ -192,7 +194,7 @@ def ablation(path: Path, folder: Path) -> None:
         for panel in axes[:, 1:].flat:
             panel.set(yticklabels=[])
 
-    draw(folder / "ablation", min(3, len(streams)), -(-len(streams) // 3), paint)
+    draw(folder / "ablation", len(streams), paint)
 
 
 FIGURES = {

@@ -227,4 +227,4 @@ def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
         panel.set_xticks(at, [f"{row['d']}, {row['k']}" for row in rows])
         panel.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
 
-    draw(folder / "speed", 1, 1, paint, panel=(7, 3.8))
+    draw(folder / "speed", 1, paint, panel=(7, 3.8))

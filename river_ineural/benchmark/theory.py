@@ -110,4 +110,4 @@ def draw_curves(rows: list[dict[str, Any]], folder: Path) -> None:
                 panel.plot(times, values, label=name)
             panel.set(xlabel="rounds", ylabel=column)
 
-    draw(folder / "theory", 2, 1, paint)
+    draw(folder / "theory", 2, paint)
