@@ -12,19 +12,19 @@ from typing import Any
 import torch
 from river import datasets
 
-from river_ineural import INeurAL, active
+from river_ineural import INeurAL, Training, active
 
 STREAM = list(datasets.Phishing())
 SEEDS = range(10)
 CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "defaults": ({}, {}),
-    "η2 = η1 / 14": ({"exploration_lr": 1e-4}, {}),
-    "η2 = η1": ({"exploration_lr": 1.4e-3}, {}),
+    "η2 = η1 / 14": ({"training": Training(exploration_lr=1e-4)}, {}),
+    "η2 = η1": ({"training": Training(exploration_lr=1.4e-3)}, {}),
     "η2 = η1, f2 in every step after a label": (
-        {"exploration_lr": 1.4e-3, "exploration_share": 1.0},
+        {"training": Training(exploration_lr=1.4e-3, exploration_share=1.0)},
         {},
     ),
-    "the paper's initial weights": ({"init_scale": 1.0}, {}),
+    "the paper's initial weights": ({"training": Training(init_scale=1.0)}, {}),
     "no centring": ({"center": False}, {}),
     "no scaling": ({"scale": False}, {}),
     "neither centring, scaling nor unit norm": (
@@ -32,7 +32,7 @@ CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "plain SGD, η1 = 0.5, η2 = 0.005": (
-        {"optimizer": "sgd", "lr": 0.5, "exploration_lr": 0.005},
+        {"lr": 0.5, "training": Training(optimizer="sgd", exploration_lr=0.005)},
         {},
     ),
     "the last iterate": ({"iterate": "last"}, {}),
@@ -40,8 +40,14 @@ CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "η1 = 0.003": ({"lr": 3e-3}, {}),
     "no adversarial training": ({"adversarial_radius": 0.0}, {}),
     "twice the adversarial radius": ({"adversarial_radius": 0.3}, {}),
-    "one step after every example": ({"n_steps": 1, "pseudo_label_steps": 1}, {}),
-    "twelve steps a label, none a pseudo-label": ({"n_steps": 12, "pseudo_label_steps": 0}, {}),
+    "one step after every example": (
+        {"n_steps": 1, "training": Training(pseudo_label_steps=1)},
+        {},
+    ),
+    "twelve steps a label, none a pseudo-label": (
+        {"n_steps": 12, "training": Training(pseudo_label_steps=0)},
+        {},
+    ),
     "three layers": ({"n_layers": 3}, {}),
     "no pseudo-labels": ({}, {"self_training": False}),
     "pseudo-label everything not asked for": ({}, {"confidence": 0.0}),

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from river_ineural import active, datasets
-from river_ineural.classifier import INeurAL
+import importlib
+from types import ModuleType
 
-__all__ = ["INeurAL", "active", "datasets"]
+from river_ineural import active
+from river_ineural.classifier import INeurAL
+from river_ineural.learning.training import Training
+
+__all__ = ["INeurAL", "Training", "active", "baselines", "datasets"]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> ModuleType:
+    """What few need comes when it is asked for."""
+    if name in ("baselines", "datasets"):
+        return importlib.import_module(f"river_ineural.{name}")
+    raise AttributeError(f"module 'river_ineural' has no attribute {name!r}")

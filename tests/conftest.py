@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 import torch
 
-from river_ineural import eager, history, networks, normalization, training
+from river_ineural.network import eager, phases
 
 # No deadline: the machine may be busy. Derandomised: a failure seen once is seen by everybody.
 hypothesis.settings.register_profile(
@@ -31,8 +31,7 @@ def cuda() -> str:
 @pytest.fixture
 def by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled for the CPU is done by the phases that serve other devices."""
-    for module in (history, networks, normalization, training):
-        monkeypatch.setattr(module, "phases_of", lambda _: eager)
+    monkeypatch.setattr(phases, "of", lambda _: eager)
 
 
 @pytest.fixture(params=["compiled", "eager"])

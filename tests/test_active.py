@@ -14,8 +14,10 @@ from river import evaluate, linear_model, metrics, preprocessing
 from river.compose import Pipeline
 from streams import blobs
 
-from river_ineural import INeurAL, active
-from river_ineural.query import Budget, ConstantWidth, TheoreticalWidth, gap
+from river_ineural import INeurAL, Training, active
+from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
+from river_ineural.active.learner import route
+from river_ineural.network.scores import gap
 
 BURST = 20  # stated in the samplers' docstrings
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
@@ -295,7 +297,7 @@ def test_predictions_are_those_of_the_classifier_before_it_learns():
 def test_pseudo_labels_are_the_confident_rounds_that_are_not_asked():
     """Each enters the pseudo-labelled ring, with the predicted label; asked rounds do not."""
     model = trained(gamma=2.0, confidence=0.5, exploration=0.0)
-    history = model.classifier._history
+    history = model.classifier._state.history
     for x, _ in STREAM:
         confidence = gap(model.classifier.scores_one(x).values())
         before, n_labelled = model.n_pseudo_labels, history.n_labelled
@@ -305,7 +307,7 @@ def test_pseudo_labels_are_the_confident_rounds_that_are_not_asked():
         assert (history.added[1], history.n_labelled) == (model.n_pseudo_labels, n_labelled)
         if learned:
             row = history.capacities[0] + before
-            assert history.targets[row, 0].argmax() == model.classifier._labels.index[label]
+            assert history.targets[row, 0].argmax() == model.classifier._state.labels.index[label]
             assert history.targets[row, 0].sum() == 1
     assert 0 < model.n_pseudo_labels < len(STREAM)
 
@@ -316,7 +318,7 @@ def test_self_training_off_learns_nothing_by_itself():
     for x, _ in STREAM:
         model.predict_one(x)
     assert model.n_pseudo_labels == 0
-    assert model.classifier._history.added[1] == 0
+    assert model.classifier._state.history.added[1] == 0
     assert model.classifier.scores_one(STREAM[0][0]) == before
 
 
@@ -392,7 +394,7 @@ def test_progressive_validation(shape, metric, timing):
     )
     assert last["Step"] == sampler.n_rounds == len(STREAM)
     assert last["Samples used"] == sampler.n_queries == 25
-    assert classifier._history.added == [25, sampler.n_pseudo_labels]
+    assert classifier._state.history.added == [25, sampler.n_pseudo_labels]
 
 
 def test_accuracy_survives_a_delay():
@@ -415,7 +417,7 @@ def test_weights_reach_the_history(shape, timing):
     model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
     stream = [(x, y, {"w": 0.5 + t}) for t, (x, y) in enumerate(STREAM[:20])]
     evaluate.progressive_val_score(stream, model, metrics.Accuracy(), **timing)
-    assert classifier._history.weight[:20].tolist() == [0.5 + t for t in range(20)]
+    assert classifier._state.history.weight[:20].tolist() == [0.5 + t for t in range(20)]
 
 
 def test_a_weight_counts_like_a_larger_gradient():
@@ -423,14 +425,14 @@ def test_a_weight_counts_like_a_larger_gradient():
     x, y = STREAM[0]
     moved = {}
     for w in (0.0, 1.0, 2.0):
-        model = small(optimizer="sgd", lr=0.1, center=False)
+        model = small(lr=0.1, center=False, training=Training(optimizer="sgd"))
         model.n_steps = 0
         model.learn_one(x, y, w=w)
         model.learn_one(x, y + 1, w=w)
         model.n_steps = 1
-        before = model._trainer.flat.clone()
-        model._trainer.step(model._history, model._normalizer)
-        moved[w] = model._trainer.flat - before
+        before = model._state.trainer.flat.clone()
+        model._state.trainer.step(model._state.history, model._state.scaling)
+        moved[w] = model._state.trainer.flat - before
     assert not moved[0.0].any()
     assert moved[1.0].any()
     assert (moved[2.0] - 2 * moved[1.0]).abs().max() < 1e-6
@@ -459,7 +461,7 @@ def test_debug_one_shows_gap_and_threshold():
         n_rounds = model.n_rounds
         text = model.debug_one(STREAM[20][0])
         assert "threshold: 0.50000" in text
-        assert all(str(label) in text for label in active.last_step(inner)._labels.labels)
+        assert all(str(label) in text for label in route(inner)[0].known_labels)
         assert model.n_rounds == n_rounds
 
 

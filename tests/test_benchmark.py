@@ -68,11 +68,11 @@ def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     """The floor is no floor if its networks or its batch are smaller than the model's."""
     model = speed.new_model(d, k)
     model.learn_one({f"f{j}": 1.0 for j in range(d)}, 0)
-    trainer = model._trainer
+    trainer = model._state.trainer
     assert trainer.shape[:3] == (k, d + 1, speed.WIDTH)
-    sizes = [len(part) for part in (trainer.weights.f1, trainer.weights.f2)]
+    sizes = [len(part) for part in trainer.weights.networks]
     floor = contenders.Floor(d + 1, k)
-    assert trainer.training.n_contexts == floor.n
+    assert trainer.activations.n_contexts == floor.n
     assert sizes == [floor.split, len(floor.flat) - floor.split]
 
 
@@ -183,12 +183,12 @@ def test_ablations_leave_out_what_they_say():
     one_ring = makers["one ring"](limits).classifier
     for i in range(6):
         one_ring.learn_one({"a": float(i)}, i % 2, pseudo_label=i > 2)
-    assert (one_ring._history.n_labelled, one_ring._history.n_pseudo_labelled) == (6, 0)
+    assert (one_ring._state.history.n_labelled, one_ring._state.history.n_pseudo_labelled) == (6, 0)
 
     f1_alone = makers["f1 alone"](limits).classifier
     for i in range(6):
         f1_alone.learn_one({"a": float(i)}, i % 2)
-    f1, scores = f1_alone._f1_and_scores(["a"], np.array([[1.0]]))
+    f1, scores = f1_alone._score({"a": 1.0})
     assert (f1 == scores).all()
     assert f1.tolist() == [list(f1_alone.scores_one({"a": 1.0}).values())]
 

@@ -9,37 +9,41 @@ import torch
 from hypothesis import given
 from test_networks import fresh, passed, shapes
 
-from river_ineural import compiled, eager
-from river_ineural.networks import Shape
-from river_ineural.normalization import Normalizer
-from river_ineural.training import Single, Trainer
+from river_ineural import Training
+from river_ineural.learning.adversary import Adversary
+from river_ineural.learning.iterates import Iterates
+from river_ineural.learning.optimizer import Optimizer
+from river_ineural.learning.scaling import Scaling
+from river_ineural.learning.trainer import Trainer
+from river_ineural.network import compiled, constants, eager
+from river_ineural.network.contexts import Shape
+from river_ineural.network.single import Single
 
 
 def trainer_with(flat, shape):
     """A trainer whose weights are `flat`."""
     trainer = Trainer(
         shape,
+        Training(),
         lr=0.1,
-        exploration_lr=0.1,
-        optimizer="adam",
-        init_scale=1.0,
         batch_size=4,
-        adversarial_radius=0.0,
-        iterate="last",
+        optimizer=Optimizer("adam", flat),
+        iterates=Iterates("last"),
+        adversary=Adversary(0.0, flat),
         rng=np.random.default_rng(0),
         like=flat,
     )
     trainer.flat = flat
-    trainer._allocate()
+    trainer.bind()
     return trainer
 
 
 def normalizer_of(x, center=True, scale=True, normalize=True):
     """Statistics of the rows of x, whose first column is the constant's."""
-    normalizer = Normalizer(center, scale, normalize, torch.empty(0, dtype=torch.float64))
-    normalizer.widen(x.shape[1])
-    normalizer.update(x)
-    return normalizer
+    like = torch.empty(0, dtype=torch.float64)
+    scaling = Scaling(center, scale, normalize, like).widened(x.shape[1])
+    scaling.update(x)
+    return scaling
 
 
 def tensor(numbers):
@@ -87,25 +91,26 @@ def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offs
     x = raw_rows(np.random.default_rng(1), 50, 5)
     x[:, 1:] = x[:, 1:] ** 3 + offset
     x[:, 4] = 7.5  # never varies
-    normalizer = Normalizer(center, scale, normalize, torch.empty(0, dtype=torch.float64))
-    normalizer.widen(5)
+    like = torch.empty(0, dtype=torch.float64)
+    normalizer = Scaling(center, scale, normalize, like).widened(5)
     for part in np.split(x, [1, 2, 20]):
         normalizer.update(part)
     mean = x.mean(0) if center else np.zeros(5)
     powers = [((x - mean) ** power).sum(0) for power in (2, 3, 4)]
-    np.testing.assert_allclose(normalizer.mean, mean, atol=1e-12)
-    np.testing.assert_allclose(normalizer.square, powers[0], rtol=1e-9)
-    np.testing.assert_allclose(normalizer.fourth, powers[2], rtol=1e-9)
+    means, square, cube, fourth = normalizer.moments
+    np.testing.assert_allclose(means, mean, atol=1e-12)
+    np.testing.assert_allclose(square, powers[0], rtol=1e-9)
+    np.testing.assert_allclose(fourth, powers[2], rtol=1e-9)
     if center:
-        np.testing.assert_allclose(normalizer.cube, powers[1], rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(cube, powers[1], rtol=1e-8, atol=1e-9)
     spread = (powers[2] / 50) ** 0.25
     spread[spread == 0] = 1
     inverse = 1 / spread if scale else np.ones(5)
-    np.testing.assert_allclose(normalizer.inverse, inverse)
+    np.testing.assert_allclose(normalizer.scaling[1], inverse)
     shift = mean.copy()
     if normalize:
         shift[0] = -np.sqrt((powers[0] * inverse**2).sum() / 50)
-    np.testing.assert_allclose(normalizer.shift, shift, atol=1e-12)
+    np.testing.assert_allclose(normalizer.scaling[0], shift, atol=1e-12)
 
 
 @pytest.mark.usefixtures("by_both")
@@ -123,7 +128,7 @@ def test_adam_is_pytorch_s(seed, n):
     start = rng.normal(size=n)
     p, mean, square, count = start.copy(), np.zeros(n), np.zeros(n), np.zeros(1)
     expected = torch.tensor(start)
-    reference = torch.optim.Adam([expected], lr=0.1, betas=(compiled.BETA1, compiled.BETA2))
+    reference = torch.optim.Adam([expected], lr=0.1, betas=(constants.BETA1, constants.BETA2))
     for _ in range(10):
         g = rng.normal(size=n) * (rng.random(n) < 0.7)
         compiled.adam(p, g, mean, square, count, 0.1)
@@ -152,12 +157,12 @@ def test_gather_takes_rows_as_pytorch_does(normalize):
     """Rows of the history, normalised, their weights scaled."""
     rng = np.random.default_rng(2)
     stored = [rng.normal(size=size) for size in ((9, 4), (9, 2, 3), (9,))]
-    rows, shift, inverse = np.array([8, 0, 3, 3]), rng.normal(size=4), rng.uniform(1, 2, 4)
+    rows, scaling = np.array([8, 0, 3, 3]), np.stack([rng.normal(size=4), rng.uniform(1, 2, 4)])
     found = []
     for module, convert in ((compiled, np.array), (eager, torch.tensor)):
         out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4,))]
         module.gather(
-            *(convert(rows), *map(convert, stored), convert(shift), convert(inverse)),
+            *(convert(rows), *map(convert, stored), convert(scaling)),
             *(normalize, 0.25, *out),
         )
         found.append(out)

@@ -12,7 +12,7 @@ import torch
 from streams import blobs
 
 from river_ineural import INeurAL
-from river_ineural.classifier import ROWS_A_PASS
+from river_ineural.learning.state import ROWS_A_PASS
 
 STREAM = blobs(80, n_features=5, n_classes=3, seed=3)
 XS = [x for x, _ in STREAM]
@@ -152,31 +152,28 @@ def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
     """One pass under the weights and the mean before the frame, then n_steps for each row."""
     model, n_steps = trained(n_steps=2), []
     frame, series = (pd.DataFrame, pd.Series) if kind == "pandas" else (pl.DataFrame, pl.Series)
-    step = model._trainer.step
-    model._trainer.step = lambda *args, **kwargs: (n_steps.append(1), step(*args, **kwargs))
+    step = model._state.trainer.step
+    model._state.trainer.step = lambda *args, **kwargs: (n_steps.append(1), step(*args, **kwargs))
     xs, ys = XS[40:60], [("red", "green", "blue")[y] for _, y in STREAM[40:60]]
-    f1 = []
-    for x in xs:
-        values = model._features.values(x)[None]
-        f1.append(torch.from_numpy(model._f1_and_scores(x, values)[0][0]))
+    f1 = [torch.from_numpy(model._score(x)[0][0]) for x in xs]
     weights = [0.5 + i for i in range(20)]
     model.learn_many(frame(xs)[["f4", "f1", "f2", "f3", "f0"]], series(ys), series(weights))
-    history, rows = model._history, slice(40, 60)
+    history, rows = model._state.history, slice(40, 60)
     assert history.added == [60, 0]
     assert len(n_steps) == 40
     assert history.weight[rows].tolist() == weights
-    columns = model._features.columns
+    columns = model._state.features.columns
     for row, x, y, before in zip(range(40, 60), xs, ys, f1, strict=True):
         stored = {name: history.x[row, column].item() for name, column in columns.items()}
         assert stored == pytest.approx(x, rel=1e-6)
         reward = torch.zeros(3)
-        reward[model._labels.index[y]] = 1
+        reward[model._state.labels.index[y]] = 1
         assert torch.equal(history.targets[row, 0], reward)
         torch.testing.assert_close(history.targets[row, 1], reward - before)
     mean = pd.DataFrame(XS[:60]).mean()
-    assert model._normalizer.n == 60
+    assert model._state.scaling.n == 60
     for name, column in columns.items():
-        assert model._normalizer.mean[column].item() == pytest.approx(mean[name], abs=1e-5)
+        assert model._state.scaling.moments[0, column].item() == pytest.approx(mean[name], abs=1e-5)
 
 
 def test_a_frame_of_one_row_is_learn_one():
@@ -186,7 +183,7 @@ def test_a_frame_of_one_row_is_learn_one():
         x = {name: x[name] for name in list(x)[: 1 + t // 10]}
         by_row.learn_one(x, y)
         by_frame.learn_many(pd.DataFrame([x]), pd.Series([y]))
-    assert torch.equal(by_frame._trainer.flat, by_row._trainer.flat)
+    assert torch.equal(by_frame._state.trainer.flat, by_row._state.trainer.flat)
     assert by_frame.scores_one(XS[0]) == by_row.scores_one(XS[0])
 
 
@@ -196,13 +193,13 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     n = ROWS_A_PASS + 50
     X = pd.DataFrame({"t": np.arange(n, dtype=float), "u": 1.0})
     model.learn_many(X, pd.Series([0, 1] * (n // 2)))
-    assert model._history.n_labelled == 15
-    stored = model._history.x[:15, model._features.columns["t"]].tolist()
+    assert model._state.history.n_labelled == 15
+    stored = model._state.history.x[:15, model._state.features.columns["t"]].tolist()
     assert sorted(stored) == [float(t) for t in range(n - 15, n)]
-    column = model._features.columns["t"]
-    assert model._normalizer.mean[column].item() == pytest.approx((n - 1) / 2, rel=1e-5)
+    column = model._state.features.columns["t"]
+    assert model._state.scaling.moments[0, column].item() == pytest.approx((n - 1) / 2, rel=1e-5)
     # residuals of the second pass are as good as those of the first
-    f1 = model._history.targets[:15, 0] - model._history.targets[:15, 1]
+    f1 = model._state.history.targets[:15, 0] - model._state.history.targets[:15, 1]
     assert f1.isfinite().all()
     assert (f1 != 0).any()
 

@@ -11,17 +11,18 @@ import torch
 from hypothesis import given
 from reference import contexts, dense, embedding, flatten, loss_gradient, network
 
-from river_ineural import compiled, eager, networks
-from river_ineural.compiled import TINY
-from river_ineural.networks import (
+from river_ineural.network import compiled, eager
+from river_ineural.network import phases as forms
+from river_ineural.network.constants import TINY
+from river_ineural.network.contexts import (
     Activations,
     Shape,
     Weights,
     exploit,
     explore,
     gradients,
-    grow,
 )
+from river_ineural.network.growth import draw, overlay
 
 LIKE = torch.empty(0, dtype=torch.float64)
 
@@ -32,6 +33,15 @@ shapes = st.builds(
     hidden_dim=st.integers(1, 9),
     n_layers=st.integers(2, 4),
 )
+
+
+def grow(flat, old, new, used, init_scale, rng):
+    """Weights of a larger shape, features used before and after."""
+    before, after = used
+    grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
+    columns = slice(before, after)
+    draw(grown, new, old.n_classes, columns, after, init_scale, rng).write(Weights(grown, new))
+    return grown
 
 
 def fresh(shape, rng, dtype=torch.float64):
@@ -58,11 +68,11 @@ def passed(flat, shape, x):
 @contextlib.contextmanager
 def phases(module):
     """The phases of `module` between the matrix products, whatever the device."""
-    usual, networks.phases_of = networks.phases_of, lambda _: module
+    usual, forms.of = forms.of, lambda _: module
     try:
         yield
     finally:
-        networks.phases_of = usual
+        forms.of = usual
 
 
 BOTH = pytest.mark.parametrize("module", [compiled, eager], ids=["compiled", "eager"])

@@ -9,9 +9,9 @@ import torch
 from reference import ReferenceClassifier, ReferenceSampler, dense, flatten
 from streams import blobs, shifting
 
-from river_ineural import INeurAL
-from river_ineural.active import INeurALSampler
-from river_ineural.query import ConstantWidth, TheoreticalWidth, gap
+from river_ineural import INeurAL, Training
+from river_ineural.active import ConstantWidth, INeurALSampler, TheoreticalWidth
+from river_ineural.network.scores import gap
 
 LR = {"adam": (3e-3, 1e-3), "sgd": (0.3, 0.1)}  # η1, η2
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
@@ -31,20 +31,23 @@ def pair(
     settings = dict(
         n_layers=n_layers,
         lr=LR[optimizer][0],
-        exploration_lr=LR[optimizer][1],
-        optimizer=optimizer,
         n_steps=n_steps,
-        pseudo_label_steps=0.75,
-        exploration_share=0.6,
         adversarial_radius=0.3,
-        init_scale=0.5,
         capacity=40,
-        labelled_share=0.5,
         iterate=iterate,
         seed=seed,
         **sizes,
     )
-    return kind(**settings), ReferenceClassifier(**settings)
+    training = {
+        "exploration_lr": LR[optimizer][1],
+        "optimizer": optimizer,
+        "pseudo_label_steps": 0.75,
+        "exploration_share": 0.6,
+        "init_scale": 0.5,
+        "labelled_share": 0.5,
+    }
+    model = kind(**settings, training=Training(**training))
+    return model, ReferenceClassifier(**settings, **training)
 
 
 def assert_near(actual, expected, tolerance, what):
@@ -59,16 +62,16 @@ def assert_near(actual, expected, tolerance, what):
 def assert_same_state(model, twin, tolerance):
     """Labels, mean, history and weights of both agree."""
     d, k = len(twin.features), len(twin.labels)
-    assert list(model._features.columns) == twin.features
-    assert model._labels.labels == twin.labels
+    assert list(model._state.features.columns) == twin.features
+    assert model._state.labels.labels == twin.labels
     if not twin.seen:
         return
-    assert_near(model._normalizer.mean[1 : 1 + d], twin.mean, tolerance, "means")
-    normalizer = model._normalizer
-    assert_near(1 / normalizer.inverse[1 : 1 + d], twin.scale, tolerance, "scales")
-    assert_near(-normalizer.shift[0], twin.rms, tolerance, "rms")
-    assert_near(model._trainer.radius, twin.radius, tolerance, "radii")
-    history = model._history
+    assert_near(model._state.scaling.moments[0, 1 : 1 + d], twin.mean, tolerance, "means")
+    shift, inverse = model._state.scaling.scaling
+    assert_near(1 / inverse[1 : 1 + d], twin.scale, tolerance, "scales")
+    assert_near(-shift[0], twin.rms, tolerance, "rms")
+    assert_near(model._state.trainer.adversary.radius, twin.radius, tolerance, "radii")
+    history = model._state.history
     for rows, ring in zip(history.filled, twin.rings, strict=True):
         assert rows.stop - rows.start == len(ring)
         if ring:
@@ -86,7 +89,7 @@ def assert_same_state(model, twin, tolerance):
             weight = [example["weight"] for example in ring]
             assert_near(history.weight[rows], weight, tolerance, "stored weights")
     served = twin.served or (twin.theta1, twin.theta2)
-    trainer = model._trainer
+    trainer = model._state.trainer
     for weights, expected in (
         (trainer.weights, (twin.theta1, twin.theta2)),
         (trainer.predicting, served),
@@ -156,7 +159,7 @@ def test_every_round_agrees_by_torch(n_layers, sizes, optimizer):
     model, twin = pair(optimizer=optimizer, n_layers=n_layers, sizes=sizes)
     reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
     assert_told_something(reference, 3, 7)
-    assert model._trainer.single is None
+    assert model._state.trainer.single is None
 
 
 def test_uniform_iterate_agrees():

@@ -21,13 +21,14 @@ from scipy.stats import chisquare
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, active
-from river_ineural.training import N_ITERATES
+from river_ineural import INeurAL, Training, active
+from river_ineural.active.learner import route
+from river_ineural.learning.iterates import N_ITERATES
 
 STREAM = shifting(150, 6, 3, seed=2)
 VARIANTS = {
     "default": {},
-    "sgd": {"optimizer": "sgd", "lr": 0.3, "exploration_lr": 0.1},
+    "sgd": {"lr": 0.3, "training": Training(optimizer="sgd", exploration_lr=0.1)},
     "uniform iterate": {"iterate": "uniform"},
     "last iterate": {"iterate": "last"},
     "deep": {"n_layers": 3},
@@ -59,7 +60,7 @@ def run(model, stream):
         digest.update(repr((predicted, ask)).encode())
         if ask:
             model.learn_one(x, y)
-    trainer = active.last_step(model.classifier)._trainer
+    trainer = route(model.classifier)[0]._state.trainer
     digest.update(trainer.flat.cpu().numpy().tobytes())
     return digest.hexdigest()
 
@@ -113,7 +114,7 @@ def test_a_clone_starts_over(settings):
     model = make(**settings)
     expected = run(model, STREAM)
     clone = model.clone()
-    assert (clone.n_rounds, clone.n_queries, len(clone.classifier._history)) == (0, 0, 0)
+    assert (clone.n_rounds, clone.n_queries, len(clone.classifier._state.history)) == (0, 0, 0)
     assert run(clone, STREAM) == expected
 
 
@@ -151,7 +152,7 @@ def test_a_pickle_holds_no_tensor():
     run(model, STREAM)
     data = pickle.dumps(model)
     assert b"torch" not in data
-    n_parameters = model.classifier._trainer.shape.n_parameters
+    n_parameters = model.classifier._state.trainer.shape.n_parameters
     history = 60 * (6 + 2 * 3 + 1)
     assert len(data) < 4 * (1.1 * (1 + 2 + N_ITERATES) * n_parameters + history) + 10_000
 
@@ -244,8 +245,8 @@ def test_memory_counts_what_torch_holds():
     model = INeurAL(hidden_dim=200, capacity=2000, seed=1)
     for x, y in blobs(3, n_features=50):
         model.learn_one(x, y)
-    parameters = 4 * model._trainer.shape.n_parameters
-    history = 4 * 2000 * (50 + 2 * len(model._labels) + 1)
+    parameters = 4 * model._state.trainer.shape.n_parameters
+    history = 4 * 2000 * (50 + 2 * len(model._state.labels) + 1)
     least = 3 * parameters + history  # Adam keeps two more numbers a parameter
     assert least < model._raw_memory_usage < 3 * least
     sampler = active.INeurALSampler(preprocessing.StandardScaler() | model)
@@ -269,7 +270,7 @@ def test_memory_of_the_classifier_is_constant():
             for i, (x, y) in enumerate(stream):
                 model.learn_one(x, y, pseudo_label=i % 4 > 0)
         usage.append(measured(model))
-    assert model._history.added == [12_500, 37_500]
+    assert model._state.history.added == [12_500, 37_500]
     assert abs(usage[1] / usage[0] - 1) < 0.01
     assert len(pickle.dumps(model)) < usage[0]
 
@@ -300,8 +301,14 @@ def test_memory_of_the_sampler_is_constant():
 # Iterates
 
 
+def draw(trainer):
+    """What a round does after its steps."""
+    if trainer.iterates.draw(trainer.flat, trainer.rng):
+        trainer.serve()
+
+
 def tiny_trainer(seed):
-    return INeurAL(hidden_dim=1, iterate="uniform", seed=seed)._trainer
+    return INeurAL(hidden_dim=1, iterate="uniform", seed=seed)._state.trainer
 
 
 def test_the_served_iterate_is_a_uniform_draw_from_all():
@@ -311,7 +318,7 @@ def test_the_served_iterate_is_a_uniform_draw_from_all():
         trainer = tiny_trainer(seed)
         for t in range(n_rounds):
             trainer.flat.fill_(t)
-            trainer.draw_iterate()
+            draw(trainer)
         served[int(trainer.predicting.output1[0])] += 1
     assert set(served) == set(range(n_rounds))
     assert chisquare(list(served.values())).pvalue > 1e-3
@@ -322,19 +329,19 @@ def test_iterates_are_bounded_copies():
     trainer = tiny_trainer(0)
     for t in range(500):
         trainer.flat.fill_(t)
-        trainer.draw_iterate()
-        assert len(trainer.iterates) == min(t + 1, N_ITERATES)
+        draw(trainer)
+        assert len(trainer.iterates.kept) == min(t + 1, N_ITERATES)
     trainer.flat.fill_(-1)
-    assert all(iterate.min() == iterate.max() >= 0 for iterate in trainer.iterates)
-    assert len({int(iterate[0]) for iterate in trainer.iterates}) == N_ITERATES
+    assert all(iterate.min() == iterate.max() >= 0 for iterate in trainer.iterates.kept)
+    assert len({int(iterate[0]) for iterate in trainer.iterates.kept}) == N_ITERATES
 
 
 def test_last_iterate_predicts_with_the_current_weights():
     model = small(iterate="last")
     for x, y in STREAM[:30]:
         model.learn_one(x, y)
-    trainer = model._trainer
-    assert trainer.iterates == []
+    trainer = model._state.trainer
+    assert trainer.iterates.kept == []
     assert trainer.predicting.context.data_ptr() == trainer.weights.context.data_ptr()
 
 
@@ -343,13 +350,13 @@ def test_an_average_of_iterates_predicts():
     model, iterates = small(n_steps=1, classes=(0, 1)), []
     for x, y in blobs(70, n_features=3, n_classes=2):
         model.learn_one(x, y)
-        trainer = model._trainer
+        trainer = model._state.trainer
         iterates.append(trainer.flat.clone())
         if len(iterates) <= 50:
             expected = torch.stack(iterates).mean(0)
         elif len(iterates) % 8 == 0:
             expected = expected + (iterates[-1] - expected) * 8 / 50
-        (average,) = trainer.iterates
+        (average,) = trainer.iterates.kept
         torch.testing.assert_close(average, expected)
         assert trainer.predicting.context.untyped_storage().data_ptr() == average.data_ptr()
 
@@ -372,7 +379,7 @@ def test_a_cuda_model_loads_on_the_cpu_with_a_warning(device):
     """Arrays in a pickle are on no device, so a machine without CUDA can read it."""
     model = make()
     run(model, STREAM[:70])
-    model.classifier.device = device  # as if it had been trained there
+    vars(model.classifier)["device"] = device  # as if it had been trained there
     data = pickle.dumps(model)
     with pytest.warns(UserWarning, match=f"'{device}' is not available") as caught:
         loaded = pickle.loads(data)
@@ -390,7 +397,7 @@ def test_cuda_agrees_with_the_cpu(cuda, settings):
         assert actual == pytest.approx(expected, abs=2e-3)
         on_cpu.learn_one(x, y)
         on_cuda.learn_one(x, y)
-    assert on_cuda._trainer.flat.is_cuda
+    assert on_cuda._state.trainer.flat.is_cuda
     X = pd.DataFrame([x for x, _ in STREAM[:50]]).fillna(0.0)
     difference = on_cpu.predict_proba_many(X) - on_cuda.predict_proba_many(X)
     assert difference.abs().max().max() < 2e-3
@@ -402,13 +409,13 @@ def test_cuda_models_travel(cuda):
     run(model, STREAM[:70])
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         inner = copied.classifier
-        assert inner._trainer.flat.is_cuda
-        assert inner._history.x.is_cuda
-        assert inner._normalizer.mean.is_cuda
+        assert inner._state.trainer.flat.is_cuda
+        assert inner._state.history.x.is_cuda
+        assert inner._state.scaling.moments.is_cuda
         x = STREAM[70][0]
         expected = model.classifier.scores_one(x)
         assert inner.scores_one(x) == pytest.approx(expected, abs=1e-5)
         assert inner.to("cpu").scores_one(x) == pytest.approx(expected, abs=1e-4)
-        assert not inner._trainer.flat.is_cuda
+        assert not inner._state.trainer.flat.is_cuda
         assert inner.to(cuda).scores_one(x) == pytest.approx(expected, abs=1e-4)
         run(copied, STREAM[70:])

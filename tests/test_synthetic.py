@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from river_ineural.synthetic import KnownPosterior
+from river_ineural.datasets import KnownPosterior
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

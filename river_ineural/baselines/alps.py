@@ -17,10 +17,11 @@ from torch import Tensor
 from river_ineural.active import BudgetedSampler
 from river_ineural.baselines.epochs import placed
 from river_ineural.baselines.network import RetrainedNetwork
-from river_ineural.encoding import FeatureIndex, LabelIndex
-from river_ineural.query import gap
-from river_ineural.threads import single_threaded
-from river_ineural.validation import check_integer, check_real, check_seed
+from river_ineural.inputs.features import FeatureIndex
+from river_ineural.inputs.labels import LabelIndex
+from river_ineural.inputs.validation import check_integer, check_real, check_seed
+from river_ineural.network.scores import gap
+from river_ineural.network.threads import single_threaded
 
 __all__ = ["ALPS"]
 
@@ -64,6 +65,14 @@ class VersionSpace(base.Classifier):
         self.n = 0
         self._weights: list[Tensor] = []  # of all hypotheses, stacked when they are fixed
         self._latest: tuple[dict[FeatureName, Any], NDArray[np.float64]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Weights as arrays."""
+        return {**self.__dict__, "_weights": [part.numpy() for part in self._weights]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._weights = [torch.tensor(part) for part in state["_weights"]]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Pre-train, or add to the losses."""

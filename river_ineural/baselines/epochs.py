@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.encoding import FeatureIndex
+from river_ineural.inputs.features import FeatureIndex
 
 __all__ = ["padded", "placed", "train_epochs"]
 

@@ -13,9 +13,10 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
 from river_ineural.baselines.epochs import padded, placed, train_epochs
-from river_ineural.encoding import FeatureIndex, LabelIndex
-from river_ineural.threads import single_threaded
-from river_ineural.validation import check_integer, check_real, check_seed
+from river_ineural.inputs.features import FeatureIndex
+from river_ineural.inputs.labels import LabelIndex
+from river_ineural.inputs.validation import check_integer, check_real, check_seed
+from river_ineural.network.threads import single_threaded
 
 __all__ = ["RetrainedNetwork"]
 
@@ -161,10 +162,11 @@ class RetrainedNetwork(base.Classifier):
     def _store(self, x: dict[FeatureName, Any], y: ClfTarget) -> bool:
         """Whether there was room for its class."""
         values, label = self._features.values(x), self._labels.checked(y)
-        self._features.grow(x)
-        index = self._labels.add(label)
+        self._labels = self._labels.grown([label])
+        index = self._labels.index.get(label)
         if index is None:
             return False
+        self._features = self._features.grown(x)
         self._grow()
         self._stored.append((placed(self._features, x, values), index))
         return True

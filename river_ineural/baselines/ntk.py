@@ -15,10 +15,11 @@ from torch import Tensor
 
 from river_ineural.active import BudgetedSampler
 from river_ineural.baselines.epochs import padded, placed, train_epochs
-from river_ineural.encoding import FeatureIndex, LabelIndex
-from river_ineural.probability import probabilities
-from river_ineural.threads import single_threaded
-from river_ineural.validation import check_integer, check_real, check_seed
+from river_ineural.inputs.features import FeatureIndex
+from river_ineural.inputs.labels import LabelIndex
+from river_ineural.inputs.validation import check_integer, check_real, check_seed
+from river_ineural.network.scores import probabilities
+from river_ineural.network.threads import single_threaded
 
 __all__ = ["NeuALNTKD", "NeuALNTKF"]
 
@@ -98,8 +99,8 @@ class TangentUCB(base.Classifier):
                 f"label {label!r} is a third class: NTK methods are defined for two, "
                 f"{self.labels.labels}. Use INeurALSampler, or make the task binary."
             )
-        self.features.grow(x)
-        index = self.labels.add(label)
+        self.features, self.labels = self.features.grown(x), self.labels.grown([label])
+        index = self.labels.index[label]
         self.widen()
         vector = self.vector(x, values)
         chosen = int(self.bounds(vector)[0].argmax())

@@ -21,9 +21,9 @@ from rich.progress import Progress
 from river.base.typing import ClfTarget
 
 from river_ineural import datasets
+from river_ineural.active.budget import Budget
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.learners import LEARNERS
-from river_ineural.query import Budget
 
 __all__ = ["STREAMS", "Cell", "read", "run_cell", "run_cells", "write"]
 

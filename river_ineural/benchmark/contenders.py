@@ -12,8 +12,8 @@ import torch
 from river.base.typing import FeatureName
 from torch import Tensor, nn
 
-from river_ineural.eager import adam
-from river_ineural.training import batch_examples
+from river_ineural.learning.batch import batch_examples
+from river_ineural.network.eager import adam
 
 __all__ = ["CONTEXTS", "WIDTH", "Dense", "Floor", "Peer", "X", "slow_twin"]
 

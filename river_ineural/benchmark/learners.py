@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from river.base.typing import FeatureName
 
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.active.width import TheoreticalWidth
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.classifier import INeurAL
-from river_ineural.query import TheoreticalWidth
+from river_ineural.learning.history import History
+from river_ineural.learning.state import State
+from river_ineural.learning.training import Training
 
 __all__ = ["ABLATIONS", "BASELINES", "GAMMAS", "LEARNERS", "POLICIES", "RETRAINED", "SENSITIVITY"]
 
@@ -23,22 +28,28 @@ Make = Callable[[Limits], BudgetedSampler]
 class WithoutExploration(INeurAL):
     """Classes are scored by f1 alone."""
 
-    def _f1_and_scores(self, *args: Any) -> tuple[Floats, Floats]:
-        f1, _ = super()._f1_and_scores(*args)
+    def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:
+        f1, _ = super()._score(x)
         return f1, f1
+
+
+class SharedRing(History):
+    """Every example enters the ring of those whose label was given."""
+
+    def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
+        super().add(x, targets, weight, pseudo_label=False)
 
 
 class OneRing(INeurAL):
     """Pseudo-labelled examples share the ring of the labelled ones and push them out."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        add = self._history.add
-
-        def add_labelled(x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
-            add(x, targets, weight, pseudo_label=False)
-
-        self._history.add = add_labelled  # type: ignore[method-assign]
+    def _first_state(self) -> State:
+        state = super()._first_state()
+        history = state.history
+        like = state.trainer.flat
+        return replace(
+            state, history=SharedRing(self.capacity, history.labelled_share, history.rng, like)
+        )
 
 
 def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
@@ -114,12 +125,12 @@ ABLATIONS: dict[str, Make] = {
 }
 POLICIES: dict[str, Make] = {
     **{
-        f"{n:g} an example": ineural(n_steps=n, pseudo_label_steps=n)
+        f"{n:g} an example": ineural(n_steps=n, training=Training(pseudo_label_steps=n))
         for n in (0.25, 0.5, 1.0, 2.0, 4.0)
     },
     **{
         f"steps {after_label:g} and {after_pseudo:g}": ineural(
-            n_steps=after_label, pseudo_label_steps=after_pseudo
+            n_steps=after_label, training=Training(pseudo_label_steps=after_pseudo)
         )
         for after_label, after_pseudo in (
             *((8.0, 0.0), (8.0, 0.2), (8.0, 0.35), (8.0, 0.5), (8.0, 1.0)),

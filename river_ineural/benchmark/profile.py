@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from river_ineural.benchmark.speed import SIZES, WARM_UP, examples, new_model
-from river_ineural.threads import single_threaded
+from river_ineural.network.threads import single_threaded
 
 __all__ = ["run"]
 
@@ -40,18 +40,19 @@ def profile(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     model, stopwatch = new_model(n_features, n_classes), Stopwatch()
     for i in range(384):
         model.learn_one(xs[i % 64], ys[i % 64])
-    trainer, features = model._trainer, model._features
+    state = model._state
+    trainer, features = state.trainer, state.features
     for owner, method, name in (
         (model, "predict_one", "predict_one"),
         (model, "learn_one", "learn_one"),
         (features, "values", "  values of the dict"),
         (features, "place", "  their columns"),
         (trainer, "exploitation", "  f1 of the example"),
-        (model._normalizer, "update", "  mean"),
-        (model._history, "add", "  into the history"),
+        (state.scaling, "update", "  mean"),
+        (state.history, "add", "  into the history"),
         (trainer, "step", "  a step"),
-        (model._history, "rows", "    draw"),
-        (trainer, "_move", "    examples moved"),
+        (state.history, "rows", "    draw"),
+        (trainer.adversary, "move", "    examples moved"),
     ):
         stopwatch.watch(owner, method, name)
     for i in range(WARM_UP + n_calls):

@@ -26,7 +26,8 @@ from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
 from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
-from river_ineural.threads import single_threaded
+from river_ineural.learning.training import Training
+from river_ineural.network.threads import single_threaded
 
 __all__ = ["run"]
 
@@ -69,7 +70,7 @@ def new_model(n_features: int, n_classes: int) -> INeurAL:
         hidden_dim=WIDTH,
         batch_size=CONTEXTS,
         n_steps=1,
-        exploration_share=1.0,
+        training=Training(exploration_share=1.0),
         capacity=512,
         classes=tuple(range(n_classes)),
         seed=0,
@@ -113,10 +114,10 @@ def measure_dense(n_calls: int) -> float:
     model, dense = new_model(d, k), Dense(d + 1, k)
     for x, y in zip(xs, ys, strict=True):
         model.learn_one(x, y)
-    trainer = model._trainer
+    state = model._state
     found = medians(
         {
-            "blocks": lambda _: trainer.step(model._history, model._normalizer),
+            "blocks": lambda _: state.trainer.step(state.history, state.scaling),
             "dense": lambda _: dense.step(),
         },
         n_calls,

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from river_ineural.active import INeurALSampler
+from river_ineural.active.width import TheoreticalWidth
 from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
-from river_ineural.query import TheoreticalWidth
-from river_ineural.synthetic import KnownPosterior
+from river_ineural.datasets.synthetic import KnownPosterior
 
 __all__ = ["STREAMS", "run", "run_one"]
 

@@ -1,6 +1,6 @@
-"""The arithmetic between the matrix products, by PyTorch: for any device.
+"""The phases by PyTorch, for tensors of any device.
 
-The phases of `compiled`, one by one; what each does is said there.
+Each has the name and the signature of its counterpart in `compiled`; what it does is said there.
 """
 
 from __future__ import annotations
@@ -8,13 +8,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from river_ineural.compiled import (
+from river_ineural.network.constants import (
     BETA1,
     BETA2,
+    CLOSEST,
     EPSILON,
     FARTHEST,
     LEAST_RADIUS,
     PACE,
+    RESOLUTION,
     SQRT_HALF,
     TINY,
     TOLERATED,
@@ -29,6 +31,7 @@ __all__ = [
     "embed_folded",
     "errors",
     "gather",
+    "observe",
     "oppose",
     "output_gradient",
     "perturb",
@@ -44,12 +47,12 @@ def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
     torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
 
 
-def standardize(x: Tensor, shift: Tensor, inverse: Tensor, normalize: bool) -> Tensor:
-    """(x - shift) · inverse, then of norm 1, in place of the rows of x (B, d)."""
-    x.sub_(shift).mul_(inverse).clamp_(-FARTHEST, FARTHEST)
+def standardize(raw: Tensor, scaling: Tensor, normalize: bool, x: Tensor) -> None:
+    """Rows of x = (raw - shift) · inverse, then of norm 1."""
+    torch.sub(raw, scaling[0], out=x)
+    x.mul_(scaling[1]).clamp_(-FARTHEST, FARTHEST)
     if normalize:
         x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
-    return x
 
 
 def gather(
@@ -57,19 +60,18 @@ def gather(
     stored_x: Tensor,
     stored_targets: Tensor,
     stored_weight: Tensor,
-    shift: Tensor,
-    inverse: Tensor,
+    scaling: Tensor,
     normalize: bool,
     share: float,
     x: Tensor,
     targets: Tensor,
     weight: Tensor,
 ) -> None:
-    """Rows of the history, x normalised, weight times `share`."""
+    """Rows of the history, x standardised, weight times `share`."""
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
     torch.index_select(stored_weight, 0, rows, out=weight)
-    standardize(x, shift, inverse, normalize)
+    standardize(x, scaling, normalize, x)
     weight.mul_(share)
 
 
@@ -188,3 +190,35 @@ def adam(
         amsgrad=False,
         maximize=False,
     )
+
+
+def observe(
+    x: Tensor,
+    n: int,
+    center: bool,
+    scale: bool,
+    normalize: bool,
+    moments: Tensor,
+    scaling: Tensor,
+) -> None:
+    """The statistics of n examples and of the rows of x together, all rows at once."""
+    mean, square, cube, fourth = moments
+    x, b = x.to(moments.dtype), x.shape[0]
+    middle = x.mean(0) if center else torch.zeros_like(mean)
+    squares, cubes, fourths = ((x - middle).pow(power).sum(0) for power in (2, 3, 4))
+    share, step = b / (n + b), middle - mean
+    term = step.square() * (n * share)
+    fourth += fourths + term * step.square() * (1 - 3 * share * (1 - share))
+    fourth += 6 * step.square() * ((1 - share) ** 2 * squares + share**2 * square)
+    fourth += 4 * step * ((1 - share) * cubes - share * cube)
+    cube += cubes + term * step * (1 - 2 * share)
+    cube += 3 * step * ((1 - share) * squares - share * square)
+    square += squares + term
+    mean += share * step
+    spread = (fourth.clamp_min(0) / (n + b)).sqrt_().sqrt_()
+    if scale:
+        varies = spread > (RESOLUTION * mean.abs()).clamp_min_(CLOSEST)
+        scaling[1].copy_(torch.where(varies, 1 / spread, 1.0))
+    scaling[0].copy_(mean)
+    if normalize:
+        scaling[0, 0] = -square.dot(scaling[1].double().square()).div_(n + b).sqrt_()

@@ -1,11 +1,17 @@
-"""Scores to probabilities."""
+"""What scores say: how close the top two are, and probabilities."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["probabilities"]
+__all__ = ["gap", "nearest_distribution", "probabilities"]
+
+Label = TypeVar("Label")
 
 LEAST = 1e-3  # no class is ever ruled out, so that a log loss stays finite
 
@@ -43,3 +49,26 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     nearest = np.maximum(scores - np.take_along_axis(shifts, n_positive - 1, axis=1), 0)
     mixed = nearest * (1 - k * LEAST) + LEAST
     return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
+def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
+    """`probabilities` of scores by label."""
+    row = probabilities(np.array([list(scores.values())]))[0]
+    return dict(zip(scores, row.tolist(), strict=True))
+
+
+def gap(scores: Iterable[float]) -> float:
+    """f(î) - f(i°): top score minus runner-up (Algorithm 1, lines 8, 9 and 11); 0 for one class.
+
+    Examples
+    --------
+    >>> gap([0.25, 1.0, -0.5])
+    0.75
+    """
+    top, runner_up = -math.inf, -math.inf
+    for score in scores:
+        if score > top:
+            top, runner_up = score, top
+        elif score > runner_up:
+            runner_up = score
+    return top - runner_up if runner_up > -math.inf else 0.0

@@ -22,44 +22,26 @@ elsewhere; a `.raw` attribute holds what phases take, arrays or tensors of the s
 
 from __future__ import annotations
 
-from types import ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from river_ineural import compiled, eager
+from river_ineural.network import phases
+from river_ineural.network.eager import behind_relu
+from river_ineural.network.phases import Buffer, raw
 
 __all__ = [
     "Activations",
+    "RawActivations",
+    "RawWeights",
     "Shape",
     "Weights",
     "adversary",
     "explore",
     "exploit",
     "gradients",
-    "grow",
-    "overlay",
-    "phases_of",
-    "raw",
 ]
-
-SQRT_HALF = 0.5**0.5
-
-
-def phases_of(tensor: Tensor) -> ModuleType:
-    """The phases for its device."""
-    return compiled if tensor.device.type == "cpu" else eager
-
-
-def raw(part: Any) -> Any:
-    """`part` as the phases of its device take it: a tensor of the CPU as an array."""
-    if isinstance(part, list):
-        return [raw(each) for each in part]
-    if isinstance(part, Tensor) and phases_of(part) is compiled:
-        return part.numpy()
-    return part
 
 
 class Shape(NamedTuple):
@@ -77,6 +59,13 @@ class Shape(NamedTuple):
         return 3 * m * k * d + 2 * (depth - 2) * m * m + 2 * m
 
 
+class RawWeights(NamedTuple):
+    """What phases take of `Weights`."""
+
+    output1: Buffer
+    output2: Buffer
+
+
 class Weights:
     """Views of one flat tensor, first the weights of f1, then those of f2.
 
@@ -85,13 +74,13 @@ class Weights:
     """
 
     def __init__(self, flat: Tensor, shape: Shape) -> None:
+        self.flat, self.shape = flat, shape
         k, d, m, depth = shape
         first, deep = m * k * d, (depth - 2) * m * m
         of_f1 = m + deep + first
         output1, hidden1, context, gradient, hidden2, output2 = torch.split_with_sizes(
             flat, (m, deep, 2 * first, first, deep, m)
         )
-        self.f1, self.f2 = self.networks = [flat[:of_f1], flat[of_f1:]]
         self.output1, self.output2 = output1, output2
         self.hidden1 = hidden1.view(depth - 2, m, m)  # layers 2 … L - 1 of f1
         self.hidden2 = hidden2.view(depth - 2, m, m)  # layers 2 … L - 1 of f2
@@ -101,7 +90,8 @@ class Weights:
         self.by_context1 = self.by_context[: m * k]  # that of f1
         self.first = self.context[0].view(m, k * d)  # W
         self.half = gradient.view(m, k * d)  # A
-        self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
+        self.networks = flat[:of_f1], flat[of_f1:]  # f1, f2
+        self.raw = RawWeights(raw(output1), raw(output2))
 
     @property
     def deep(self) -> list[Tensor]:
@@ -109,59 +99,21 @@ class Weights:
         return [*self.hidden1, *self.hidden2, self.output1, self.output2]
 
 
-def overlay(onto: Tensor, new: Shape, flat: Tensor, old: Shape, n_features: int) -> Tensor:
-    """Copy weights of shape `old`, first `n_features` columns, into those of shape `new`."""
-    source, target = Weights(flat, old), Weights(onto, new)
-    k = old.n_classes
-    target.context[:, :, :k, :n_features] = source.context[..., :n_features]
-    target.gradient[:, :k, :n_features] = source.gradient[..., :n_features]
-    for layer, known in zip(target.deep, source.deep, strict=True):
-        layer.copy_(known)
-    return onto
+class RawActivations(NamedTuple):
+    """What phases take of `Activations`."""
 
-
-def grow(
-    flat: Tensor,
-    old: Shape,
-    new: Shape,
-    used: tuple[int, int],
-    init_scale: float,
-    rng: np.random.Generator,
-) -> Tensor:
-    """Weights of `new` shape: old ones kept, new features and classes initialised.
-
-    Hidden layers are drawn from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1, line 1), the
-    first layers times `init_scale`. Columns reserved beyond the features in use stay 0, so that
-    they change nothing.
-
-    Parameters
-    ----------
-    flat
-        Weights of shape `old`; where that has no class yet, all layers are drawn.
-    used
-        Features in use before and after.
-
-    Returns
-    -------
-    Flat tensor, shape (new.n_parameters,): `flat` itself where the shape has not changed.
-    """
-    std = (2 / new.hidden_dim) ** 0.5
-    known, (before, after) = old.n_classes, used
-
-    def draw(part: Tensor, std: float) -> None:
-        part.copy_(torch.from_numpy(rng.normal(0.0, std, part.shape)))
-
-    grown = flat
-    if new != old:
-        grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
-    w = Weights(grown, new)
-    if known == 0:
-        for layer in w.deep:
-            draw(layer, std if layer.ndim == 2 else std * SQRT_HALF)
-    for first in (*w.context, w.gradient):
-        draw(first[:, :known, before:after], std * init_scale)
-        draw(first[:, known:, :after], std * init_scale)
-    return grown
+    h1: list[Buffer]
+    h2: list[Buffer]
+    delta: list[Buffer]
+    spare: Buffer
+    scaled: Buffer
+    explored: Buffer
+    f1: Buffer
+    scores: Buffer
+    inverse: Buffer
+    error1: Buffer
+    error2: Buffer
+    input_gradient: Buffer | None
 
 
 class Activations:
@@ -171,7 +123,7 @@ class Activations:
         k, d, m, depth = shape
         b, n = n_examples, n_examples * k
         self.n_layers, self.n_contexts = depth, n
-        self.phases = phases_of(like)
+        self.phases = phases.of(like)
 
         def empty(*size: int) -> Tensor:
             return like.new_empty(size)
@@ -196,7 +148,20 @@ class Activations:
         else:
             self.input_gradient = empty(n, k * d)  # ∇_x f1
             self.input_gradient_columns = self.input_gradient.t()
-        self.raw = SimpleNamespace(**{name: raw(part) for name, part in vars(self).items()})
+        self.raw = RawActivations(
+            h1=[raw(layer) for layer in self.h1],
+            h2=[raw(layer) for layer in self.h2],
+            delta=[raw(layer) for layer in self.delta],
+            spare=raw(self.spare),
+            scaled=raw(self.scaled),
+            explored=raw(self.explored),
+            f1=raw(self.f1),
+            scores=raw(self.scores),
+            inverse=raw(self.inverse),
+            error1=raw(self.error1),
+            error2=raw(self.error2),
+            input_gradient=None if self.many else raw(self.input_gradient),
+        )
 
 
 def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True) -> None:
@@ -214,10 +179,10 @@ def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True)
     a.phases.activate(a.raw.h1[-1], w.raw.output1, a.raw.f1, a.raw.delta[-1])
     for layer in range(a.n_layers - 2, 0, -1):
         torch.mm(w.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
-        eager.behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
+        behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
 
 
-def adversary(w: Weights, sign: Any, a: Activations, direction: Tensor) -> None:
+def adversary(w: Weights, sign: Buffer, a: Activations, direction: Tensor) -> None:
     """Gradient at x of the sum of f1 over the classes, each times its sign, after `exploit`.
 
     The block of class i in ∇_x f1(x_i) is delta_i W_i: summed over classes, one product with the
@@ -303,7 +268,7 @@ def gradients(
     for layer in range(a.n_layers - 2, 0, -1):
         torch.mm(a.h2[layer], a.h2[layer - 1].t(), out=g.hidden2[layer - 1])
         torch.mm(w.hidden2[layer - 1].t(), a.h2[layer], out=a.spare)
-        eager.behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
+        behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
     phases.rescale(b.h2[0], b.inverse, b.scaled)
     if a.many:
         torch.mm(a.scaled, a.delta_rows, out=a.inner)

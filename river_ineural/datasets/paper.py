@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
 
-from river_ineural.openml import ADVICE, Decoded, fetch
-from river_ineural.validation import check_choice, check_seed
+from river_ineural.datasets.openml import ADVICE, Decoded, fetch
+from river_ineural.inputs.validation import check_choice, check_seed
 
 __all__ = [
     "CIFAR10",

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural import compiled
-from river_ineural.networks import phases_of, raw
+from river_ineural.learning.tensors import Tensors
+from river_ineural.network.phases import Buffer, raw
 
-__all__ = ["History"]
+__all__ = ["History", "RawHistory"]
 
 Floats = NDArray[np.floating[Any]]
 
-STORED = ("x", "targets", "weight")
+
+class RawHistory(NamedTuple):
+    """What phases take of `History`."""
+
+    x: Buffer
+    targets: Buffer
+    weight: Buffer
 
 
-class History:
+class History(Tensors):
     """H1 and H2 of Algorithm 1 in one bounded store of examples, each with all its k contexts.
 
     97 of 100 arrivals may be pseudo-labelled, so a single first-in-first-out store would drop the
@@ -36,6 +41,9 @@ class History:
         Generator of the draws, owned by this history.
     """
 
+    TENSORS = ("x", "targets", "weight")
+    VIEWS = ("raw",)
+
     def __init__(
         self, capacity: int, labelled_share: float, rng: np.random.Generator, like: Tensor
     ) -> None:
@@ -47,10 +55,10 @@ class History:
         self.x = like.new_empty(capacity, 0)  # raw
         self.targets = like.new_empty(capacity, 2, 0)  # reward r1, residual r2
         self.weight = like.new_empty(capacity)
-        self._view()
+        self.bind()
 
-    def _view(self) -> None:
-        self.raw = SimpleNamespace(**{name: raw(getattr(self, name)) for name in STORED})
+    def bind(self) -> None:
+        self.raw = RawHistory(raw(self.x), raw(self.targets), raw(self.weight))
 
     def __len__(self) -> int:
         return self.n_labelled + self.n_pseudo_labelled
@@ -66,28 +74,21 @@ class History:
         return min(self.added[1], self.capacities[1])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rows in use only, as arrays: a copy is as small as what was learned, on no device."""
-        state = dict(self.__dict__)
-        del state["raw"]
-        for name in STORED:
-            state[name] = [state[name][rows].cpu().numpy() for rows in self.filled]
+        """Rows in use only: a copy is as small as what was learned."""
+        state = super().__getstate__()
+        for name in self.TENSORS:
+            state[name] = [state[name][rows] for rows in self.filled]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        parts = {name: state.pop(name) for name in STORED}
+        parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)
         for name, (labelled, pseudo) in parts.items():
             whole = torch.from_numpy(labelled).new_empty(sum(self.capacities), *labelled.shape[1:])
             for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
                 whole[rows] = torch.from_numpy(part)
             setattr(self, name, whole)
-        self._view()
-
-    def to(self, device: torch.device) -> None:
-        """Move the store to a device."""
-        for name in STORED:
-            setattr(self, name, getattr(self, name).to(device))
-        self._view()
+        self.bind()
 
     @property
     def filled(self) -> tuple[slice, slice]:
@@ -95,10 +96,13 @@ class History:
         start = self.capacities[0]
         return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
 
-    def resize(self, n_features: int, n_classes: int) -> None:
-        """Widen every stored example: an absent feature was 0, an unknown class's reward too."""
+    def resized(self, n_features: int, n_classes: int) -> History:
+        """This history with wider examples: an absent feature was 0, an unknown class's reward too.
+
+        This one stays as it is; both share the generator.
+        """
         if (n_features, n_classes) == (self.x.shape[1], self.targets.shape[2]):
-            return
+            return self
         x = self.x.new_empty(len(self.x), n_features)
         targets = self.targets.new_empty(len(self.x), 2, n_classes)
         for rows in self.filled:
@@ -106,8 +110,7 @@ class History:
             targets[rows] = torch.nn.functional.pad(
                 self.targets[rows], (0, n_classes - self.targets.shape[2])
             )
-        self.x, self.targets = x, targets
-        self._view()
+        return self.twin(x=x, targets=targets)
 
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
@@ -118,14 +121,15 @@ class History:
             slot = self.added[ring] % capacity
             n = min(len(x) - start, capacity - slot)
             into, out_of = slice(offset + slot, offset + slot + n), slice(start, start + n)
-            if phases_of(self.x) is compiled:
-                self.raw.x[into] = x[out_of]
-                self.raw.targets[into] = targets[out_of]
-                self.raw.weight[into] = weight[out_of]
-            else:
-                self.x[into] = torch.from_numpy(x[out_of])
-                self.targets[into] = torch.from_numpy(targets[out_of])
-                self.weight[into] = torch.from_numpy(weight[out_of])
+            # An interrupt between these lines must not leave x with the label of another: a row of
+            # weight 0 teaches nothing.
+            self.raw.weight[into] = 0
+            for stored, given in zip(self.raw, (x, targets, weight), strict=True):
+                part = given[out_of]
+                if isinstance(stored, np.ndarray):
+                    stored[into] = part
+                else:
+                    stored[into] = torch.from_numpy(part)
             self.added[ring] += n
             start += n
 

@@ -1,12 +1,24 @@
-"""Checks of constructor parameters: each error names the parameter and what it must be."""
+"""Checks of parameters: each error names the parameter and what it must be."""
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["check_choice", "check_integer", "check_real", "check_seed"]
+__all__ = [
+    "Check",
+    "check_choice",
+    "check_integer",
+    "check_real",
+    "check_seed",
+    "choice",
+    "integer",
+    "real",
+]
+
+Check = Callable[[str, Any], None]  # of a parameter's name and value
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
@@ -35,3 +47,18 @@ def check_seed(seed: int | None) -> None:
     """Raise unless `seed` is None or an integer of at least 0."""
     if seed is not None:
         check_integer("seed", seed, least=0)
+
+
+def integer(least: int) -> Check:
+    """`check_integer` of a parameter."""
+    return lambda name, value: check_integer(name, value, least)
+
+
+def real(least: float = -math.inf, most: float = math.inf) -> Check:
+    """`check_real` of a parameter."""
+    return lambda name, value: check_real(name, value, least, most)
+
+
+def choice(*choices: Any) -> Check:
+    """`check_choice` of a parameter."""
+    return lambda name, value: check_choice(name, value, choices)

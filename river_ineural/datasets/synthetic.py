@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
 
-from river_ineural.validation import check_integer, check_real
+from river_ineural.inputs.validation import check_integer, check_real
 
 __all__ = ["KnownPosterior"]
 
@@ -53,9 +53,9 @@ class KnownPosterior(base.SyntheticDataset):
 
     Examples
     --------
-    >>> from river_ineural import synthetic
+    >>> from river_ineural import datasets
 
-    >>> stream = synthetic.KnownPosterior(n_classes=3, margin=0.7, seed=1)
+    >>> stream = datasets.KnownPosterior(n_classes=3, margin=0.7, seed=1)
     >>> x, y = next(iter(stream))
     >>> posterior = stream.posterior(x)
     >>> sorted(round(p, 2) for p in posterior.values())

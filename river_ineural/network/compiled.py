@@ -1,21 +1,36 @@
-"""The arithmetic between the matrix products, compiled for the CPU by Numba.
+"""The phases as loops over arrays, compiled for the CPU by Numba.
 
-One pass over memory a phase, where PyTorch takes a call, and a pass, an operation. The phases are
-those of `eager`, for arrays instead of tensors; `score_one` and `observe` have no counterpart
-there. Compiled at first use, for float32 and float64, and cached on disk.
+One pass over memory a phase, where PyTorch takes a call, and a pass, an operation. `eager` has the
+same phases, with the same signatures, for tensors of any device. Compiled at first use, for the
+precision in use, and kept on disk.
 
-Letters as in `networks`: m units, n = k·B contexts, class by class; arrays are (m, n) unless shapes
-are given.
+Letters as in `contexts`: m units, n = k·B contexts, class by class; arrays are (m, n) unless shapes
+are given. Arrays are filled element by element, not by slices: Numba takes seconds to compile the
+error message of a slice that does not fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from river_ineural.network.constants import (
+    BETA1,
+    BETA2,
+    CLOSEST,
+    EPSILON,
+    FARTHEST,
+    LEAST,
+    LEAST_RADIUS,
+    PACE,
+    RESOLUTION,
+    SQRT_HALF,
+    TINY,
+    TOLERATED,
+)
+from river_ineural.network.loops import loop
 
 __all__ = [
     "adam",
@@ -31,60 +46,19 @@ __all__ = [
     "perturb",
     "rescale",
     "score",
-    "scatter",
     "sgd",
-    "score_one",
-    "within",
+    "standardize",
 ]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Array = NDArray[Any]
 
-TINY = 1e-12  # keeps the norm of a dead gradient, which is exactly 0, from dividing by 0
-SQRT_HALF = 0.5**0.5
-BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8  # Adam's; its usual 0.999 forgets too slowly here
-LEAST = 1e-35
-PACE, TOLERATED, LEAST_RADIUS = 0.2, 0.01, 1 / 15  # of the control of the adversarial radius
-RESOLUTION = 1e-7  # relative: what varies less is a constant to float32
-CLOSEST, FARTHEST = 1e-30, 1e15  # spreads and scaled values whose squares float32 can hold
 
-# Sums in any order and fused multiplications, so that loops vectorise; NaN and infinity are kept. A
-# loop that sums must not store into an array as well: whether it is vectorised, and so the order of
-# the sum, would depend on where the arrays lie, which no seed fixes.
-REORDER = {"reassoc", "contract", "arcp", "nsz"}
-
-
-def phase(function: Function) -> Function:
-    """Compile a phase at its first call."""
-    jit = numba.njit(cache=True, fastmath=REORDER, error_model="numpy", nogil=True)
-    compiled: Function = jit(function)  # type: ignore[assignment]
-    return compiled
-
-
-@phase
-def within(values: Array, limit: float) -> bool:
-    """Whether all values are numbers of at most that magnitude."""
-    every = True
-    for value in values:
-        every &= abs(value) <= limit
-    return every
-
-
-@phase
-def scatter(values: Array, columns: Array, placed: Array) -> None:
-    """Values (B, n) into columns (n,) of placed (B, d); those of column -1 are left out."""
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            if columns[j] >= 0:
-                placed[i, columns[j]] = values[i, j]
-
-
-@phase
-def standardize(raw: Array, shift: Array, inverse: Array, normalize: bool, x: Array) -> None:
-    """x (d,) = (raw - shift) · inverse, then of norm 1."""
+@loop
+def standardize_row(raw: Array, scaling: Array, normalize: bool, x: Array) -> None:
+    """`standardize` of one row (d,)."""
     zero, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
     for j in range(len(x)):
-        x[j] = max(-most, min(most, (raw[j] - shift[j]) * inverse[j]))
+        x[j] = max(-most, min(most, (raw[j] - scaling[0, j]) * scaling[1, j]))
     if normalize:
         square = zero
         for j in range(len(x)):
@@ -94,29 +68,37 @@ def standardize(raw: Array, shift: Array, inverse: Array, normalize: bool, x: Ar
             x[j] *= factor
 
 
-@phase
+@loop
+def standardize(raw: Array, scaling: Array, normalize: bool, x: Array) -> None:
+    """Rows of x (B, d) = (raw - shift) · inverse, then of norm 1; scaling (2, d) holds both."""
+    for i in range(raw.shape[0]):
+        standardize_row(raw[i], scaling, normalize, x[i])
+
+
+@loop
 def gather(
     rows: Array,  # (B,)
     stored_x: Array,  # (capacity, d)
     stored_targets: Array,  # (capacity, 2, k)
     stored_weight: Array,  # (capacity,)
-    shift: Array,  # (d,)
-    inverse: Array,  # (d,)
+    scaling: Array,  # (2, d)
     normalize: bool,
     share: float,
     x: Array,  # (B, d)
     targets: Array,  # (B, 2, k)
     weight: Array,  # (B,)
 ) -> None:
-    """Rows of the history, x normalised, weight times `share`."""
+    """Rows of the history, x standardised, weight times `share`."""
     for i in range(len(rows)):
         row = rows[i]
-        standardize(stored_x[row], shift, inverse, normalize, x[i])
-        targets[i] = stored_targets[row]
+        standardize_row(stored_x[row], scaling, normalize, x[i])
+        for part in range(2):
+            for label in range(targets.shape[2]):
+                targets[i, part, label] = stored_targets[row, part, label]
         weight[i] = stored_weight[row] * share
 
 
-@phase
+@loop
 def oppose(
     f1: Array,  # (n,)
     targets: Array,  # (B, 2, k)
@@ -133,7 +115,8 @@ def oppose(
     """
     n_examples = len(targets)
     n_given, n_wrong = 0, 0
-    sign[:] = 0
+    for j in range(len(sign)):
+        sign[j] = 0
     for i in range(n_examples):
         label, other = 0, -1
         for c in range(1, targets.shape[2]):
@@ -154,7 +137,7 @@ def oppose(
         radius[()] = min(max(grown, most * LEAST_RADIUS), most)
 
 
-@phase
+@loop
 def perturb(direction: Array, radius: Array, first: int, x: Array) -> None:
     """Columns of x (B, d) from `first` on moved against direction (B, d), by the radius."""
     zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
@@ -167,11 +150,12 @@ def perturb(direction: Array, radius: Array, first: int, x: Array) -> None:
             x[i, j] -= far * direction[i, j]
 
 
-@phase
+@loop
 def activate(products: Array, output: Array, f1: Array, delta: Array) -> None:
     """ReLU in place, f1 (n,) and its gradient before the ReLU, of the last hidden layer."""
     zero = products.dtype.type(0)
-    f1[:] = zero
+    for j in range(len(f1)):
+        f1[j] = zero
     for unit in range(products.shape[0]):
         out = output[unit]
         for j in range(products.shape[1]):
@@ -181,7 +165,7 @@ def activate(products: Array, output: Array, f1: Array, delta: Array) -> None:
             delta[unit, j] = out if hidden > 0 else zero
 
 
-@phase
+@loop
 def add_inverse_norm(products: Array, explored: Array, inverse: Array) -> None:
     """First hidden layer of f2: ReLU(products + explored / norm), in place."""
     zero = products.dtype.type(0)
@@ -191,7 +175,7 @@ def add_inverse_norm(products: Array, explored: Array, inverse: Array) -> None:
             products[unit, j] = max(value, zero)
 
 
-@phase
+@loop
 def embed(gradient: Array, explored: Array, products: Array, inverse: Array) -> None:
     """`add_inverse_norm` with the norms of the rows of gradient (n, kd)."""
     zero, tiny = products.dtype.type(0), products.dtype.type(TINY)
@@ -203,13 +187,14 @@ def embed(gradient: Array, explored: Array, products: Array, inverse: Array) -> 
     add_inverse_norm(products, explored, inverse)
 
 
-@phase
+@loop
 def embed_folded(
     delta: Array, quadratic: Array, explored: Array, products: Array, inverse: Array
 ) -> None:
     """`add_inverse_norm` with ‖delta W‖² = delta (W Wᵀ) deltaᵀ, quadratic being (W Wᵀ) deltaᵀ."""
     zero, tiny = products.dtype.type(0), products.dtype.type(TINY)
-    inverse[:] = zero
+    for j in range(len(inverse)):
+        inverse[j] = zero
     for unit in range(delta.shape[0]):
         for j in range(delta.shape[1]):
             inverse[j] += delta[unit, j] * quadratic[unit, j]
@@ -218,18 +203,19 @@ def embed_folded(
     add_inverse_norm(products, explored, inverse)
 
 
-@phase
+@loop
 def score(hidden: Array, output: Array, f1: Array, scores: Array) -> None:
     """f1 + f2 (n,) from the last hidden layer of f2."""
     half = hidden.dtype.type(SQRT_HALF)
-    scores[:] = f1
+    for j in range(len(f1)):
+        scores[j] = f1[j]
     for unit in range(hidden.shape[0]):
         out = half * output[unit]
         for j in range(hidden.shape[1]):
             scores[j] += out * hidden[unit, j]
 
 
-@phase
+@loop
 def errors(
     f1: Array, scores: Array, targets: Array, weight: Array, error1: Array, error2: Array
 ) -> None:
@@ -243,7 +229,7 @@ def errors(
             error2[j] = weight[i] * (scores[j] - f1[j] - targets[i, 1, label]) * half
 
 
-@phase
+@loop
 def output_gradient(hidden: Array, error: Array, gradient: Array) -> None:
     """Gradient of an output layer (m,)."""
     zero = hidden.dtype.type(0)
@@ -254,7 +240,7 @@ def output_gradient(hidden: Array, error: Array, gradient: Array) -> None:
         gradient[unit] = total
 
 
-@phase
+@loop
 def behind_output(hidden: Array, output: Array, error: Array) -> None:
     """Gradient before the last ReLU, in place of the hidden layer."""
     zero = hidden.dtype.type(0)
@@ -264,7 +250,7 @@ def behind_output(hidden: Array, output: Array, error: Array) -> None:
             hidden[unit, j] = out * error[j] if hidden[unit, j] > 0 else zero
 
 
-@phase
+@loop
 def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
     """Columns of gradient times inverse (n,)."""
     for unit in range(gradient.shape[0]):
@@ -272,7 +258,7 @@ def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
             scaled[unit, j] = gradient[unit, j] * inverse[j]
 
 
-@phase
+@loop
 def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float) -> None:
     """One update as in Algorithm 2; all flat, n_updates (1,)."""
     n_updates[0] += 1
@@ -281,7 +267,7 @@ def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float) -> None
         parameters[i] -= rate * gradient[i]
 
 
-@phase
+@loop
 def adam(
     parameters: Array, gradient: Array, mean: Array, square: Array, n_updates: Array, lr: float
 ) -> None:
@@ -304,26 +290,24 @@ def adam(
         parameters[i] -= step * first / (np.sqrt(second) * root + eps)
 
 
-@phase
+@loop
 def observe(
     x: Array,  # (B, d)
     n: int,
     center: bool,
     scale: bool,
     normalize: bool,
-    mean: Array,  # (d,), as those that follow
-    square: Array,
-    cube: Array,
-    fourth: Array,
-    shift: Array,
-    inverse: Array,
+    moments: Array,  # (4, d)
+    scaling: Array,  # (2, d)
 ) -> None:
-    """Move statistics of n examples by the rows of x, one after the other.
+    """Move the statistics of n examples by the rows of x, one after the other.
 
-    Sums of powers of the distance from the mean, in the order in which none is needed before it is
-    replaced (Pébay, 2008, Formulas for robust, one-pass parallel computation of covariances and
-    arbitrary-order statistical moments).
+    `moments` holds the mean and the sums of the second, third and fourth powers of the distance
+    from it, in the order in which none is needed before it is replaced (Pébay, 2008, Formulas for
+    robust, one-pass parallel computation of covariances and arbitrary-order statistical moments).
     """
+    mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
+    shift, inverse = scaling[0], scaling[1]
     for i in range(x.shape[0]):
         before = n
         n += 1
@@ -355,136 +339,3 @@ def observe(
         for j in range(x.shape[1]):
             total += square[j] * (np.float64(inverse[j]) * np.float64(inverse[j]))
         shift[0] = -np.sqrt(total / n)
-
-
-@phase
-def score_one(
-    raw: Array,  # (d,)
-    shift: Array,  # (d,)
-    inverse: Array,  # (d,)
-    normalize: bool,
-    context: Array,  # (2, m, k, d)
-    gradient: Array,  # (m, k, d)
-    hidden1: Array,  # (L - 2, m, m)
-    output1: Array,  # (m,)
-    hidden2: Array,  # (L - 2, m, m)
-    output2: Array,  # (m,)
-    explore: bool,
-    x: Array,  # (d,)
-    layers: Array,  # (L - 1, k, m)
-    delta: Array,  # (2, k, m)
-    tile: Array,  # (k, numbers of an input gradient at a time)
-    active: Array,  # (m,) int
-    f1: Array,  # (k,)
-    scores: Array,  # (k,)
-) -> None:
-    """f1, and with `explore` f1 + f2, of every class of one example.
-
-    `networks.exploit` and `explore` for a single x and few classes, where the time goes into
-    reading the weights: each of the three first layers is read once, W twice. The input gradient
-    exists a tile at a time.
-    """
-    number = raw.dtype.type
-    zero, tiny = number(0), number(TINY)
-    m, k, d = gradient.shape
-    depth = len(layers) + 1
-    standardize(raw, shift, inverse, normalize, x)
-
-    # f1, forward, then its gradient at every pre-activation
-    for u in range(m):
-        for c in range(k):
-            row, total = context[0, u, c], zero
-            for j in range(d):
-                total += row[j] * x[j]
-            layers[0, c, u] = max(total, zero)
-    for layer in range(1, depth - 1):
-        for c in range(k):
-            for u in range(m):
-                row, below, total = hidden1[layer - 1, u], layers[layer - 1, c], zero
-                for v in range(m):
-                    total += row[v] * below[v]
-                layers[layer, c, u] = max(total, zero)
-    for c in range(k):
-        total = zero
-        for u in range(m):
-            value = layers[depth - 2, c, u]
-            total += output1[u] * value
-            delta[0, c, u] = output1[u] if value > 0 else zero
-        f1[c] = total
-    if not explore:
-        return
-    for layer in range(depth - 2, 0, -1):
-        for c in range(k):
-            delta[1, c] = delta[0, c]
-            delta[0, c] = zero
-            for u in range(m):
-                row, above = hidden1[layer - 1, u], delta[1, c, u]
-                for v in range(m):
-                    delta[0, c, v] += above * row[v]
-            for v in range(m):
-                if layers[layer - 1, c, v] <= 0:
-                    delta[0, c, v] = zero
-
-    # delta W, its square, and its product with A, a tile of columns at a time
-    first, half = context[0].reshape(m, k * d), gradient.reshape(m, k * d)
-    explored, squares = delta[1], scores
-    explored[:] = zero
-    squares[:] = zero
-    for start in range(0, k * d, tile.shape[1]):
-        stop = min(start + tile.shape[1], k * d)
-        width = stop - start
-        for c in range(k):
-            part, n_active = tile[c, :width], 0
-            for u in range(m):
-                if delta[0, c, u] != 0:
-                    active[n_active] = u
-                    n_active += 1
-            part[:] = zero
-            at = 0
-            while at + 4 <= n_active:  # four rows a pass: the tile is read and written less often
-                u0, u1, u2, u3 = active[at], active[at + 1], active[at + 2], active[at + 3]
-                d0, d1, d2, d3 = delta[0, c, u0], delta[0, c, u1], delta[0, c, u2], delta[0, c, u3]
-                row0, row1 = first[u0, start:stop], first[u1, start:stop]
-                row2, row3 = first[u2, start:stop], first[u3, start:stop]
-                for q in range(width):
-                    part[q] += d0 * row0[q] + d1 * row1[q] + d2 * row2[q] + d3 * row3[q]
-                at += 4
-            while at < n_active:
-                u0 = active[at]
-                d0, row0 = delta[0, c, u0], first[u0, start:stop]
-                for q in range(width):
-                    part[q] += d0 * row0[q]
-                at += 1
-            total = zero
-            for q in range(width):
-                total += part[q] * part[q]
-            squares[c] += total
-        for u in range(m):
-            row = half[u, start:stop]
-            for c in range(k):
-                part, total = tile[c, :width], zero
-                for q in range(width):
-                    total += part[q] * row[q]
-                explored[c, u] += total
-
-    # f2
-    for c in range(k):
-        squares[c] = 1 / max(np.sqrt(squares[c]), tiny)
-    for u in range(m):
-        for c in range(k):
-            row, total = context[1, u, c], explored[c, u] * squares[c]
-            for j in range(d):
-                total += row[j] * x[j]
-            layers[0, c, u] = max(total, zero)
-    for layer in range(1, depth - 1):
-        for c in range(k):
-            for u in range(m):
-                row, below, total = hidden2[layer - 1, u], layers[layer - 1, c], zero
-                for v in range(m):
-                    total += row[v] * below[v]
-                layers[layer, c, u] = max(total, zero)
-    for c in range(k):
-        total = zero
-        for u in range(m):
-            total += output2[u] * layers[depth - 2, c, u]
-        scores[c] = f1[c] + number(SQRT_HALF) * total

@@ -1,22 +1,21 @@
-"""Feature dicts to vectors, labels to class indices: both grow, the order of keys never matters."""
+"""Feature dicts to vectors: the order of keys never matters."""
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from river.base.typing import ClfTarget, FeatureName
+from river.base.typing import FeatureName
 
-from river_ineural.compiled import scatter, within
-
-__all__ = ["FeatureIndex", "LabelIndex"]
+__all__ = ["Checked", "FeatureIndex", "LARGEST"]
 
 LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 
@@ -27,6 +26,19 @@ def _in_stable_order(names: Iterable[FeatureName]) -> list[FeatureName]:
     if all(isinstance(name, str) for name in names):
         return sorted(names)  # type: ignore[type-var]
     return sorted(names, key=lambda name: (type(name).__name__, repr(name)))
+
+
+class Checked(dict[FeatureName, Any]):
+    """A copy of an example that has been checked, with its values as an array.
+
+    Nobody but its maker changes it, so it is not checked again.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, x: Mapping[FeatureName, Any], array: NDArray[np.float64]) -> None:
+        super().__init__(x)
+        self.array = array
 
 
 class FeatureIndex:
@@ -40,7 +52,18 @@ class FeatureIndex:
         Columns before it are left to others.
     """
 
+    _scatter: ClassVar[Any]
+    _within: ClassVar[Any]
+
+    @classmethod
+    def _load(cls) -> None:
+        """Numba, and what it compiles, come with the first model and not with the package."""
+        from river_ineural.inputs import loops
+
+        cls._scatter, cls._within = staticmethod(loops.scatter), staticmethod(loops.within)
+
     def __init__(self, max_features: int, first_column: int = 0) -> None:
+        self._load()
         self.max_features = max_features
         self.first_column = first_column
         self.columns: dict[FeatureName, int] = {}
@@ -54,6 +77,10 @@ class FeatureIndex:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_keys": None, "_found": self._found[:0]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._load()
+        self.__dict__.update(state)
 
     def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
         """The names as a tuple, with their columns at hand: a stream repeats itself."""
@@ -82,14 +109,17 @@ class FeatureIndex:
         TypeError, ValueError
             Naming the feature that is not a finite number.
         """
-        if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
+        if type(x) is not dict:
+            if type(x) is Checked:
+                return x.array
+            if not isinstance(x, Mapping):
+                raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         self.check(x)
         try:
             # `sum` refuses strings, None and containers: one pass in C instead of a check a value.
             float(sum(x.values()))
             values = np.fromiter(x.values(), np.float64, len(x))
-            if within(values, LARGEST):
+            if self._within(values, LARGEST):
                 return values
         except (TypeError, ValueError, OverflowError):
             pass
@@ -143,76 +173,30 @@ class FeatureIndex:
         """
         self._look_up(names)
         placed = np.zeros((len(values), n_columns), dtype)
-        scatter(np.ascontiguousarray(values), self._found, placed)
+        self._scatter(values, self._found, placed)
         return placed
 
-    def grow(self, names: Iterable[FeatureName]) -> None:
-        """Give every new name a column, in sorted order, up to the cap."""
+    def grown(self, names: Iterable[FeatureName]) -> FeatureIndex:
+        """An index in which every new name has a column, in sorted order, up to the cap.
+
+        This one stays as it is; it is returned if there is nothing new.
+        """
         keys = self._look_up(names)
         if not self._new:
-            return
+            return self
         new = [name for name in keys if name not in self.columns]
         room = self.max_features - len(self.columns)
         if len(new) > room and not self._warned:
             self._warned = True
             warnings.warn(
                 f"max_features={self.max_features:,} reached: new features are ignored.",
-                stacklevel=4,
+                stacklevel=6,
             )
-        for name in _in_stable_order(new)[:room]:
-            self.columns[name] = self.first_column + len(self.columns)
-        self._keys = None
-
-
-class LabelIndex:
-    """Class indices of the labels seen so far, at most `max_classes` of them.
-
-    Parameters
-    ----------
-    max_classes
-        The cap, at least 2.
-    classes
-        Labels known from the start.
-    """
-
-    def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
-        self.max_classes = max_classes
-        self.labels: list[ClfTarget] = []
-        self.index: dict[ClfTarget, int] = {}
-        self._warned = False
-        for label in classes:
-            self.add(self.checked(label))
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @staticmethod
-    def checked(y: Any) -> ClfTarget:
-        """`y` itself if it can be a label.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is not a bool, a str, an int or a finite float (NumPy's included).
-        """
-        if not isinstance(y, bool | str | numbers.Real | np.bool_):
-            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
-        if isinstance(y, float | np.floating) and not math.isfinite(y):
-            raise ValueError(f"label {y!r} is not finite: drop the example or label it.")
-        return y  # type: ignore[return-value]
-
-    def add(self, label: ClfTarget) -> int | None:
-        """The index of `label`, given now if it is new; None if the cap leaves no room for it."""
-        if label in self.index:
-            return self.index[label]
-        if len(self.labels) == self.max_classes:
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"max_classes={self.max_classes} reached: examples of new classes are ignored.",
-                    stacklevel=5,
-                )
-            return None
-        self.index[label] = len(self.labels)
-        self.labels.append(label)
-        return self.index[label]
+        if not room:
+            return self
+        other = copy.copy(self)
+        first = self.first_column + len(self.columns)
+        added = _in_stable_order(new)[:room]
+        other.columns = self.columns | {name: first + i for i, name in enumerate(added)}
+        other._keys = None
+        return other

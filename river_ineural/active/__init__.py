@@ -1,0 +1,21 @@
+"""River active learners: which labels to ask for."""
+
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.budget import Budget
+from river_ineural.active.ineural import INeurALSampler
+from river_ineural.active.learner import Learner
+from river_ineural.active.margin import MarginSampler
+from river_ineural.active.random import RandomSampler
+from river_ineural.active.width import ConstantWidth, TheoreticalWidth, Width
+
+__all__ = [
+    "Budget",
+    "BudgetedSampler",
+    "ConstantWidth",
+    "INeurALSampler",
+    "Learner",
+    "MarginSampler",
+    "RandomSampler",
+    "TheoreticalWidth",
+    "Width",
+]

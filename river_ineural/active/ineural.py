@@ -1,0 +1,300 @@
+"""I-NeurAL's own decision, around a classifier whose scores mean something."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any
+
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.learner import check_learner, route
+from river_ineural.active.width import ConstantWidth, Width
+from river_ineural.inputs.parameters import Live
+from river_ineural.inputs.validation import choice, real
+from river_ineural.network.scores import gap, nearest_distribution
+
+__all__ = ["INeurALSampler"]
+
+USUAL = ConstantWidth()
+
+# River keeps on the class of all pipelines whether unsupervised steps learn in predictions.
+PIPELINES = threading.RLock()
+
+
+def check_width(name: str, width: Any) -> None:
+    """Raise unless it is None or can be called."""
+    if width is not None and not callable(width):
+        raise TypeError(f"{name} must be None or callable, e.g. ConstantWidth, got {width!r}.")
+
+
+class INeurALSampler(BudgetedSampler):
+    """I-NeurAL: ask when the gap between the top two scores is small, learn from the rest oneself.
+
+    With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
+    of round t is asked for when (Algorithm 1, line 11)
+
+        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^¾
+
+    or fewer than two classes are known, or, after a long silence, at random: a network that has
+    become sure of a wrong answer would never ask again. Where the gap reaches `confidence`, î is
+    learned as a pseudo-label within the prediction (lines 18 to 23).
+
+    Parameters
+    ----------
+    classifier
+        An `INeurAL`; a River pipeline that ends in one, whose unsupervised steps learn from every
+        round, asked or not; or one of River's wrappers of one model around either,
+        `drift.DriftRetrainingClassifier` or those of `imblearn`, which see the labels that are
+        given. Any other classifier that is an `active.Learner` may stand for an `INeurAL`.
+    gamma
+        Exploration parameter γ, at least 0; the larger, the more labels are asked for.
+    width
+        β_t: None for `ConstantWidth(0.08)`, or a `TheoreticalWidth`, or any callable with their
+        signature.
+    budget
+        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for. With
+        a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, never more than
+        budget · t + 20 are asked for by round t. None: no limit.
+    horizon
+        Rounds in the stream, at least 1, if known.
+    confidence
+        Gap from which a prediction is learned as a pseudo-label, at least 0. Gaps are about 1 for
+        sure predictions.
+    exploration
+        Probability ε, in [0, 1], of asking at random at a round before which nothing was asked for
+        1/ε rounds; 0 turns it off.
+    self_training
+        Whether to learn pseudo-labels at all.
+    seed
+        Seed of the random asks, at least 0. The classifier has a seed of its own.
+
+    Attributes
+    ----------
+    n_rounds, n_queries, n_pseudo_labels
+        Predictions made, labels asked for, pseudo-labels learned so far.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from river_ineural import INeurAL, active
+
+    >>> model = active.INeurALSampler(INeurAL(seed=1), budget=60, seed=1)
+    >>> stream = datasets.Phishing().take(600)
+    >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> round(accuracy.get(), 1), model.n_queries
+    (0.9, 60)
+
+    References
+    ----------
+    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022.
+    """
+
+    classifier = Live[Any](check_learner)
+    gamma = Live[float](real(0))
+    width = Live[Width | None](check_width)
+    confidence = Live[float](real(0))
+    exploration = Live[float](real(0, 1))
+    self_training = Live[bool](choice(True, False))
+
+    def __init__(
+        self,
+        classifier: base.Classifier,
+        gamma: float = 6.0,
+        width: Width | None = None,
+        budget: float | int | None = None,
+        horizon: int | None = None,
+        confidence: float = 0.6,
+        exploration: float = 0.02,
+        self_training: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(classifier, budget, horizon, seed)
+        self.gamma = gamma
+        self.width = width
+        self.confidence = confidence
+        self.exploration = exploration
+        self.self_training = self_training
+        self._n_learned = 0  # labels learned of examples that were predicted before
+        self._last_ask = 0  # round in which a label was last asked for
+        self.n_pseudo_labels = 0
+
+    def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
+        self, x: dict[FeatureName, Any], **kwargs: Any
+    ) -> tuple[dict[ClfTarget, float], bool]:
+        """Probability of each class, and whether to ask for the label: one round of Algorithm 1.
+
+        Returns
+        -------
+        Probability by label, float64, empty before a class is known; True to ask.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a feature is not a finite number; nothing has changed then.
+        """
+        scores, ask = self._round(x, kwargs)
+        return nearest_distribution(scores), ask
+
+    def predict_one(  # type: ignore[override]  # River's active learners return a pair
+        self, x: dict[FeatureName, Any], **kwargs: Any
+    ) -> tuple[ClfTarget | None, bool]:
+        """The label predicted for x, and whether to ask for the true one: one round of Algorithm 1.
+
+        Takes and raises what `predict_proba_one` does.
+        """
+        scores, ask = self._round(x, kwargs)
+        return (max(scores, key=scores.__getitem__) if scores else None), ask
+
+    def _round(
+        self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
+    ) -> tuple[dict[ClfTarget, float], bool]:
+        with self._lock:
+            learner, pipelines = route(self.classifier)
+            checked = self._check(learner, pipelines, x, kwargs)
+            if pipelines:
+                x = self._transformed(pipelines, x, kwargs, learn=True)
+                checked = learner.check_one(x)
+            scores = learner.scores_one(checked)  # lines 4 to 7
+            self.n_rounds += 1
+            margin = gap(scores.values())
+            ask = self._granted(self._wants(margin, len(scores), learner.n_layers))
+            if ask:
+                self._last_ask = self.n_rounds
+            elif self.self_training and len(scores) > 1 and margin >= self.confidence:
+                top = max(scores, key=scores.__getitem__)  # line 8
+                learner.learn_one(checked, top, pseudo_label=True)
+                self.n_pseudo_labels += 1
+            return scores, ask
+
+    def _threshold(self, t: int, n_classes: int, n_layers: int) -> float:
+        """2γβ_t, times the share of the budget that is left, to the power of 3/4."""
+        beta = self.width or USUAL
+        left: float = self._budget.left(t, self.n_queries) ** 0.75
+        return 2 * self.gamma * beta(t, max(2, n_classes), n_layers) * left
+
+    def _wants(self, margin: float, n_classes: int, n_layers: int) -> bool:
+        """Whether a label is wanted where the top two scores are that far apart (line 11)."""
+        if n_classes < 2 or margin < self._threshold(self.n_rounds, n_classes, n_layers):
+            return True
+        silence = self.n_rounds - self._last_ask
+        return silence * self.exploration >= 1 and self._rng.random() < self.exploration
+
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+        learner, _ = route(self.classifier)
+        return self._wants(gap(y_pred.values()), len(y_pred), learner.n_layers)
+
+    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
+        """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
+
+        Parameters
+        ----------
+        x
+            Features, as they were given to `predict_one`.
+        y
+            The label.
+        kwargs
+            Go to the classifier: `w` weighs the example in the loss.
+        """
+        with self._lock:
+            learner, pipelines = route(self.classifier)
+            given = {"y": y, "w": kwargs.get("w", 1.0)}
+            self._check(learner, pipelines, x, {}, **given)
+            # Unsupervised steps learned from x when it was predicted. It was not if more examples
+            # are learned than were predicted, as in a warm start.
+            seen = self._n_learned < self.n_rounds
+            with self._steps_learn(pipelines) if seen else nullcontext():
+                self.classifier.learn_one(x, y, **self._taken(kwargs))
+            self._n_learned += seen
+
+    def _steps_learn(self, pipelines: list[Any]) -> AbstractContextManager[Any]:
+        """Unsupervised steps learn in predictions, and so not in `learn_one`.
+
+        But for steps inside a wrapper, which gives its model what it sees fit, and only labels.
+        """
+        stack = ExitStack()
+        if pipelines and pipelines[0] is self.classifier:
+            from river import compose
+
+            stack.enter_context(PIPELINES)
+            stack.enter_context(compose.learn_during_predict())
+        return stack
+
+    def _transformed(
+        self, pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any], learn: bool
+    ) -> dict[FeatureName, Any]:
+        """x as the learner gets it."""
+        with self._steps_learn(pipelines) if learn else nullcontext():
+            for pipeline in pipelines:
+                x = pipeline.transform_one(x, **kwargs)
+        return x
+
+    def _check(
+        self,
+        learner: Any,
+        pipelines: list[Any],
+        x: dict[FeatureName, Any],
+        kwargs: dict[str, Any],
+        **given: Any,
+    ) -> Any:
+        """Raise if x, or a label or a weight, would be refused, before any step has learned.
+
+        Returns
+        -------
+        x as the learner checked it.
+        """
+        if not pipelines:
+            return learner.check_one(x, **given)
+        transformed: dict[FeatureName, Any] | None = None
+        try:
+            transformed = self._transformed(pipelines, x, kwargs, learn=False)
+            return learner.check_one(transformed, **given)
+        except (TypeError, ValueError):  # x is bad, or a step that has learned nothing made it so
+            if pipelines[0] is not self.classifier or spoiled(learner, x, transformed):
+                raise
+            from river import compose
+
+            steps = copy.deepcopy(list(pipelines[0].steps.values())[:-1])
+            with PIPELINES, compose.learn_during_predict():
+                after = compose.Pipeline(*steps).transform_one(x, **kwargs)
+            after = self._transformed(pipelines[1:], after, {}, learn=False)
+            return learner.check_one(after, **given)
+
+    def debug_one(self, x: dict[FeatureName, Any]) -> str:
+        """What the learner says of its scores, and the threshold for the next round."""
+        with self._lock:
+            learner, pipelines = route(self.classifier)
+            table = learner.debug_one(self._transformed(pipelines, x, {}, learn=False))
+            sizes = len(learner.known_labels), learner.n_layers
+            return f"{table}\nthreshold: {self._threshold(self.n_rounds + 1, *sizes):.5f}"
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from river_ineural.classifier import INeurAL
+
+        yield {"classifier": INeurAL()}
+
+
+def spoiled(learner: Any, x: dict[FeatureName, Any], transformed: Any) -> bool:
+    """Whether all that the learner refuses of an example was bad before any step saw it."""
+
+    def refused(name: FeatureName, value: Any) -> bool:
+        try:
+            learner.check_one({name: value})
+        except (TypeError, ValueError):
+            return True
+        return False
+
+    if not isinstance(transformed, dict):
+        return False
+    bad = [name for name, value in transformed.items() if refused(name, value)]
+    return all(name in x and refused(name, x[name]) for name in bad)

@@ -1,0 +1,57 @@
+"""Asking where the top two probabilities are close."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.inputs.parameters import Live
+from river_ineural.inputs.validation import real
+from river_ineural.network.scores import gap
+
+__all__ = ["MarginSampler"]
+
+
+class MarginSampler(BudgetedSampler):
+    """Ask when the top two probabilities are close, or fewer than two classes are known.
+
+    Parameters
+    ----------
+    classifier
+        Any River classifier with `predict_proba_one`.
+    threshold
+        Ask when the difference between the top two probabilities is below it; in [0, 1].
+    budget, horizon, seed
+        As in `RandomSampler`.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from river_ineural import active
+
+    >>> classifier = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> model = active.MarginSampler(classifier, threshold=0.5)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 89.68%
+    >>> model.n_queries, model.n_rounds
+    (598, 1250)
+    """
+
+    threshold = Live[float](real(0, 1))
+
+    def __init__(
+        self,
+        classifier: base.Classifier,
+        threshold: float = 0.5,
+        budget: float | int | None = None,
+        horizon: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(classifier, budget, horizon, seed)
+        self.threshold = threshold
+
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+        return len(y_pred) < 2 or gap(y_pred.values()) < self.threshold

@@ -1,0 +1,62 @@
+"""Asking at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.inputs.parameters import Live
+from river_ineural.inputs.validation import real
+
+__all__ = ["RandomSampler"]
+
+
+class RandomSampler(BudgetedSampler):
+    """Ask with a fixed probability until the budget is spent.
+
+    Parameters
+    ----------
+    classifier
+        Any River classifier with `predict_proba_one`.
+    p
+        Probability of asking, in [0, 1].
+    budget
+        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for. With
+        a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, never more than
+        budget · t + 20 are asked for by round t. None: no limit.
+    horizon
+        Rounds in the stream, at least 1, if known.
+    seed
+        Seed of the draws, at least 0. None: different every time.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from river_ineural import active
+
+    >>> classifier = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> model = active.RandomSampler(classifier, p=0.2, budget=100, seed=1)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    Accuracy: 88.88%
+    >>> model.n_queries
+    100
+    """
+
+    p = Live[float](real(0, 1))
+
+    def __init__(
+        self,
+        classifier: base.Classifier,
+        p: float = 0.1,
+        budget: float | int | None = None,
+        horizon: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(classifier, budget, horizon, seed)
+        self.p = p
+
+    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+        return self._rng.random() < self.p

@@ -1,0 +1,98 @@
+"""β_t: how wide the confidence interval of a score is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from river_ineural.inputs.validation import check_integer, check_real
+
+__all__ = ["ConstantWidth", "TheoreticalWidth", "Width"]
+
+
+class Width(Protocol):
+    """Half-width β_t of the confidence interval of a score."""
+
+    def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
+        """β_t at round t ≥ 1 for k classes and networks of depth L."""
+        ...
+
+
+@dataclass(frozen=True)
+class ConstantWidth:
+    """The same β at every round, so that 2γβ is a fixed threshold on the gap.
+
+    Parameters
+    ----------
+    beta
+        β, at least 0.
+
+    Examples
+    --------
+    >>> ConstantWidth()(t=1000, n_classes=2, n_layers=2)
+    0.08
+    """
+
+    beta: float = 0.08
+
+    def __post_init__(self) -> None:
+        check_real("beta", self.beta, least=0)
+
+    def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
+        return self.beta
+
+
+@dataclass(frozen=True)
+class TheoreticalWidth:
+    """The width that the paper's analysis gives (Algorithm 1, line 11).
+
+        β_t = √(2 c1 / t) + c2 · 3L / √(2t) + √(2 log(c3 · T · k / δ) / t)
+
+    With an unknown horizon T is replaced by t(t + 1): Σ_t 1/(t(t + 1)) = 1, so the confidence δ
+    still covers all rounds together.
+
+    Parameters
+    ----------
+    delta
+        Confidence level δ, in (0, 1).
+    horizon
+        Number of rounds T, at least 1; None if unknown.
+    c1, c2
+        Constants, at least 0.
+    c3
+        Constant, at least 1, so that the logarithm is positive.
+
+    Examples
+    --------
+    With c1 = c2 = c3 = 1 the width exceeds 1/2, more than any gap needs, for over 400 rounds:
+
+    >>> width = TheoreticalWidth(horizon=12_000)
+    >>> round(width(t=1, n_classes=2, n_layers=2), 2), round(width(449, 2, 2), 2)
+    (10.63, 0.5)
+    """
+
+    delta: float = 0.1
+    horizon: int | None = None
+    c1: float = 1.0
+    c2: float = 1.0
+    c3: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_real("delta", self.delta, least=0, most=1)
+        if self.delta in (0, 1):
+            raise ValueError(f"delta must be strictly between 0 and 1, got {self.delta}.")
+        if self.horizon is not None:
+            check_integer("horizon", self.horizon, least=1)
+        check_real("c1", self.c1, least=0)
+        check_real("c2", self.c2, least=0)
+        check_real("c3", self.c3, least=1)
+
+    def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
+        rounds = t * (t + 1) if self.horizon is None else self.horizon
+        confidence = 2 * math.log(self.c3 * rounds * n_classes / self.delta)
+        return (
+            math.sqrt(2 * self.c1 / t)
+            + self.c2 * 3 * n_layers / math.sqrt(2 * t)
+            + math.sqrt(confidence / t)
+        )

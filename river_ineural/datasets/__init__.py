@@ -1,0 +1,25 @@
+"""Streams: the six of the paper's experiments, and ones whose class probabilities are known."""
+
+from river_ineural.datasets.paper import (
+    CIFAR10,
+    FOLDER,
+    IJCNN,
+    MNIST,
+    Fashion,
+    Letter,
+    PaperStream,
+    PhishingWebsites,
+)
+from river_ineural.datasets.synthetic import KnownPosterior
+
+__all__ = [
+    "CIFAR10",
+    "FOLDER",
+    "IJCNN",
+    "MNIST",
+    "Fashion",
+    "KnownPosterior",
+    "Letter",
+    "PaperStream",
+    "PhishingWebsites",
+]

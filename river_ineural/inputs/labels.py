@@ -1,0 +1,79 @@
+"""Labels to class indices."""
+
+from __future__ import annotations
+
+import copy
+import math
+import numbers
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from river.base.typing import ClfTarget
+
+__all__ = ["LabelIndex"]
+
+
+class LabelIndex:
+    """Class indices of the labels seen so far, at most `max_classes` of them.
+
+    Parameters
+    ----------
+    max_classes
+        The cap, at least 2.
+    classes
+        Labels known from the start.
+    """
+
+    def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
+        self.max_classes = max_classes
+        self._warned = False
+        self.labels = list(dict.fromkeys(self.checked(label) for label in classes))
+        if len(self.labels) > max_classes:
+            raise ValueError(
+                f"classes has {len(self.labels)} labels, more than max_classes={max_classes}: "
+                "raise max_classes."
+            )
+        self.index: dict[ClfTarget, int] = {label: i for i, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @staticmethod
+    def checked(y: Any) -> ClfTarget:
+        """`y` itself if it can be a label.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is not a bool, a str, an int or a finite float (NumPy's included).
+        """
+        if not isinstance(y, bool | str | numbers.Real | np.bool_):
+            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
+        if isinstance(y, float | np.floating) and not math.isfinite(y):
+            raise ValueError(f"label {y!r} is not finite: drop the example or label it.")
+        return y  # type: ignore[return-value]
+
+    def grown(self, labels: Iterable[ClfTarget]) -> LabelIndex:
+        """An index that has these labels too, up to the cap; this one stays as it is.
+
+        It is returned if there is nothing new, or no room.
+        """
+        new = [label for label in labels if label not in self.index]
+        if not new:
+            return self
+        new = list(dict.fromkeys(new))
+        room = self.max_classes - len(self.labels)
+        if len(new) > room and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"max_classes={self.max_classes} reached: examples of new classes are ignored.",
+                stacklevel=6,
+            )
+        if not room:
+            return self
+        other = copy.copy(self)
+        other.labels = self.labels + new[:room]
+        other.index = {label: i for i, label in enumerate(other.labels)}
+        return other

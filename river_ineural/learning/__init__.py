@@ -1,0 +1,1 @@
+"""What is learned, and how: history, scaling, mini-batch steps."""

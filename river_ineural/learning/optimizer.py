@@ -1,0 +1,66 @@
+"""Adam, or plain SGD, on the two halves of one flat tensor: the weights of f1 and of f2."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from river_ineural.learning.tensors import Tensors
+from river_ineural.network import phases
+from river_ineural.network.contexts import Shape, Weights
+from river_ineural.network.growth import overlay
+from river_ineural.network.phases import Buffer, raw
+
+__all__ = ["Optimizer"]
+
+
+class Optimizer(Tensors):
+    """Moments and counts of updates of both networks.
+
+    Parameters
+    ----------
+    kind
+        "adam" or "sgd" (Algorithm 2 as printed).
+    like
+        A tensor of the dtype and device to work in.
+    """
+
+    TENSORS = ("moments", "n_updates")
+
+    def __init__(self, kind: str, like: Tensor) -> None:
+        self.kind = kind
+        self.moments = [torch.zeros_like(like) for _ in range(2 if kind == "adam" else 0)]
+        self.n_updates = torch.zeros(2, dtype=torch.float32, device=like.device)  # of f1, of f2
+
+    def grown(self, old: Shape, new: Shape, n_features: int) -> Optimizer:
+        """The same for more features and classes, whose moments are 0; this one stays as it is."""
+        return self.twin(
+            moments=[
+                overlay(moment.new_zeros(new.n_parameters), new, moment, old, n_features)
+                for moment in self.moments
+            ]
+        )
+
+    def updater(self, weights: Weights, gradients: Weights) -> Updater:
+        """What takes steps on these weights."""
+        return Updater(self, weights, gradients)
+
+
+class Updater:
+    """An optimizer bound to the memory of weights and gradients."""
+
+    def __init__(self, optimizer: Optimizer, weights: Weights, gradients: Weights) -> None:
+        shape = weights.shape
+        self.phases, self.kind = phases.of(weights.flat), optimizer.kind
+        layouts = [weights, gradients, *(Weights(m, shape) for m in optimizer.moments)]
+        counts = optimizer.n_updates
+        self.networks: list[tuple[Buffer, ...]] = [
+            (*(raw(layout.networks[i]) for layout in layouts), raw(counts[i : i + 1]))
+            for i in range(2)
+        ]
+
+    def step(self, rates: tuple[float, float], exploring: bool) -> None:
+        """Update f1, and with `exploring` f2, by their gradients (Algorithm 2, lines 3 and 6)."""
+        update = self.phases.adam if self.kind == "adam" else self.phases.sgd
+        for network, rate in zip(self.networks[: 1 + exploring], rates, strict=False):
+            update(*network, rate)

@@ -1,0 +1,63 @@
+"""State held in tensors: pickled as arrays, moved between devices."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+__all__ = ["Tensors"]
+
+
+class Tensors:
+    """An object whose state is tensors, or lists of them, and plain values.
+
+    A pickle holds the tensors as arrays, which are on no device: one made on a GPU is read without
+    one, onto the CPU. Views of the tensors are not part of it; `bind` makes them anew.
+    """
+
+    TENSORS: ClassVar[tuple[str, ...]]  # attributes that are tensors or lists of tensors
+    VIEWS: ClassVar[tuple[str, ...]] = ()  # attributes that `bind` makes
+
+    def bind(self) -> None:
+        """Make the views of the tensors."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name not in self.VIEWS}
+        for name in self.TENSORS:
+            state[name] = each(state[name], lambda tensor: tensor.cpu().numpy())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in self.TENSORS:
+            setattr(self, name, each(state[name], lambda array: torch.from_numpy(array.copy())))
+        self.bind()
+
+    def on(self, device: torch.device) -> Self:
+        """The same state on a device; this object stays as it is."""
+        return self.twin(
+            **{
+                name: each(getattr(self, name), lambda part: part.to(device))
+                for name in self.TENSORS
+            }
+        )
+
+    def beside(self) -> Self:
+        """Another object with the same attributes; `copy.copy` would go through arrays."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def twin(self, **tensors: Tensor | list[Tensor]) -> Self:
+        """The same state with other tensors; this object stays as it is."""
+        other = self.beside()
+        other.__dict__.update(tensors)
+        other.bind()
+        return other
+
+
+def each(part: Any, function: Any) -> Any:
+    """`function` of a tensor, or of each one in a list."""
+    return [function(item) for item in part] if isinstance(part, list) else function(part)

@@ -1,0 +1,261 @@
+"""Mini-batch SGD with warm start (Algorithm 2) on flat parameters."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from river_ineural.learning.adversary import Adversary
+from river_ineural.learning.batch import Batch, Forward, batch_examples
+from river_ineural.learning.history import History
+from river_ineural.learning.iterates import Iterates
+from river_ineural.learning.optimizer import Optimizer
+from river_ineural.learning.scaling import Scaling
+from river_ineural.learning.tensors import Tensors
+from river_ineural.learning.training import Training
+from river_ineural.network import phases
+from river_ineural.network.capture import Captured
+from river_ineural.network.contexts import Activations, Shape, Weights, exploit, explore, gradients
+from river_ineural.network.growth import Columns, Fresh, draw, overlay
+from river_ineural.network.phases import raw
+
+__all__ = ["Trainer"]
+
+Floats = NDArray[np.floating[Any]]
+
+FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
+
+
+class Trainer(Tensors):
+    """Both networks, and the steps they take.
+
+    Parameters
+    ----------
+    shape
+        Shape of the networks, of no class and no feature yet.
+    training
+        How they are trained.
+    lr
+        Learning rate η1 of f1; may be changed at any time.
+    batch_size
+        Contexts b a step.
+    optimizer, iterates, adversary
+        Parts that this trainer owns.
+    rng
+        Generator of the initial weights and of the drawn iterates, owned by this trainer.
+    like
+        A tensor of the dtype and device to work in.
+    """
+
+    TENSORS = ("flat",)
+    VIEWS = (
+        *(
+            "weights",
+            "gradients",
+            "updater",
+            "predicting",
+            "predicting_raw",
+            "batch",
+            "activations",
+        ),
+        *("prediction", "captured_steps", "captured_prediction", "single"),
+    )
+
+    def __init__(
+        self,
+        shape: Shape,
+        training: Training,
+        lr: float,
+        batch_size: int,
+        optimizer: Optimizer,
+        iterates: Iterates,
+        adversary: Adversary,
+        rng: np.random.Generator,
+        like: Tensor,
+    ) -> None:
+        self.shape = shape
+        self.training = training
+        self.lr = lr
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.iterates = iterates
+        self.adversary = adversary
+        self.rng = rng
+        self.n_features = 0  # in use; shape.n_features of them have room
+        self.steps_due = self.explorations_due = 0.0
+        self.pending: list[Fresh] = []  # weights to be written
+        self.dtype = np.float32 if like.dtype is torch.float32 else np.float64
+        self.flat = like.new_zeros(shape.n_parameters)
+        self.bind()
+
+    def bind(self) -> None:
+        """Views and buffers that follow from the state."""
+        n_examples = batch_examples(self.batch_size, self.shape.n_classes)
+        self.weights = Weights(self.flat, self.shape)
+        self.gradients = Weights(torch.zeros_like(self.flat), self.shape)
+        self.updater = self.optimizer.updater(self.weights, self.gradients)
+        self.batch = Batch(self.shape, n_examples, self.flat)
+        self.activations = Activations(self.shape, n_examples, self.flat)
+        self.prediction = Forward(self.shape, 1, self.flat)
+        self.captured_steps = [Captured(self.flat.device) for _ in range(2)]
+        self.single = None
+        if phases.compiles(self.flat):
+            from river_ineural.network.single import Single
+
+            self.single = Single(self.shape, np.dtype(self.dtype))
+        self.serve()
+
+    def serve(self) -> None:
+        """Predict with the weights that the iterates say."""
+        self.predicting = Weights(self.iterates.predicting(self.flat), self.shape)
+        self.predicting_raw = raw(self.predicting.flat)
+        self.captured_prediction = Captured(self.flat.device)
+
+    def change(self, lr: float | None = None, radius: float | None = None) -> None:
+        """Learn from now on at another rate, or with another largest radius."""
+        if lr is not None:
+            self.lr = lr
+        if radius is not None:
+            self.adversary.most = radius
+        self.captured_steps = [Captured(self.flat.device) for _ in range(2)]
+
+    def on(self, device: torch.device) -> Self:
+        """The same on a device; this trainer stays as it is."""
+        moved = self.beside()
+        moved.flat = self.flat.to(device)
+        for name in ("optimizer", "iterates", "adversary"):
+            setattr(moved, name, getattr(self, name).on(device))
+        moved.bind()
+        return moved
+
+    def grown(self, columns: Columns, n_features: int, n_classes: int) -> Trainer:
+        """A trainer with more features and classes; this one stays as it is.
+
+        Nothing already learned changes. Room for features grows by a quarter at a time, so that a
+        stream that keeps naming new ones moves its weights rarely. Where there is room both share
+        their memory, and `settle` writes the new weights once the new trainer is in use.
+
+        Parameters
+        ----------
+        columns
+            Of the features that appear.
+        n_features
+            In use, those included.
+        """
+        old, before = self.shape, self.n_features
+        room = old.n_features
+        if n_features > room:
+            room = max(n_features, room + room // 4)
+        new = old._replace(n_classes=n_classes, n_features=room)
+        other = self.beside()
+        other.rng = copy.deepcopy(self.rng)
+        other.shape, other.n_features = new, n_features
+        if new != old:
+            other.flat = self.flat.new_zeros(new.n_parameters)
+            overlay(other.flat, new, self.flat, old, before)
+        fresh = draw(
+            *(other.flat, new, old.n_classes, columns, n_features),
+            *(self.training.init_scale, other.rng),
+        )
+        other.pending = [*self.pending, fresh]
+        if new != old:
+            fresh.write(Weights(other.flat, new))
+            other.iterates = self.iterates.grown(other.flat, old, new, before)
+            other.optimizer = self.optimizer.grown(old, new, before)
+            other.bind()
+        return other
+
+    def settle(self) -> None:
+        """Write the weights of features that have appeared; repeating it changes nothing."""
+        for fresh in self.pending:
+            for flat in (self.flat, *self.iterates.kept):
+                fresh.write(Weights(flat, self.shape))
+            for moment in self.optimizer.moments:
+                fresh.write(Weights(moment, self.shape), zero=True)
+        self.pending = []
+
+    def exploitation(self, x: Floats, scaling: Scaling) -> Floats:
+        """f1 of each class under the weights that predict: raw x (B, d) → (B, k)."""
+        single = self.single
+        if single and len(x) == 1:
+            w = self.predicting_raw
+            return single.exploit(w, x[0], scaling.raw.scaling, scaling.normalize)
+        f1, _ = self._score_rows(x, scaling)
+        return f1
+
+    def scores(self, x: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
+        """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k)."""
+        single = self.single
+        if single and len(x) == 1 and self.shape.n_classes <= FEW_CLASSES:
+            w = self.predicting_raw
+            f1, scores = single.score(w, x[0], scaling.raw.scaling, scaling.normalize)
+            return f1, scores
+        return self._score_rows(x, scaling)
+
+    def _score_rows(self, rows: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
+        """`scores` by matrix products: one transfer to the device, one back."""
+        standing = len(rows) == 1 and self.iterates.kind != "uniform"
+        forward = self.prediction if standing else Forward(self.shape, len(rows), self.flat)
+        forward.sent.copy_(torch.from_numpy(rows))
+
+        def run() -> None:
+            a, x = forward.activations, forward.x
+            scaling(x.copy_(forward.sent))
+            exploit(self.predicting, x.t(), a)
+            explore(self.predicting, a)
+            torch.stack((a.f1_by_class, a.scores_by_class), out=forward.found)
+
+        (self.captured_prediction if standing else Captured(torch.device("cpu")))(run)
+        f1, scores = forward.found.cpu().numpy().copy()
+        return f1, scores
+
+    def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
+        """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over."""
+        self.steps_due += n_steps
+        while self.steps_due >= 1:
+            self.steps_due -= 1
+            if not pseudo_label:
+                self.explorations_due += self.training.exploration_share
+            exploring = self.explorations_due >= 1
+            self.explorations_due -= exploring
+            self.step(history, scaling, exploring)
+        if self.iterates.draw(self.flat, self.rng):
+            self.serve()
+
+    def step(self, history: History, scaling: Scaling, exploring: bool = True) -> None:
+        """One step from one batch of the history (Algorithm 2, lines 1 to 6).
+
+        The batch is shared: each network sees b uniform draws, and the forward pass of f1 that f2's
+        embedding needs is the one that f1 learns from.
+
+        Parameters
+        ----------
+        exploring
+            Whether f2 takes a step as well as f1.
+        """
+        batch = self.batch
+        rows = history.rows(len(batch.x))
+        batch.rows.copy_(torch.from_numpy(rows))
+        self.captured_steps[exploring](lambda: self._train(history, scaling, exploring))
+        self.iterates.after_step(self.flat)
+
+    def _train(self, history: History, scaling: Scaling, exploring: bool) -> None:
+        batch, a, w, stored = self.batch, self.activations, self.weights, history.raw
+        b = batch.raw
+        a.phases.gather(
+            *(b.rows, stored.x, stored.targets, stored.weight),
+            *(scaling.raw.scaling, scaling.normalize),
+            *(1 / a.n_contexts, b.x, b.targets, b.weight),
+        )
+        if self.adversary.most:
+            self.adversary.move(batch, w, a, history.capacities[0])
+        exploit(w, batch.columns, a, exploring)
+        if exploring:
+            explore(w, a)
+        gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
+        self.updater.step((self.lr, self.training.exploration_lr), exploring)

@@ -1,0 +1,72 @@
+"""What the paper's algorithm sets otherwise than the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from river_ineural.inputs.validation import check_choice, check_real
+
+__all__ = ["SMALLEST", "Training"]
+
+SMALLEST = 1e-37  # learning rate that float32 can hold
+
+
+@dataclass(frozen=True)
+class Training:
+    """How f1 and f2 are trained, where the defaults depart from Algorithm 2.
+
+    Each of these was chosen once, for all streams: docs/deviations.md gives the reasons, and
+    docs/experiments.md what other values gave. The paper's values restore its algorithm.
+
+    Parameters
+    ----------
+    optimizer
+        "adam" (as in the paper's experiments) or "sgd" (Algorithm 2 as printed; wants a larger
+        `lr`, about 0.5).
+    exploration_lr
+        Learning rate η2 of f2, above 0. The residuals that f2 learns are those of f1 as it was; f2
+        has to be slow not to repeat corrections that f1 has made by now.
+    exploration_share
+        Share of the steps after a given label, in [0, 1], in which f2 takes part.
+    pseudo_label_steps
+        Steps of f1 after each pseudo-labelled example, at least 0; a fraction of a step is carried
+        over to the next example. f2 takes none then.
+    init_scale
+        Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
+    labelled_share
+        Share of each batch, in [0, 1], that is drawn from the examples whose label was given, when
+        the history holds both kinds.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from river_ineural import INeurAL, Training
+
+    >>> model = INeurAL(lr=0.5, training=Training(optimizer="sgd", exploration_lr=0.005))
+    >>> model.training.optimizer
+    'sgd'
+
+    References
+    ----------
+    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
+    Algorithm 2.
+    """
+
+    optimizer: str = "adam"
+    exploration_lr: float = 1e-6
+    exploration_share: float = 0.25
+    pseudo_label_steps: float = 0.35
+    init_scale: float = 0.3
+    labelled_share: float = 0.7
+
+    def __post_init__(self) -> None:
+        check_choice("optimizer", self.optimizer, ("adam", "sgd"))
+        check_real("exploration_lr", self.exploration_lr, least=SMALLEST)
+        check_real("exploration_share", self.exploration_share, least=0, most=1)
+        check_real("pseudo_label_steps", self.pseudo_label_steps, least=0)
+        check_real("init_scale", self.init_scale, least=0)
+        check_real("labelled_share", self.labelled_share, least=0, most=1)

@@ -1,0 +1,1 @@
+"""The networks f1 and f2: matrix products by PyTorch, and the loops between them."""

@@ -1,0 +1,325 @@
+"""River's protocol for a classifier that has a `State`."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.inputs.features import Checked
+from river_ineural.inputs.validation import check_real
+from river_ineural.learning.state import State
+from river_ineural.network.device import available
+from river_ineural.network.scores import gap, nearest_distribution, probabilities
+from river_ineural.network.threads import single_threaded
+
+if TYPE_CHECKING:
+    from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+
+__all__ = ["NeuralClassifier"]
+
+Floats = NDArray[np.floating[Any]]
+
+UNKNOWN = object()  # in place of a label that is not given
+ONE = 1.0  # the usual weight, which needs no check
+HEAVIEST = 1e6  # weight of an example: keeps squared gradients within float32
+
+
+def check_weight(w: float) -> None:
+    """Raise unless w can weigh an example."""
+    if w is ONE:
+        return
+    check_real("w", w, least=0, most=HEAVIEST)
+
+
+class NeuralClassifier(base.MiniBatchClassifier):
+    """A classifier that scores, and learns, by a `State`: one example at a time, or by frames.
+
+    One thread at a time: a lock, which is in no copy and no pickle, is held by whatever reads or
+    changes the state.
+
+    Parameters
+    ----------
+    state
+        Of a model that has learned nothing.
+    """
+
+    n_steps: float
+    device: str
+
+    _state: State
+
+    def __init__(self, state: State) -> None:
+        self._lock = threading.RLock()
+        self._state = state
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def _unit_test_skips(self) -> set[str]:
+        # A frame is one batch: each residual is taken before any of its rows is learned, where row
+        # by row it is taken after the rows before it.
+        return {"check_learn_many_matches_learn_one"}
+
+    @property
+    def known_labels(self) -> tuple[ClfTarget, ...]:
+        """The labels known by now, in the order of the scores."""
+        return tuple(self._state.labels.labels)
+
+    def check_one(
+        self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
+    ) -> dict[FeatureName, Any]:
+        """Raise if `learn_one`, or without y any prediction, would refuse this; nothing changes.
+
+        Returns
+        -------
+        A copy of x that is not checked a second time.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `learn_one` and `scores_one` do.
+        """
+        check_weight(w)
+        if y is not UNKNOWN:
+            self._state.labels.checked(y)
+        with self._lock:
+            return Checked(x, self._state.features.values(x))
+
+    def learn_one(
+        self,
+        x: dict[FeatureName, Any],
+        y: ClfTarget,
+        pseudo_label: bool = False,
+        w: float = ONE,
+    ) -> None:
+        """Store one example and train (Algorithm 1, lines 13 to 26; Algorithm 2).
+
+        Parameters
+        ----------
+        x
+            Features: finite numbers by name. Names not seen before get weights of their own.
+        y
+            Label: bool, str or int. A class not seen before gets weights of its own.
+        pseudo_label
+            Whether `y` is the model's own guess. Such examples are kept apart: they can neither
+            push out examples whose label was given nor crowd them out of the batches.
+        w
+            Weight of the example in the loss, in [0, 1e6].
+
+        Raises
+        ------
+        TypeError, ValueError
+            If x, y or w is not as above; the model is as it was.
+        """
+        check_weight(w)
+        with self._lock:
+            values = self._state.features.values(x)
+            label = self._state.labels.checked(y)
+            self._remember(x, values[None], [label], np.array([w]), pseudo_label)
+
+    @single_threaded
+    def _remember(
+        self,
+        names: Iterable[FeatureName],
+        values: NDArray[np.float64],
+        labels: list[ClfTarget],
+        w: NDArray[np.float64],
+        pseudo_label: bool,
+    ) -> None:
+        """Rewards and residuals into the history, then train: values (B, names), w (B,)."""
+        state = self._state.grown(names, labels)
+        index = state.labels.index
+        classes = [index[label] for label in labels if label in index]
+        if len(classes) < len(labels):  # beyond max_classes
+            known = [row for row, label in enumerate(labels) if label in index]
+            values, w = values[known], w[known]
+        x = state.vectors(names, values)
+        targets = state.targets(x, classes)
+        self._state = state  # what could fail has not: names, classes and shapes change as one
+        if classes:
+            state.learn(x, targets, w, pseudo_label, self.n_steps)
+
+    @single_threaded
+    def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:
+        """f1, and f1 + f2, of each class (1, k); the caller holds the lock."""
+        state = self._state
+        return state.scores(x, state.features.values(x)[None])
+
+    def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
+        """The score f1 + f2 of each class: an estimate of P(y | x), not confined to [0, 1].
+
+        Parameters
+        ----------
+        x
+            Features: finite numbers by name. Names never learned are ignored.
+
+        Returns
+        -------
+        Score by label; empty before a class is known.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If x is empty or a feature is not a finite number.
+        """
+        with self._lock:
+            _, scores = self._score(x)
+            return dict(zip(self._state.labels.labels, scores[0].tolist(), strict=True))
+
+    def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
+        """The label of the highest score (Algorithm 1, line 8); None before a class is known.
+
+        Takes and raises what `scores_one` does.
+        """
+        if kwargs:
+            self.scores_one(x, **kwargs)  # says that it takes none
+        with self._lock:
+            labels, (_, scores) = self._state.labels.labels, self._score(x)
+        row = scores[0].tolist()
+        return labels[row.index(max(row))] if row else None
+
+    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
+        """Probability of each class: the distribution nearest to the scores.
+
+        Takes and raises what `scores_one` does.
+
+        Returns
+        -------
+        Probability by label, each at least 0.001, summing to 1; empty before a class is known.
+        """
+        return nearest_distribution(self.scores_one(x, **kwargs))
+
+    def debug_one(self, x: dict[FeatureName, Any]) -> str:
+        """A table of f1, f2 and score by class, and the gap between the top two scores."""
+        with self._lock:
+            labels = self._state.labels.labels
+            f1, scores = (row[0].tolist() for row in self._score(x))
+        lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
+        lines += (
+            f"{label!s:<16}{exploitation:>10.5f}{score - exploitation:>10.5f}{score:>10.5f}"
+            for label, exploitation, score in zip(labels, f1, scores, strict=True)
+        )
+        return "\n".join([*lines, f"gap: {gap(scores):.5f}"])
+
+    def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
+        """Learn a frame as one batch.
+
+        All rows are encoded and get their residuals in one pass, under the weights and the mean
+        before the frame; then both networks take `n_steps` steps for each row. `learn_one` row by
+        row takes as many, but each residual after the rows before it.
+
+        Parameters
+        ----------
+        X
+            Frame of finite numbers: pandas, polars or any other that narwhals reads.
+        y
+            Series of labels, one a row.
+        w
+            Series of weights in [0, 1e6], one a row; None weighs all 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Naming the column, label or length that is wrong; the model is as it was.
+        """
+        from river_ineural.inputs.frames import Frame  # narwhals
+
+        frame = Frame(X)
+        labels, weights = frame.labels(y), frame.weights(w)
+        for weight in weights:
+            check_weight(weight)
+        if labels:
+            with self._lock:
+                self._state.features.check(frame.names)
+                self._remember(frame.names, frame.values, labels, weights, pseudo_label=False)
+
+    def predict_many(self, X: IntoDataFrame) -> IntoSeries:
+        """`predict_one` of every row, in one pass of matrix products.
+
+        Parameters
+        ----------
+        X
+            Frame of finite numbers: pandas, polars or any other that narwhals reads.
+
+        Returns
+        -------
+        Series of labels of the same kind and index; None in it before a class is known.
+
+        Raises
+        ------
+        ValueError
+            Naming the column that holds something else than finite numbers.
+        """
+        from river_ineural.inputs.frames import Frame
+
+        frame = Frame(X)
+        with self._lock:
+            labels = self._state.labels.labels
+            scores = self._state.scores_of_many(frame.names, frame.values)
+        top = scores.argmax(axis=1) if labels else [None] * len(scores)
+        return frame.native_labels(labels, top)
+
+    def predict_proba_many(self, X: IntoDataFrame) -> IntoDataFrame:
+        """`predict_proba_one` of every row, in one pass of matrix products.
+
+        Takes and raises what `predict_many` does.
+
+        Returns
+        -------
+        Frame of the same kind and index, a float64 column a class; polars names it `str(label)`.
+        """
+        from river_ineural.inputs.frames import Frame
+
+        frame = Frame(X)
+        with self._lock:
+            labels = self._state.labels.labels
+            scores = self._state.scores_of_many(frame.names, frame.values)
+        return frame.native_columns(labels, probabilities(scores))
+
+    def to(self, device: str) -> Self:
+        """Move the model to a device, in place, and return it.
+
+        Raises
+        ------
+        ValueError
+            If the device is not there; the model is as it was.
+        """
+        where = available(device)
+        with self._lock:
+            moved = self._state.on(where)
+            self.__dict__.update(_state=moved, device=device)
+        return self
+
+    def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """All but the lock, copied while nobody learns; what is learned comes to the CPU."""
+        with self._lock:
+            state = {name: part for name, part in self.__dict__.items() if name != "_lock"}
+            return copy.deepcopy(state, memo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._copied({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self._copied(memo), _lock=threading.RLock())
+        other._state = other._state.on(self._state.trainer.flat.device)
+        return other
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
+        try:
+            self.to(self.device)
+        except ValueError:
+            warnings.warn(
+                f"device {self.device!r} is not available here: loaded on the CPU.", stacklevel=2
+            )
+            self.__dict__["device"] = "cpu"

@@ -1,0 +1,131 @@
+"""The rooms: what imports what, how large they are, and what `active` may know of a learner."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import river_ineural
+from river_ineural.network import compiled, eager, single
+
+ROOT = Path(river_ineural.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+LEVELS = [  # from the bottom; each imports from itself and from below
+    {"network"},
+    {"inputs"},
+    {"learning"},
+    {"protocol", "datasets"},
+    {"classifier"},
+    {"active"},
+    {"baselines"},
+    {"benchmark"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def room(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path):
+    """Rooms that a file imports from, inside its functions too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            modules = [node.module or ""]
+            if node.module == "river_ineural":
+                modules = [f"river_ineural.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        else:
+            continue
+        for module in modules:
+            if module.startswith("river_ineural."):
+                yield module.split(".")[1]
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_a_room_imports_only_from_below(path):
+    if path.parent == ROOT and path.name == "__init__.py":
+        return
+    for other in imported(path):
+        known = "classifier" if other in ("INeurAL", "Training") else other
+        below = LEVEL[known] < LEVEL[room(path)] or known == room(path)
+        test_hook = name(path) == "active/ineural.py" and known == "classifier"
+        assert below or test_hook, f"{name(path)} imports {other}"
+
+
+def test_every_file_is_in_a_room():
+    rooms = {room(path) for path in FILES} - {"__init__", "py"}
+    assert rooms == set(LEVEL)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_files_and_classes_are_short(path):
+    """400 lines a file, 300 a class, docstrings included."""
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            assert node.end_lineno - node.lineno < 300, node.name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "active").glob("*.py")), ids=name)
+def test_active_touches_no_underscore_name_of_a_learner(path):
+    """But its own, and how River's wrappers name what they wrap."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr):
+            owner = node.value
+            own = isinstance(owner, ast.Name) and owner.id in ("self", "model", "cls")
+            own |= isinstance(owner, ast.Call) and ast.unparse(owner) == "super()"
+            assert own or node.attr == "_wrapped_model", f"{ast.unparse(node)} at {node.lineno}"
+
+
+def public(module):
+    return {function: getattr(module, function) for function in module.__all__}
+
+
+def test_phases_have_one_signature_in_both_forms():
+    """By name and order of their parameters; `behind_relu` lies between products of PyTorch's."""
+    compiled_phases, eager_phases = public(compiled), public(eager)
+    assert set(compiled_phases) == set(eager_phases) - {"behind_relu"}
+    for phase, function in compiled_phases.items():
+        loop = inspect.signature(function.py_func)
+        assert list(loop.parameters) == list(inspect.signature(eager_phases[phase]).parameters)
+
+
+def test_no_loop_takes_more_than_eight_arrays():
+    from river_ineural.inputs import loops
+
+    for module in (compiled, single, loops):
+        for function, loop in vars(module).items():
+            if hasattr(loop, "py_func"):
+                kinds = inspect.get_annotations(loop.py_func).values()
+                assert sum("Array" in str(kind) for kind in kinds) <= 8, function
+
+
+def test_what_is_public_can_be_imported():
+    """The names that users write."""
+    from river_ineural import INeurAL, Training, active, baselines, datasets
+
+    for owner, names in (
+        (active, "INeurALSampler RandomSampler MarginSampler Budget Learner"),
+        (active, "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
+        (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
+        (datasets, "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
+    ):
+        assert set(names.split()) <= set(owner.__all__)
+    assert sys.modules["river_ineural"].__all__ == [
+        *("INeurAL", "Training", "active", "baselines", "datasets")
+    ]
+    assert {INeurAL.__name__, Training.__name__} == {"INeurAL", "Training"}
+    with pytest.raises(AttributeError, match="nothing"):
+        river_ineural.nothing  # noqa: B018
