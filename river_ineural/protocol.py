@@ -23,6 +23,8 @@ from river_ineural.network.threads import single_threaded
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
 
+    from river_ineural.inputs.frames import Frame
+
 __all__ = ["NeuralClassifier"]
 
 Floats = NDArray[np.floating[Any]]
@@ -242,6 +244,17 @@ class NeuralClassifier(base.MiniBatchClassifier):
                 self._state.features.check(frame.names)
                 self._remember(frame.names, frame.values, labels, weights, pseudo_label=False)
 
+    @single_threaded
+    def _score_many(self, frame: Frame) -> tuple[list[ClfTarget], NDArray[np.float64]]:
+        """Labels, and f1 + f2 of every row (B, k).
+
+        On one torch thread: a process that is forked after several have run hangs at its next
+        product.
+        """
+        with self._lock:
+            scores = self._state.scores_of_many(frame.names, frame.values)
+            return self._state.labels.labels, scores
+
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.
 
@@ -262,9 +275,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         from river_ineural.inputs.frames import Frame
 
         frame = Frame(X)
-        with self._lock:
-            labels = self._state.labels.labels
-            scores = self._state.scores_of_many(frame.names, frame.values)
+        labels, scores = self._score_many(frame)
         top = scores.argmax(axis=1) if labels else [None] * len(scores)
         return frame.native_labels(labels, top)
 
@@ -280,9 +291,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         from river_ineural.inputs.frames import Frame
 
         frame = Frame(X)
-        with self._lock:
-            labels = self._state.labels.labels
-            scores = self._state.scores_of_many(frame.names, frame.values)
+        labels, scores = self._score_many(frame)
         return frame.native_columns(labels, probabilities(scores))
 
     def to(self, device: str) -> Self:

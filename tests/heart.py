@@ -1,0 +1,287 @@
+"""What is done to a model in a process of its own, where it may kill no other test.
+
+Each function fails by an exception, or with the process.
+"""
+
+from __future__ import annotations
+
+import copy
+import faulthandler
+import pickle
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from streams import blobs
+
+import river_ineural
+from river_ineural import INeurAL, active
+from river_ineural.learning.scaling import CONSTANT
+
+PACKAGE = str(river_ineural.__path__[0])
+STREAM = blobs(60, n_features=4, n_classes=2, seed=4)
+
+
+def trained(**settings):
+    """A model that has room for one more feature, and for none."""
+    model = INeurAL(**{"hidden_dim": 4, "batch_size": 4, "capacity": 16, "seed": 1, **settings})
+    for i, (x, y) in enumerate(STREAM):
+        model.learn_one(x, y, pseudo_label=i % 3 == 0)
+    return model
+
+
+def grower(model, t):
+    """Examples that name new features and classes, as `learn_one` takes them."""
+    x, y = STREAM[t % len(STREAM)]
+    names = list(model._state.features.columns)
+    new = {f"new {len(names)} {i}": float(i + 1) for i in range((1, 5)[t % 2])}
+    return x | new, f"class {t}" if t % 3 else y
+
+
+def assert_whole(model):
+    """Names, classes, shapes and rows fit each other; it predicts and learns on."""
+    state = model._state
+    features, labels, trainer = state.features, state.labels, state.trainer
+    k, room = len(labels), trainer.shape.n_features
+    assert labels.index == {label: i for i, label in enumerate(labels.labels)}
+    columns = sorted(features.columns.values())
+    assert columns == list(range(CONSTANT, CONSTANT + len(features)))
+    assert trainer.n_features == CONSTANT + len(features) <= room
+    assert trainer.shape.n_classes == k
+    assert len(trainer.flat) == trainer.shape.n_parameters
+    assert state.history.x.shape[1] == state.scaling.scaling.shape[1] == room
+    assert state.history.targets.shape[2] == k
+    for t in range(2):
+        x, y = STREAM[t]
+        probabilities = model.predict_proba_one({**x, "never learned": 1.0})
+        assert len(probabilities) == len(model.known_labels)
+        assert abs(sum(probabilities.values()) - 1) < 1e-9
+        model.learn_one(x, y)
+        model.learn_one(*grower(model, t))
+    for rows in state.history.filled:
+        assert state.history.x[rows].isfinite().all()
+    state = model._state
+    for flat in (
+        state.trainer.flat,
+        *state.trainer.iterates.kept,
+        *state.trainer.optimizer.moments,
+    ):
+        assert flat.isfinite().all()
+    assert state.scaling.moments.isfinite().all()
+    assert len(model._state.labels) >= k
+    assert pickle.loads(pickle.dumps(model)).scores_one(STREAM[0][0]) == model.scores_one(
+        STREAM[0][0]
+    )
+
+
+class Injected(BaseException):
+    """Not caught by accident."""
+
+
+def exceptions_at_every_call():
+    """MemoryError at each call into C of a growing `learn_one`, wherever memory is allocated."""
+    model = trained(n_steps=1)
+    for t in range(2):
+        at = 0
+        while raised_at(at, copy.deepcopy(model), t, by_call=True):
+            at += 1
+        assert at > 100, at
+        model.learn_one(*grower(model, t))
+
+
+def exceptions_at_every_line():
+    """An interrupt at each line of the package."""
+    model = trained(n_steps=1)
+    for t in range(2):
+        at = 0
+        while raised_at(at, copy.deepcopy(model), t, by_call=False):
+            at += 1
+        assert at > 100, at
+        model.learn_one(*grower(model, t))
+
+
+def raised_at(at, model, t, by_call):
+    """Whether a growing `learn_one` has an at-th call or line to raise at; it is whole after."""
+    n_seen = 0
+
+    def count():
+        nonlocal n_seen
+        n_seen += 1
+        if n_seen > at:
+            sys.setprofile(None)
+            sys.settrace(None)
+            raise MemoryError if by_call else KeyboardInterrupt
+
+    def profile(frame, event, arg):
+        if event == "c_call" and frame.f_code.co_filename.startswith(PACKAGE):
+            count()
+
+    def trace(frame, event, arg):
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == "line":
+            count()
+        return trace
+
+    x, y = grower(model, t)
+    before = model.scores_one(x)
+    try:
+        if by_call:
+            sys.setprofile(profile)
+        else:
+            sys.settrace(trace)
+        model.learn_one(x, y)
+    except (MemoryError, KeyboardInterrupt):
+        raised = True
+    else:
+        raised = False
+    finally:
+        sys.setprofile(None)
+        sys.settrace(None)
+    assert before.keys() <= model.scores_one(x).keys()
+    assert_whole(model)
+    return raised
+
+
+def interrupts():
+    """200 of them, by a signal at a random moment of growth; a churning vocabulary among it."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    rng, n_interrupted, t = random.Random(0), 0, 0
+    models = [trained(), trained(max_features=9)]
+    while n_interrupted < 200:
+        t += 1
+        model = copy.deepcopy(models[t % 2])
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3))
+            for i in range(100):
+                x, y = grower(model, i)
+                if t % 2:
+                    x = dict(list(x.items())[-9:])
+                model.learn_one(x, y)
+        except KeyboardInterrupt:
+            n_interrupted += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if not t % 2:
+            assert_whole(model)
+        model.learn_one(*STREAM[0])
+        assert abs(sum(model.predict_proba_one(STREAM[1][0]).values()) - 1) < 1e-9
+
+
+def together(n_threads, work):
+    """Run work(i) in threads at once; whatever one raises is raised."""
+    errors = []
+
+    def run(i):
+        try:
+            work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    if errors:
+        raise errors[0]
+
+
+def threads_that_predict():
+    """Eight threads get the scores that one gets."""
+    model = trained()
+    xs = [{**x, "unknown": 1.0} if i % 2 else x for i, (x, _) in enumerate(STREAM)]
+    expected = [model.scores_one(x) for x in xs]
+
+    def work(i):
+        for t in range(1_000):
+            at = (7 * i + t) % len(xs)
+            assert model.scores_one(xs[at]) == expected[at]
+
+    together(8, work)
+
+
+def threads_that_learn():
+    """Eight threads learn, predict, grow and copy; the model is whole, every label counted."""
+    model = trained()
+    before = list(model._state.history.added)
+
+    def work(i):
+        for t in range(40):
+            x, y = STREAM[(t + i) % len(STREAM)]
+            if t % 10 == i:
+                model.learn_one({**x, f"of thread {i}": 1.0}, f"class {i}")
+            else:
+                model.learn_one(x, y)
+            probabilities = model.predict_proba_one(x)
+            assert abs(sum(probabilities.values()) - 1) < 1e-9
+            if t % 20 == 0:
+                copied = pickle.loads(pickle.dumps(model))
+                assert_whole(copied)
+                copy.deepcopy(model).learn_one(x, y)
+
+    together(8, work)
+    assert model._state.history.added[0] == before[0] + 8 * 40
+    assert_whole(model)
+
+
+def threads_and_a_budget():
+    """Not one label above 200, however many threads ask; rounds and queries are all counted."""
+    from river import preprocessing
+
+    for inner in (trained(), preprocessing.StandardScaler() | trained()):
+        model = active.INeurALSampler(inner, gamma=1e6, budget=200, seed=1)
+        asked = [0] * 8
+
+        def work(i, model=model, asked=asked):
+            for t in range(100):
+                x, y = STREAM[(t + i) % len(STREAM)]
+                ask = model.predict_one(x)[1]
+                asked[i] += ask
+                if ask and t % 4 == 0:
+                    model.learn_one(x, y)
+
+        together(8, work)
+        assert sum(asked) == model.n_queries == 200, asked
+        assert model.n_rounds == 800
+
+
+def a_fork_after_a_frame():
+    """A child goes on where the parent was, after `predict_many`."""
+    import os
+
+    import pandas as pd
+    import torch
+
+    torch.set_num_threads(2)
+    model = INeurAL(seed=1)
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(3_000, 60)))
+    model.learn_many(X[:50], pd.Series(rng.integers(0, 2, 50)))
+    model.predict_many(X)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        model.predict_many(X)
+        model.learn_one(dict(X.iloc[0]), 1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, status
+    assert torch.get_num_threads() == 2
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    start = time.perf_counter()
+    globals()[sys.argv[1]]()
+    print(f"{sys.argv[1]}: {time.perf_counter() - start:.1f} s")
