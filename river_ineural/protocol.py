@@ -171,7 +171,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         Raises
         ------
         TypeError, ValueError
-            If x is empty or a feature is not a finite number.
+            If a feature is not a finite number.
         """
         with self._lock:
             _, scores = self._score(x)

@@ -138,7 +138,6 @@ def test_no_global_generator_is_touched():
 @pytest.mark.parametrize(
     ("x", "y", "match"),
     [
-        ({}, 1, "empty"),
         ({"f0": float("nan")}, 1, "f0"),
         ({"f0": "red"}, 1, "f0"),
         ({"f0": 1.0}, None, "label"),

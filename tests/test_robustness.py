@@ -18,6 +18,7 @@ from river import linear_model, preprocessing
 from streams import blobs
 
 from river_ineural import INeurAL, active
+from river_ineural.baselines import RetrainedNetwork
 from river_ineural.learning.history import History
 from river_ineural.network.scores import probabilities
 
@@ -70,12 +71,14 @@ BAD_VALUES = {
     "array": (np.ones(2), TypeError),
     "date": (dt.date(2024, 1, 1), TypeError),
     "complex": (1j, TypeError),
+    "numpy complex": (np.complex64(1), TypeError),
+    "duration": (np.timedelta64(1), TypeError),
+    "array of one": (np.ones(1), TypeError),
     "1e300": (1e300, ValueError),
     "-1e300": (-1e300, ValueError),
     "a long int": (10**400, ValueError),
 }
 BAD_X = {
-    "empty": ({}, ValueError, "x is empty"),
     "None": (None, TypeError, "x must be a dict"),
     "list": ([1.0, 2.0], TypeError, "x must be a dict"),
     "string": ("f0", TypeError, "x must be a dict"),
@@ -174,6 +177,34 @@ def test_kinds_of_numbers(value):
         model.learn_one(x, 1)
         twin.learn_one({**x, "a": 1.0}, 1)
     assert model.scores_one({"a": value}) == twin.scores_one({"a": 1.0}) != expected
+
+
+@pytest.mark.parametrize("make", [small, active.INeurALSampler, RetrainedNetwork])
+def test_an_empty_x_is_an_example_whose_features_are_absent(make):
+    """Before anything is learned, first of all, and among others."""
+    model = make(small()) if make is active.INeurALSampler else make()
+    model.predict_one({})
+    model.learn_one({}, 0)
+    model.learn_one({}, 1)
+    for x, y in STREAM:
+        model.learn_one(x, y)
+    model.learn_one({}, 1)
+    classifier = getattr(model, "classifier", model)
+    absent = classifier.predict_proba_one(dict.fromkeys(STREAM[0][0], 0.0))
+    assert classifier.predict_proba_one({}) == absent
+    assert sum(absent.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float16, np.float32])
+def test_narrow_scalars_are_the_numbers_they_hold(kind):
+    """Their sum would overflow: pixels of 200, say."""
+    x = {f"f{i}": kind(200) for i in range(400)}
+    model, twin = small(), small()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.learn_one(x, 1)
+    twin.learn_one(dict.fromkeys(x, 200.0), 1)
+    assert model.scores_one(x) == twin.scores_one(x)
 
 
 @pytest.mark.parametrize("n_names", [60, 10**6])

@@ -230,7 +230,7 @@ def test_no_global_generator_or_thread_count_is_touched(seed):
             with pytest.raises(TypeError):
                 call({"f0": "not a number"}, 1)
         with pytest.raises((TypeError, ValueError)):
-            model.predict_one({})
+            model.predict_one({"f0": None})
         copy.deepcopy(model)
         assert snapshot() == before
     finally:

@@ -133,7 +133,7 @@ class RetrainedNetwork(base.Classifier):
             return
         grown = []
         for i, shape in enumerate(shapes):
-            bound = 1 / (d if i < 2 else m) ** 0.5
+            bound = 1 / max(1, d if i < 2 else m) ** 0.5
             part = torch.from_numpy(self._rng.uniform(-bound, bound, shape)).float()
             if self._weights:
                 known = self._weights[i].detach()
@@ -153,7 +153,7 @@ class RetrainedNetwork(base.Classifier):
         Raises
         ------
         TypeError, ValueError
-            If x is empty, a feature is not a finite number or y cannot be a label; the model is as
+            If a feature is not a finite number or y cannot be a label; the model is as
             it was.
         """
         if self._store(x, y):
@@ -207,7 +207,7 @@ class RetrainedNetwork(base.Classifier):
         Raises
         ------
         TypeError, ValueError
-            If x is empty or a feature is not a finite number.
+            If a feature is not a finite number.
         """
         values = self._features.values(x)
         if not len(self._labels):

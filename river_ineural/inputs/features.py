@@ -17,6 +17,7 @@ from river.base.typing import FeatureName
 
 __all__ = ["Checked", "FeatureIndex", "LARGEST"]
 
+REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 
 
@@ -97,8 +98,8 @@ class FeatureIndex:
         Parameters
         ----------
         x
-            A non-empty dict of finite numbers, each at most 1e15 in magnitude, and at most
-            `max_features` of them.
+            A dict of finite numbers, each at most 1e15 in magnitude, and at most `max_features` of
+            them. An empty one is an example whose features are all absent.
 
         Returns
         -------
@@ -115,43 +116,46 @@ class FeatureIndex:
             if not isinstance(x, Mapping):
                 raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         self.check(x)
+        given = x.values()
         try:
-            # `sum` refuses strings, None and containers: one pass in C instead of a check a value.
-            float(sum(x.values()))
-            values = np.fromiter(x.values(), np.float64, len(x))
-            if self._within(values, LARGEST):
-                return values
-        except (TypeError, ValueError, OverflowError):
+            # `sum` refuses strings, None and containers, and its type tells whether all values are
+            # Python's real numbers: one pass in C instead of a check a value. NumPy's scalars are
+            # told by their types: sums of narrow ones overflow.
+            python = type(next(iter(given), 0.0)) is float and type(sum(given, 0.0)) is float
+            if python or REAL.issuperset(map(type, given)):
+                values = np.fromiter(given, np.float64, len(x))
+                if self._within(values, LARGEST):
+                    return values
+        except (TypeError, ValueError, OverflowError, RuntimeWarning):
             pass
         return np.array([self._checked(name, value) for name, value in x.items()])
 
     @staticmethod
     def _checked(name: FeatureName, value: Any) -> float:
-        if not isinstance(value, numbers.Real | np.bool_ | Decimal):
+        number = isinstance(value, numbers.Real | np.bool_ | Decimal)
+        if not number or isinstance(value, np.timedelta64):  # which NumPy counts as an integer
             raise TypeError(
                 f"feature {name!r} is {value!r} ({type(value).__name__}), not a number: "
                 "encode it first, e.g. with river.preprocessing.OneHotEncoder."
             )
         try:
-            number = float(value)
+            real = float(value)
         except OverflowError:  # an int beyond float64
-            number = sys.float_info.max  # fails the check below whatever its sign
-        if not math.isfinite(number):
+            real = sys.float_info.max  # fails the check below whatever its sign
+        if not math.isfinite(real):
             raise ValueError(
                 f"feature {name!r} is {value}: replace missing or infinite values first, "
                 "e.g. with river.preprocessing.StatImputer."
             )
-        if abs(number) > LARGEST:
+        if abs(real) > LARGEST:
             raise ValueError(
-                f"feature {name!r} is {number}, beyond ±{LARGEST:g}: scale it first, "
+                f"feature {name!r} is {real}, beyond ±{LARGEST:g}: scale it first, "
                 "e.g. with river.preprocessing.StandardScaler."
             )
-        return number
+        return real
 
     def check(self, names: Collection[FeatureName]) -> None:
-        """Raise ValueError unless there are 1 to `max_features` names."""
-        if not names:
-            raise ValueError("x is empty: give at least one feature.")
+        """Raise ValueError if there are more than `max_features` names."""
         if len(names) > self.max_features:
             raise ValueError(
                 f"x has {len(names):,} features, more than max_features={self.max_features:,}: "
