@@ -105,8 +105,8 @@ class INeurAL(NeuralClassifier):
     classes
         Labels known beforehand, as a non-empty tuple. Others may still appear.
     max_features
-        At most this many features are learned. Later ones are ignored, with one warning; a single x
-        with more is an error.
+        At most this many features are held. From then on those not learned for longest make room
+        for new ones, with one warning; a single x with more is an error.
     max_classes
         At most this many classes, at least 2. Examples of later ones are ignored, with one warning.
     device
@@ -217,7 +217,7 @@ class INeurAL(NeuralClassifier):
             like,
         )
         return State(
-            FeatureIndex(self.max_features, first_column=CONSTANT),
+            FeatureIndex(self.max_features, first_column=CONSTANT, recycles=True),
             LabelIndex(self.max_classes, self.classes or ()),
             Scaling(self.center, self.scale, self.normalize, like),
             History(self.capacity, training.labelled_share, of_batches, like),

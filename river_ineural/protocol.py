@@ -138,7 +138,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         pseudo_label: bool,
     ) -> None:
         """Rewards and residuals into the history, then train: values (B, names), w (B,)."""
-        state = self._state.grown(names, labels)
+        state = self._state.grown(names, values, labels)
         index = state.labels.index
         classes = [index[label] for label in labels if label in index]
         if len(classes) < len(labels):  # beyond max_classes
@@ -148,6 +148,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         targets = state.targets(x, classes)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
+            state.features.touch(names)
             state.learn(x, targets, w, pseudo_label, self.n_steps)
 
     @single_threaded

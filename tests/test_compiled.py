@@ -41,7 +41,7 @@ def trainer_with(flat, shape):
 def normalizer_of(x, center=True, scale=True, normalize=True):
     """Statistics of the rows of x, whose first column is the constant's."""
     like = torch.empty(0, dtype=torch.float64)
-    scaling = Scaling(center, scale, normalize, like).widened(x.shape[1])
+    scaling = Scaling(center, scale, normalize, like).widened(x.shape[1], slice(0, 0), np.zeros(0))
     scaling.update(x)
     return scaling
 
@@ -92,7 +92,7 @@ def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offs
     x[:, 1:] = x[:, 1:] ** 3 + offset
     x[:, 4] = 7.5  # never varies
     like = torch.empty(0, dtype=torch.float64)
-    normalizer = Scaling(center, scale, normalize, like).widened(5)
+    normalizer = Scaling(center, scale, normalize, like).widened(5, slice(0, 0), np.zeros(0))
     for part in np.split(x, [1, 2, 20]):
         normalizer.update(part)
     mean = x.mean(0) if center else np.zeros(5)

@@ -162,10 +162,11 @@ def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
     assert history.added == [60, 0]
     assert len(n_steps) == 40
     assert history.weight[rows].tolist() == weights
-    columns = model._state.features.columns
+    columns, reference = model._state.features.columns, model._state.scaling.reference
     for row, x, y, before in zip(range(40, 60), xs, ys, f1, strict=True):
-        stored = {name: history.x[row, column].item() for name, column in columns.items()}
-        assert stored == pytest.approx(x, rel=1e-6)
+        raw = history.x[row] + reference
+        stored = {name: raw[column].item() for name, column in columns.items()}
+        assert stored == pytest.approx(x, abs=1e-6)
         reward = torch.zeros(3)
         reward[model._state.labels.index[y]] = 1
         assert torch.equal(history.targets[row, 0], reward)
@@ -173,7 +174,8 @@ def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
     mean = pd.DataFrame(XS[:60]).mean()
     assert model._state.scaling.n == 60
     for name, column in columns.items():
-        assert model._state.scaling.moments[0, column].item() == pytest.approx(mean[name], abs=1e-5)
+        found = model._state.scaling.moments[0, column] + reference[column]
+        assert found.item() == pytest.approx(mean[name], abs=1e-5)
 
 
 def test_a_frame_of_one_row_is_learn_one():

@@ -154,7 +154,8 @@ def test_features_that_appear_change_no_prediction(kind):
     for x, y in STREAM[:20]:
         model.learn_one(x, y)
     before = model.classifier.predict_proba_one(STREAM[30][0])
-    model.classifier.features = model.classifier.features.grown({**STREAM[30][0], "new": 1.0})
+    features = model.classifier.features
+    model.classifier.features, _ = features.grown({**STREAM[30][0], "new": 1.0})
     model.classifier.widen()
     assert model.classifier.first.shape == (2, 6, 4)
     after = model.classifier.predict_proba_one(STREAM[30][0])

@@ -66,7 +66,9 @@ def assert_same_state(model, twin, tolerance):
     assert model._state.labels.labels == twin.labels
     if not twin.seen:
         return
-    assert_near(model._state.scaling.moments[0, 1 : 1 + d], twin.mean, tolerance, "means")
+    reference = model._state.scaling.reference[1 : 1 + d]
+    means = model._state.scaling.moments[0, 1 : 1 + d] + reference
+    assert_near(means, twin.mean, tolerance, "means")
     shift, inverse = model._state.scaling.scaling
     assert_near(1 / inverse[1 : 1 + d], twin.scale, tolerance, "scales")
     assert_near(-shift[0], twin.rms, tolerance, "rms")
@@ -81,7 +83,7 @@ def assert_same_state(model, twin, tolerance):
                 [e[name] + zeros for e, zeros in zip(ring, padding, strict=True)]
                 for name in ("reward", "residual")
             )
-            assert_near(history.x[rows, 1 : 1 + d], x, tolerance, "stored examples")
+            assert_near(history.x[rows, 1 : 1 + d] + reference, x, tolerance, "stored examples")
             assert not history.x[rows, 1 + d :].any()
             assert not history.x[rows, 0].any()
             assert_near(history.targets[rows, 0], reward, tolerance, "stored rewards")

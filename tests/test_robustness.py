@@ -20,6 +20,7 @@ from streams import blobs
 from river_ineural import INeurAL, active
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.learning.history import History
+from river_ineural.network.contexts import Weights
 from river_ineural.network.scores import probabilities
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
@@ -443,11 +444,10 @@ def counted_warnings(call):
 
 
 def test_feature_cap_warns_once_and_the_model_works():
-    """Names beyond the cap are ignored; what is known goes on learning."""
-    model, bare = small(max_features=3), small(max_features=3)
+    """New names take the places of those not learned for longest; what stays goes on learning."""
+    model = small(max_features=3)
     for x, y in STREAM[:20]:
         model.learn_one(x, y)
-        bare.learn_one(x, y)
 
     def more():
         for t, (x, y) in enumerate(STREAM[20:]):
@@ -456,19 +456,122 @@ def test_feature_cap_warns_once_and_the_model_works():
     caught = counted_warnings(more)
     assert len(caught) == 1
     assert "max_features=3" in caught[0]
-    for x, y in STREAM[20:]:
-        bare.learn_one({"f0": x["f0"], "f1": x["f1"]}, y)
-    x = STREAM[0][0]
-    assert model.scores_one(x) == bare.scores_one(x)
+    assert set(model._state.features.columns) == {"f0", "f1", "new 19"}
+    right = [model.predict_one(x) == y for x, y in STREAM]
+    assert np.mean(right) > 0.9
 
 
-def test_feature_cap_fills_up_in_sorted_order():
-    """A single x that brings more names than there is room for: the first of them in order."""
-    model = small(max_features=3)
-    model.learn_one({"m": 1.0}, 0)
-    caught = counted_warnings(lambda: model.learn_one({"c": 1.0, "b": 1.0, "a": 1.0}, 1))
-    assert len(caught) == 1
-    assert list(model._state.features.columns) == ["m", "a", "b"]
+def test_those_learned_longest_ago_make_room():
+    """In the order of their columns if it is as long ago; a name in the example never does."""
+    model = small(max_features=4)
+    for names in ("abcd", "bd", "a", "c"):
+        model.learn_one(dict.fromkeys(names, 1.0), 0)
+    assert counted_warnings(lambda: model.learn_one({"e": 1.0, "d": 2.0}, 1))
+    assert list(model._state.features.columns) == ["a", "c", "d", "e"]
+    model.predict_one({"a": 1.0})  # a prediction is no use
+    model.learn_one({"c": 1.0, "g": 1.0, "f": 1.0}, 1)
+    assert set(model._state.features.columns) == {"c", "d", "f", "g"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"iterate": "uniform"}, {"iterate": "last"}], ids=str)
+def test_a_name_that_takes_the_place_of_another_starts_anew(settings):
+    """Nothing of the old name is left in weights, averages, statistics or the stored examples."""
+    model = small(max_features=3, capacity=20, n_steps=3, **settings)
+    for x, y in STREAM[:10]:
+        model.learn_one({"a": 50 + x["f0"], "b": x["f1"], "old": -3 - x["f2"] ** 2}, y)
+    state = model._state
+    column = state.features.columns["old"]
+    kept = [flat.clone() for flat in (state.trainer.flat, *state.trainer.iterates.kept)]
+    with pytest.warns(UserWarning, match="make room"):
+        grown = state.grown({"a": 1, "b": 1, "new": 1}, np.array([[51.0, 0.0, 7.0]]), [0])
+    grown.settle()
+    assert grown.features.columns["new"] == column
+    assert grown.scaling.reference[column] == 7
+    assert grown.scaling.moments[:, column].tolist() == [-7, 0, 0, 0]
+    assert (grown.history.x[: grown.history.n_labelled, column] == -7).all()
+    shape = grown.trainer.shape
+    for before, after in zip(kept, (grown.trainer.flat, *grown.trainer.iterates.kept), strict=True):
+        old, new = Weights(before, shape), Weights(after, shape)
+        assert (new.context[..., column] != old.context[..., column]).all()
+        assert (new.gradient[..., column] != old.gradient[..., column]).all()
+        others = torch.arange(shape.n_features) != column
+        assert torch.equal(new.context[..., others], old.context[..., others])
+        assert all(torch.equal(*layers) for layers in zip(new.deep, old.deep, strict=True))
+    for moment in grown.trainer.optimizer.moments:
+        assert not Weights(moment, shape).context[..., column].any()
+        assert Weights(moment, shape).context[..., 1:3].any()
+
+
+def test_a_vocabulary_that_churns_is_learned():
+    """400 names, three at a time, in room for 60: a new word tells its class after a few labels, at
+    the end as at the beginning, and memory is that of 60.
+    """
+    rng = np.random.default_rng(0)
+    model = small(max_features=60, hidden_dim=16, batch_size=16, capacity=200)
+    right = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for t in range(1_600):
+            topic, y = t // 40, int(rng.integers(2))  # each topic has words of its own
+            words = rng.choice(100, 3, replace=False)
+            x = {f"topic {topic} class {y} word {word % 5}": 1.0 for word in words}
+            if t % 40 >= 20:
+                right.append(model.predict_one(x) == y)
+            model.learn_one(x, y)
+    assert model._state.trainer.shape.n_features <= 76
+    assert len(model._state.features) == 60
+    late = right[len(right) // 2 :]
+    assert np.mean(late) > 0.9
+
+
+def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated():
+    """Which says what to lower; the model is as it was, and goes on with what it knows."""
+    model = INeurAL(hidden_dim=2_000, seed=1, n_steps=0)
+    x = {f"f{i}": 1.0 for i in range(1_500)}
+    model.learn_one(x, 0)
+    model.learn_one(x, 1)
+    with raises_and_keeps(model, ValueError, "weights, more than 25,000,000: lower hidden_dim"):
+        model.learn_one(x, 2)
+    model.learn_one(x, 1)
+    with pytest.raises(ValueError, match="max_features"):
+        INeurAL(hidden_dim=10**6).learn_one(x, 0)
+
+
+# Numbers of any size
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("offset", [1.7e9, -3e6, 1e12])
+def test_a_feature_far_from_zero_is_as_good_as_one_around_it(offset, normalize):
+    """Times, identifiers and prices lose nothing to float32: as with a StandardScaler in front."""
+    rng = np.random.default_rng(0)
+    points = rng.integers(-8, 8, size=(300, 2)) / 8  # exact beside each offset
+    right = {}
+    for shift in (0.0, offset):
+        model, hits = small(hidden_dim=32, batch_size=32, normalize=normalize), []
+        for a, b in points:
+            x, y = {"t": shift + a, "u": b}, int(a + b / 2 > 0)
+            hits.append(model.predict_one(x) == y)
+            model.learn_one(x, y)
+        right[shift] = np.mean(hits[50:])
+    assert right[offset] == pytest.approx(right[0.0], abs=0.02)
+    assert right[offset] > 0.85
+
+
+def test_a_late_feature_far_from_zero():
+    """It was 0 in the examples before it, in their statistics and in the store."""
+    model = small(capacity=40)
+    for x, y in STREAM[:10]:
+        model.learn_one({"f0": x["f0"]}, y)
+    model.learn_one({"f0": 0.0, "t": 1.7e9}, 1)
+    state = model._state
+    column = state.features.columns["t"]
+    reference = state.scaling.reference[column].item()
+    assert reference == 1.7e9
+    raw = state.history.x[:11, column].double() + reference
+    assert raw.tolist() == [0.0] * 10 + [1.7e9]
+    mean = state.scaling.moments[0, column].item() + reference
+    assert mean == pytest.approx(1.7e9 / 11)
 
 
 def test_class_cap_warns_once_and_the_model_works():

@@ -64,5 +64,6 @@ def padded(vectors: list[Floats], n_features: int) -> Tensor:
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
     """Checked values of x as a float32 vector of all features known."""
-    vector: Floats = features.place(x, values[None], len(features), np.float32)[0]
+    nothing = np.zeros(len(features))
+    vector: Floats = features.place(x, values[None], nothing, nothing.astype(np.float32))[0]
     return vector

@@ -166,7 +166,7 @@ class RetrainedNetwork(base.Classifier):
         index = self._labels.index.get(label)
         if index is None:
             return False
-        self._features = self._features.grown(x)
+        self._features, _ = self._features.grown(x)
         self._grow()
         self._stored.append((placed(self._features, x, values), index))
         return True

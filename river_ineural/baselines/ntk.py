@@ -99,7 +99,7 @@ class TangentUCB(base.Classifier):
                 f"label {label!r} is a third class: NTK methods are defined for two, "
                 f"{self.labels.labels}. Use INeurALSampler, or make the task binary."
             )
-        self.features, self.labels = self.features.grown(x), self.labels.grown([label])
+        (self.features, _), self.labels = self.features.grown(x), self.labels.grown([label])
         index = self.labels.index[label]
         self.widen()
         vector = self.vector(x, values)

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
+from river_ineural.network.growth import Columns
+
 __all__ = ["Checked", "FeatureIndex", "LARGEST"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
@@ -48,9 +50,12 @@ class FeatureIndex:
     Parameters
     ----------
     max_features
-        The cap, at least 1. Names beyond it are ignored, with one warning.
+        The cap, at least 1; one warning when it is reached.
     first_column
         Columns before it are left to others.
+    recycles
+        Whether names not learned for longest then make room for new ones, which are ignored
+        otherwise.
     """
 
     _scatter: ClassVar[Any]
@@ -63,11 +68,15 @@ class FeatureIndex:
 
         cls._scatter, cls._within = staticmethod(loops.scatter), staticmethod(loops.within)
 
-    def __init__(self, max_features: int, first_column: int = 0) -> None:
+    def __init__(self, max_features: int, first_column: int = 0, recycles: bool = False) -> None:
         self._load()
         self.max_features = max_features
         self.first_column = first_column
+        self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
+        self.names: list[FeatureName] = []  # by column
+        self.touched = np.empty(0, np.int64)  # when an example with it was learned, by column
+        self.now = 0
         self._keys: tuple[FeatureName, ...] | None = None  # of the last x; None: nothing cached
         self._found = np.empty(0, np.int64)  # their columns, -1 where they have none
         self._new = False  # whether one has none
@@ -166,41 +175,80 @@ class FeatureIndex:
         self,
         names: Iterable[FeatureName],
         values: NDArray[np.float64],
-        n_columns: int,
-        dtype: type[np.floating[Any]] = np.float64,
+        reference: NDArray[np.float64],
+        absent: NDArray[np.floating[Any]],
     ) -> NDArray[np.floating[Any]]:
-        """Put values (B, len(names)) into their columns; absent ones 0, unknown ones left out.
+        """Put values (B, len(names)) into their columns, unknown ones left out.
+
+        Parameters
+        ----------
+        reference
+            (d,), subtracted from each value.
+        absent
+            (d,), what stands for absent features.
 
         Returns
         -------
-        Array of shape (B, n_columns) and that dtype.
+        Array of shape (B, d) and the dtype of `absent`.
         """
         self._look_up(names)
-        placed = np.zeros((len(values), n_columns), dtype)
-        self._scatter(values, self._found, placed)
+        placed = np.empty((len(values), len(absent)), absent.dtype)
+        placed[:] = absent
+        self._scatter(values, self._found, reference, placed)
         return placed
 
-    def grown(self, names: Iterable[FeatureName]) -> FeatureIndex:
-        """An index in which every new name has a column, in sorted order, up to the cap.
+    def grown(self, names: Iterable[FeatureName]) -> tuple[FeatureIndex, Columns]:
+        """An index in which every new name has a column, in sorted order, and those columns.
 
-        This one stays as it is; it is returned if there is nothing new.
+        Beyond the cap the names not touched for longest make room. This index stays as it is; it is
+        returned if there is nothing new.
         """
         keys = self._look_up(names)
+        n_known = len(self.columns)
+        end = self.first_column + n_known
         if not self._new:
-            return self
-        new = [name for name in keys if name not in self.columns]
-        room = self.max_features - len(self.columns)
-        if len(new) > room and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"max_features={self.max_features:,} reached: new features are ignored.",
-                stacklevel=6,
-            )
-        if not room:
-            return self
+            return self, slice(end, end)
+        new = _in_stable_order(name for name in keys if name not in self.columns)
+        room = self.max_features - n_known
+        if len(new) > room:
+            self._warn()
+            new = new if self.recycles else new[:room]
         other = copy.copy(self)
-        first = self.first_column + len(self.columns)
-        added = _in_stable_order(new)[:room]
-        other.columns = self.columns | {name: first + i for i, name in enumerate(added)}
-        other._keys = None
-        return other
+        other.columns, other.names = dict(self.columns), list(self.names)
+        recycled = self._longest_untouched(len(new) - room) if len(new) > room else []
+        for column in recycled:
+            del other.columns[other.names[column - self.first_column]]
+        n_more = len(new) - len(recycled)
+        other.names += new[:n_more]
+        other.touched = np.pad(self.touched, (0, n_more))
+        for column, name in zip(recycled, new[n_more:], strict=True):
+            other.names[column - self.first_column] = name
+        other.columns |= dict(zip(new, (*range(end, end + n_more), *recycled), strict=True))
+        if not recycled:
+            return other, slice(end, end + n_more)
+        return other, np.array([*range(end, end + n_more), *recycled])
+
+    def _warn(self) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        happens = (
+            "names not learned for longest make room for new ones"
+            if self.recycles
+            else "new features are ignored"
+        )
+        warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=8)
+
+    def _longest_untouched(self, n: int) -> list[int]:
+        """Columns of the n names touched longest ago, but for those just looked up."""
+        touched = self.touched.copy()
+        touched[self._found[self._found >= 0] - self.first_column] = np.iinfo(np.int64).max
+        oldest: list[int] = np.argsort(touched, kind="stable")[:n].tolist()
+        return [self.first_column + i for i in oldest]
+
+    def touch(self, names: Iterable[FeatureName]) -> None:
+        """Note that examples with these names are learned now."""
+        self._look_up(names)
+        self.now += 1
+        found = self._found if not self._new else self._found[self._found >= 0]
+        self.touched[found - self.first_column] = self.now

@@ -23,8 +23,9 @@ def within(values: Array, limit: float) -> bool:
 
 
 @loop
-def scatter(values: Array, columns: Array, placed: Array) -> None:
-    """Values (B, n) into columns (n,) of placed (B, d); those of column -1 are left out.
+def scatter(values: Array, columns: Array, reference: Array, placed: Array) -> None:
+    """Values (B, n), less the reference (d,), into columns (n,) of placed (B, d); those of column
+    -1 are left out. The difference is taken before it is rounded to the precision of `placed`.
 
     Raises
     ------
@@ -32,9 +33,9 @@ def scatter(values: Array, columns: Array, placed: Array) -> None:
         If a column is not one of placed, before anything is written.
     """
     for j in range(len(columns)):
-        if columns[j] >= placed.shape[1]:
+        if columns[j] >= min(placed.shape[1], len(reference)):
             raise IndexError("a feature has no column")
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             if columns[j] >= 0:
-                placed[i, columns[j]] = values[i, j]
+                placed[i, columns[j]] = values[i, j] - reference[columns[j]]

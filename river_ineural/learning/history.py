@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
+from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
 
 __all__ = ["History", "RawHistory"]
@@ -97,9 +98,9 @@ class History(Tensors):
         return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
 
     def resized(self, n_features: int, n_classes: int) -> History:
-        """This history with wider examples: an absent feature was 0, an unknown class's reward too.
+        """This history with wider examples, 0 in what is new, as rewards of a new class were.
 
-        This one stays as it is; both share the generator.
+        What features were, `put` says. This history stays as it is; both share the generator.
         """
         if (n_features, n_classes) == (self.x.shape[1], self.targets.shape[2]):
             return self
@@ -111,6 +112,12 @@ class History(Tensors):
                 self.targets[rows], (0, n_classes - self.targets.shape[2])
             )
         return self.twin(x=x, targets=targets)
+
+    def put(self, columns: Columns, values: Floats) -> None:
+        """Values (d,) into some columns of every stored example."""
+        for rows in self.filled:
+            part = self.x[rows]
+            part[:, columns] = torch.from_numpy(values[columns]).to(part.device)
 
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""

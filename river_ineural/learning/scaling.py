@@ -11,6 +11,7 @@ from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
 from river_ineural.network import eager, phases
+from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
 
 __all__ = ["CONSTANT", "RawScaling", "Scaling"]
@@ -21,6 +22,7 @@ CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vec
 class RawScaling(NamedTuple):
     """What phases take of `Scaling`."""
 
+    reference: Buffer  # (d,) float64
     moments: Buffer  # (4, d) float64
     scaling: Buffer  # (2, d)
 
@@ -41,6 +43,11 @@ class Scaling(Tensors):
     It also serves the first layers, which have no bias, as one. The history stores raw examples, so
     old ones are scaled by the statistics of today.
 
+    Raw vectors hold what a feature is beyond its reference, its first value, subtracted in float64:
+    a time in seconds, 1.7e9 and its changes, would be rounded to hundreds of them in float32. So
+    the statistics here are of that difference, and a feature that is absent, which is 0, is minus
+    the reference.
+
     Parameters
     ----------
     center, scale, normalize
@@ -49,8 +56,8 @@ class Scaling(Tensors):
         A tensor of the dtype and device to work in.
     """
 
-    TENSORS = ("moments", "scaling")
-    VIEWS = ("raw", "phases")
+    TENSORS = ("reference", "moments", "scaling")
+    VIEWS = ("raw", "phases", "subtracted", "absent")
 
     def __init__(self, center: bool, scale: bool, normalize: bool, like: Tensor) -> None:
         self.center = center
@@ -58,27 +65,44 @@ class Scaling(Tensors):
         self.normalize = normalize
         self.n = 0
         # The mean, and the sums of the second, third and fourth powers of the distance from it
+        self.reference = like.new_zeros(0, dtype=torch.float64)
         self.moments = like.new_zeros(4, 0, dtype=torch.float64)
         self.scaling = like.new_zeros(2, 0)  # the mean, the constant's negative in front; and 1 / q
         self.bind()
 
     def bind(self) -> None:
-        self.raw = RawScaling(raw(self.moments), raw(self.scaling))
+        self.raw = RawScaling(raw(self.reference), raw(self.moments), raw(self.scaling))
+        # For examples that arrive, on the CPU: what is subtracted, and what an absent feature is
+        self.subtracted = self.reference.cpu().numpy()
+        self.absent = (-self.reference).to(self.scaling.dtype).cpu().numpy()
         self.phases = phases.of(self.moments)
 
-    def widened(self, n_features: int) -> Scaling:
-        """These statistics with room for features that have been 0 in every example so far.
+    def widened(self, n_features: int, columns: Columns, first: NDArray[np.float64]) -> Scaling:
+        """These statistics with features that have been 0 in every example so far.
 
         This object stays as it is.
+
+        Parameters
+        ----------
+        n_features
+            That there is room for.
+        columns
+            Of the features that appear.
+        first
+            Their first values, which become their references.
         """
-        known = self.moments.shape[1]
-        if n_features == known:
-            return self
+        known = len(self.reference)
+        reference = self.reference.new_zeros(n_features)
         moments = self.moments.new_zeros(4, n_features)
         scaling = self.scaling.new_zeros(2, n_features)
         scaling[1] = 1
+        reference[:known] = self.reference
         moments[:, :known], scaling[:, :known] = self.moments, self.scaling
-        return self.twin(moments=moments, scaling=scaling)
+        reference[columns] = torch.from_numpy(first).to(reference.device)
+        moments[:, columns], scaling[1, columns] = 0, 1
+        moments[0, columns] = -reference[columns]
+        scaling[0, columns] = -reference[columns].to(scaling.dtype)
+        return self.twin(reference=reference, moments=moments, scaling=scaling)
 
     def update(self, rows: NDArray[np.floating[Any]]) -> None:
         """Let rows (B, d) move the statistics."""

@@ -41,24 +41,46 @@ class State:
     history: History
     trainer: Trainer
 
-    def grown(self, names: Iterable[FeatureName], labels: list[ClfTarget]) -> State:
-        """A state that knows these names and labels too, as far as the caps leave room."""
-        features, known = self.features.grown(names), self.labels.grown(labels)
+    def grown(self, names: Iterable[FeatureName], values: Values, labels: list[ClfTarget]) -> State:
+        """A state that knows these names and labels too, as far as the caps leave room.
+
+        Raises
+        ------
+        ValueError
+            If the networks would be too large; before anything is allocated.
+        """
+        features, columns = self.features.grown(names)
+        known = self.labels.grown(labels)
         if features is self.features and known is self.labels and self.trainer.n_features:
             return self
-        self.trainer.settle()
-        before, n_features = CONSTANT + len(self.features), CONSTANT + len(features)
+        self.settle()
+        n_features = CONSTANT + len(features)
         if not self.trainer.n_features:
-            before = 0
-        trainer = self.trainer.grown(slice(before, n_features), n_features, len(known))
+            columns = slice(0, n_features)
+        appeared = np.arange(n_features)[columns]
+        trainer = self.trainer.grown(columns, n_features, len(known))
         room = trainer.shape.n_features
+        first = np.zeros(n_features)
+        at = dict(zip(names, values[0], strict=True))
+        for column in appeared[appeared >= CONSTANT].tolist():
+            first[column] = at[features.names[column - CONSTANT]]
+        scaling = self.scaling.widened(room, columns, first[appeared])
         history = self.history.resized(room, len(known))
-        return State(features, known, self.scaling.widened(room), history, trainer)
+        grown = State(features, known, scaling, history, trainer)
+        if history is not self.history:  # nothing is shared with this state
+            grown.settle()
+        return grown
+
+    def settle(self) -> None:
+        """Write what features that have appeared bring; repeating it changes nothing."""
+        for fresh in self.trainer.pending:
+            self.history.put(fresh.columns, self.scaling.absent)
+        self.trainer.settle()
 
     def vectors(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """Raw vectors (B, d) of checked values (B, names)."""
-        trainer = self.trainer
-        return self.features.place(names, values, trainer.shape.n_features, trainer.dtype)
+        scaling = self.scaling
+        return self.features.place(names, values, scaling.subtracted, scaling.absent)
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class (Algorithm 1, lines 5 to 7): values (B, names) → (B, k).
@@ -93,7 +115,7 @@ class State:
 
         By `n_steps` each where the label was given.
         """
-        self.trainer.settle()
+        self.settle()
         self.scaling.update(x)
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         each = self.trainer.training.pseudo_label_steps if pseudo_label else n_steps

@@ -28,6 +28,7 @@ __all__ = ["Trainer"]
 
 Floats = NDArray[np.floating[Any]]
 
+MOST_WEIGHTS = 25_000_000  # of both networks; with optimiser and average 0.5 GB in float32
 FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
 
 
@@ -152,6 +153,14 @@ class Trainer(Tensors):
         if n_features > room:
             room = max(n_features, room + room // 4)
         new = old._replace(n_classes=n_classes, n_features=room)
+        if new.n_parameters > MOST_WEIGHTS:
+            new = new._replace(n_features=max(n_features, old.n_features))
+        if new.n_parameters > MOST_WEIGHTS:
+            raise ValueError(
+                f"{n_features - 1:,} features, {n_classes:,} classes and hidden_dim="
+                f"{old.hidden_dim:,} make {new.n_parameters:,} weights, more than "
+                f"{MOST_WEIGHTS:,}: lower hidden_dim, max_features or max_classes."
+            )
         other = self.beside()
         other.rng = copy.deepcopy(self.rng)
         other.shape, other.n_features = new, n_features

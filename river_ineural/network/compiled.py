@@ -26,6 +26,7 @@ from river_ineural.network.constants import (
     LEAST_RADIUS,
     PACE,
     RESOLUTION,
+    ROUNDING,
     SQRT_HALF,
     TINY,
     TOLERATED,
@@ -297,10 +298,13 @@ def observe(
     center: bool,
     scale: bool,
     normalize: bool,
+    reference: Array,  # (d,)
     moments: Array,  # (4, d)
     scaling: Array,  # (2, d)
 ) -> None:
     """Move the statistics of n examples by the rows of x, one after the other.
+
+    x is what examples are beyond the reference.
 
     `moments` holds the mean and the sums of the second, third and fourth powers of the distance
     from it, in the order in which none is needed before it is replaced (Pébay, 2008, Formulas for
@@ -331,7 +335,8 @@ def observe(
             mean[j] += step
     for j in range(x.shape[1]):
         spread = np.sqrt(np.sqrt(max(fourth[j], 0.0) / n))
-        known = scale and spread > max(RESOLUTION * abs(mean[j]), CLOSEST)
+        least = max(RESOLUTION * abs(mean[j]), ROUNDING * abs(mean[j] + reference[j]), CLOSEST)
+        known = scale and spread > least
         inverse[j] = 1 / spread if known else 1.0
         shift[j] = mean[j]
     if normalize:

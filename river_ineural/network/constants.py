@@ -7,5 +7,5 @@ SQRT_HALF = 0.5**0.5
 BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8  # Adam's; its usual 0.999 forgets too slowly here
 LEAST = 1e-35  # averages of Adam below it are set to 0
 PACE, TOLERATED, LEAST_RADIUS = 0.2, 0.01, 1 / 15  # of the control of the adversarial radius
-RESOLUTION = 1e-7  # relative: what varies less is a constant to float32
+RESOLUTION, ROUNDING = 1e-7, 1e-14  # relative: what varies less is a constant to float32, float64
 CLOSEST, FARTHEST = 1e-30, 1e15  # spreads and scaled values whose squares float32 can hold

@@ -17,6 +17,7 @@ from river_ineural.network.constants import (
     LEAST_RADIUS,
     PACE,
     RESOLUTION,
+    ROUNDING,
     SQRT_HALF,
     TINY,
     TOLERATED,
@@ -198,6 +199,7 @@ def observe(
     center: bool,
     scale: bool,
     normalize: bool,
+    reference: Tensor,
     moments: Tensor,
     scaling: Tensor,
 ) -> None:
@@ -217,7 +219,8 @@ def observe(
     mean += share * step
     spread = (fourth.clamp_min(0) / (n + b)).sqrt_().sqrt_()
     if scale:
-        varies = spread > (RESOLUTION * mean.abs()).clamp_min_(CLOSEST)
+        least = torch.maximum(RESOLUTION * mean.abs(), ROUNDING * (mean + reference).abs())
+        varies = spread > least.clamp_min_(CLOSEST)
         scaling[1].copy_(torch.where(varies, 1 / spread, 1.0))
     scaling[0].copy_(mean)
     if normalize:
