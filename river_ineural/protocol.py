@@ -197,7 +197,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
         Returns
         -------
-        Probability by label, each at least 0.001, summing to 1; empty before a class is known.
+        Probability by label, each at least 0.001 (0.1 / k for more than 100 classes), summing to 1;
+        empty before a class is known.
         """
         return nearest_distribution(self.scores_one(x, **kwargs))
 

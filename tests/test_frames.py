@@ -144,6 +144,20 @@ def test_classes_known_beforehand(frame):
     assert_matches_row_by_row(model, frame(XS[:3]), XS[:3])
 
 
+@pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
+def test_more_than_a_thousand_classes(frame):
+    """Still distributions, the top of which is the label, and the same row by row."""
+    model = trained(classes=tuple(range(1_200)), max_classes=1_500, labels=(7, 1_199, 600))
+    X = frame(XS)
+    assert_matches_row_by_row(model, X, XS)
+    proba = np.asarray(model.predict_proba_many(X).to_numpy())
+    assert (proba > 0).all()
+    assert proba.argmax(axis=1).tolist() == model.predict_many(X).to_list()
+    for x in XS[:5]:
+        row = model.predict_proba_one(x)
+        assert max(row, key=row.get) == model.predict_one(x)
+
+
 # learn_many
 
 

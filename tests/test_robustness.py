@@ -21,7 +21,7 @@ from river_ineural import INeurAL, active
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.learning.history import History
 from river_ineural.network.contexts import Weights
-from river_ineural.network.scores import probabilities
+from river_ineural.network.scores import nearest_distribution, probabilities
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
 
@@ -647,6 +647,78 @@ def test_probabilities_of_any_scores(scores, seed):
         assert (p >= 0.001 - 1e-12).all()
         assert p[row.argmax()] == p.max()
         assert (np.diff(p[np.argsort(row, kind="stable")]) >= 0).all()
+
+
+def scores_of(k, pool, seed):
+    """k of the pool, each there as often as chance has it."""
+    return np.random.default_rng(seed).choice(np.array(pool), k)
+
+
+def first_of_the_highest(scores):
+    """Where it is, NaN being as low as can be."""
+    return np.where(np.isnan(scores), -np.inf, scores).argmax()
+
+
+@given(
+    st.integers(1, 5_000),
+    st.lists(st.floats(-2, 2) | st.floats(), min_size=1, max_size=20),
+    st.integers(0, 10**6),
+)
+@settings(deadline=None)
+def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, seed):
+    """A distribution with a floor, whose top is that of the scores; inf is first, NaN last."""
+    pool = [*pool, *np.random.default_rng(seed).normal(size=k % 7).tolist()]
+    rows = np.array([scores_of(k, pool, seed), scores_of(k, pool, seed + 1)])
+    for row, p in zip(rows, probabilities(rows), strict=True):
+        assert abs(p.sum() - 1) <= 1e-9
+        assert (p >= min(0.001, 0.1 / k) * (1 - 1e-6)).all()
+        assert p.argmax() == first_of_the_highest(row)
+        row = np.where(np.isnan(row), -np.inf, row)
+        assert (np.diff(p[np.argsort(row, kind="stable")]) >= 0).all()
+        assert (probabilities(row[None])[0] == p).all()  # whatever the other rows are
+        by_label = nearest_distribution(dict(enumerate(row.tolist())))
+        assert list(by_label.values()) == p.tolist()
+
+
+@pytest.mark.parametrize("k", [2, 100, 101, 1_000, 1_001, 5_000])
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e4, 1e30, 1e300])
+def test_top_of_many_classes(k, size):
+    """More than 1,000 classes too, close together and far apart."""
+    scores = np.random.default_rng(k).normal(size=(20, k)) * size
+    p = probabilities(scores)
+    assert (p > 0).all()
+    assert np.abs(p.sum(axis=1) - 1).max() <= 1e-9
+    assert (p.argmax(axis=1) == scores.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([1e30], [1]),
+        ([-1e30, -1e30], [0.5, 0.5]),
+        ([-1e30, 1e30], [0.001, 0.999]),
+        ([1e308, 1e308, -1e308], [0.4995, 0.4995, 0.001]),
+        ([0.5, 0.5, -1e308, -1e308], [0.499, 0.499, 0.001, 0.001]),
+        ([1e9 + 0.5, 1e9], [0.7495, 0.2505]),
+        ([math.inf], [1]),
+        ([-math.inf], [1]),
+        ([1e308, math.inf], [0.001, 0.999]),
+        ([math.inf, math.inf, 0], [0.4995, 0.4995, 0.001]),
+        ([-math.inf, 0.3, math.nan], [0.001, 0.998, 0.001]),
+        ([math.nan, math.nan], [0.5, 0.5]),
+        ([math.nan, -math.inf], [0.5, 0.5]),
+    ],
+)
+def test_probabilities_of_huge_infinite_and_missing_scores(scores, expected):
+    """As near as the scores get, never NaN."""
+    assert probabilities(np.array([scores]))[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_probabilities_of_scores_closer_than_rounding():
+    """The top of the scores is the top, though the class before it has all but its score."""
+    p = probabilities(np.array([[0.0, 1e-17, -1.0], [0.0, 1e-17, 1e-17]]))
+    assert p.argmax(axis=1).tolist() == [1, 1]
+    assert p[1, 1] == p[1, 2]
 
 
 def test_probabilities_of_scores_that_are_probabilities():

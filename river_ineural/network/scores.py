@@ -14,22 +14,26 @@ __all__ = ["gap", "nearest_distribution", "probabilities"]
 Label = TypeVar("Label")
 
 LEAST = 1e-3  # no class is ever ruled out, so that a log loss stays finite
+UNIFORM = 0.1  # at most this share of a distribution keeps classes from being ruled out
+FAR = 1e6  # scores are rounded little up to here, and none so far below the top has a share
 
 
 def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """The distribution nearest to each row of scores, in the squared error the networks learn by.
 
     The Euclidean projection onto the simplex, p_i = max(f_i - τ, 0) with τ such that Σ p_i = 1,
-    mixed with a little of the uniform distribution. It keeps the order of the scores.
+    mixed with a little of the uniform distribution. It keeps the order of the scores, and the first
+    of the highest probabilities is that of the first of the highest scores.
 
     Parameters
     ----------
     scores
-        float64 (B, k).
+        float64 (B, k). inf ranks first, -inf and NaN last.
 
     Returns
     -------
-    float64 (B, k), each at least 0.001 (for k up to 100), rows summing to 1.
+    float64 (B, k), each at least 0.001 (0.1 / k for more than 100 classes) but for rounding, rows
+    summing to 1.
 
     Examples
     --------
@@ -43,17 +47,39 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     k = scores.shape[1]
     if k == 0:
         return scores
+    if not (np.abs(scores) <= FAR).all():  # NaN as well
+        scores = _within_reach(scores)
     descending = -np.sort(-scores, axis=1)
     shifts = (descending.cumsum(axis=1) - 1) / np.arange(1, k + 1)
     n_positive = (descending > shifts).sum(axis=1, keepdims=True)
     nearest = np.maximum(scores - np.take_along_axis(shifts, n_positive - 1, axis=1), 0)
-    mixed = nearest * (1 - k * LEAST) + LEAST
-    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+    least = min(LEAST, UNIFORM / k)
+    mixed = nearest * (1 - k * least) + least
+    distribution = np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+    tied = distribution.argmax(axis=1) != scores.argmax(axis=1)  # by rounding, with a lower score
+    if tied.any():
+        top = tied[:, None] & (scores == scores.max(axis=1, keepdims=True))
+        distribution[top] = np.nextafter(distribution[top], 1)
+    return distribution
+
+
+def _within_reach(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of the same distribution, of the same top, none beyond ±2 FAR; -inf in place of NaN.
+
+    A row whose top is within ±FAR keeps the bits of all that matters in it.
+    """
+    scores = np.where(np.isnan(scores), -np.inf, scores)
+    top = scores.max(axis=1, keepdims=True)
+    far = np.abs(top) > FAR  # the distribution depends on distances from the top alone
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum beyond float64; inf - inf
+        distances = scores - np.where(far, top, 0)
+    origin = np.where(far, 0, top)
+    return np.maximum(np.where(scores == top, origin, distances), origin - FAR)
 
 
 def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
     """`probabilities` of scores by label."""
-    row = probabilities(np.array([list(scores.values())]))[0]
+    row = probabilities(np.array([list(scores.values())], np.float64))[0]
     return dict(zip(scores, row.tolist(), strict=True))
 
 
