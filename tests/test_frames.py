@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
+from river import preprocessing
 from streams import blobs
 
 from river_ineural import INeurAL
+from river_ineural.inputs.frames import Frame
 from river_ineural.learning.state import ROWS_A_PASS
 
 STREAM = blobs(80, n_features=5, n_classes=3, seed=3)
@@ -254,3 +259,172 @@ def test_null_label_in_polars():
     model = trained()
     with pytest.raises((TypeError, ValueError), match="label"):
         model.learn_many(pl.DataFrame(XS[:2]), pl.Series(["red", None]))
+
+
+# Columns that are numbers or are not
+
+
+def objects(values):
+    """A pandas column of these very objects."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return pd.Series(array, dtype=object)
+
+
+DAYS = [dt.datetime(1970, 1, 1), dt.datetime(1970, 1, 3, 12)]
+DATES, TIMES = [day.date() for day in DAYS], [dt.time(1), dt.time(2, 30)]
+DURATIONS = [dt.timedelta(seconds=1), dt.timedelta(hours=1)]
+AS_NUMBERS = {  # columns NumPy or pandas or polars has numbers of, and what the error calls them
+    "objects of str": (objects(["1", "2"]), "strings"),
+    "objects of bytes": (objects([b"1", b"2"]), "bytes"),
+    "objects of int and str": (objects([1, "2"]), "strings"),
+    "objects of dates": (objects(DATES), "dates"),
+    "objects of timestamps": (objects([pd.Timestamp(day) for day in DAYS]), "dates"),
+    "objects of NumPy's dates": (objects([np.datetime64(5, "ns")]), "dates"),
+    "objects of times": (objects(TIMES), "times of day"),
+    "objects of durations": (objects(DURATIONS), "durations"),
+    "objects of NumPy's durations": (objects([np.timedelta64(5, "ns")]), "durations"),
+    "objects of complex": (objects([1, 2 + 0j]), "complex"),
+    "objects of lists": (objects([[1], [2]]), "lists"),
+    "objects of int and None": (objects([1, None]), "missing"),
+    "objects of int and NA": (objects([1, pd.NA]), "missing"),
+    "objects of NaN": (objects([1.0, float("nan")]), "missing"),
+    "objects of a huge int": (objects([1, 10**400]), "beyond"),
+    "strings": (pd.Series(["1", "2"], dtype="string"), "strings"),
+    "categories of str": (pd.Series(["1", "2"], dtype="category"), "categories"),
+    "categories of int": (pd.Series([1, 2], dtype="category"), "categories"),
+    "dates": (pd.Series(DAYS), "dates"),
+    "dates of a zone": (pd.Series(DAYS).dt.tz_localize("UTC"), "dates"),
+    "durations": (pd.Series(DURATIONS), "durations"),
+    "periods": (pd.Series(pd.period_range("1970", periods=2, freq="D")), "not a number"),
+    "complex": (pd.Series([1, 2 + 0j]), "complex"),
+    "nullable int": (pd.Series([1, None], dtype="Int64"), "missing"),
+    "nullable bool": (pd.Series([True, None], dtype="boolean"), "missing"),
+    "large int": (pd.Series([2**53 + 1, 0]), "beyond"),
+    "polars strings": (pl.Series(["1", "2"]), "strings"),
+    "polars bytes": (pl.Series([b"1", b"2"]), "bytes"),
+    "polars categories": (pl.Series(["1", "2"], dtype=pl.Categorical), "categories"),
+    "polars enum": (pl.Series(["1", "2"], dtype=pl.Enum(["1", "2"])), "categories"),
+    "polars dates": (pl.Series(DATES), "dates"),
+    "polars datetimes": (pl.Series(DAYS), "dates"),
+    "polars durations": (pl.Series(DURATIONS), "durations"),
+    "polars times": (pl.Series(TIMES), "times of day"),
+    "polars lists": (pl.Series([[1], [2]]), "lists"),
+    "polars arrays": (pl.Series([[1], [2]], dtype=pl.Array(pl.Int64, 1)), "lists"),
+    "polars structs": (pl.Series([{"a": 1}, {"a": 2}]), "structs"),
+    "polars objects": (pl.Series(["1", "2"], dtype=pl.Object), "strings"),
+    "polars nulls": (pl.Series([None, None]), "missing"),
+    "polars int": (pl.Series([1, None]), "missing"),
+    "polars bool": (pl.Series([True, None]), "missing"),
+    "polars decimals": (pl.Series([Decimal("1.5"), None]), "missing"),
+}
+
+
+def with_numbers(column):
+    """A frame of that column and one of floats."""
+    frame = pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame
+    return frame({"f0": [0.5] * len(column), "odd": column})
+
+
+@pytest.mark.parametrize(("column", "what"), AS_NUMBERS.values(), ids=list(AS_NUMBERS))
+def test_what_is_not_a_number_is_an_error_that_names_the_column(column, what):
+    """Though it may look like one, or be one inside: strings, categories, dates, ..."""
+    with pytest.raises(ValueError, match=rf"column 'odd' .*{what}.*: .* first"):
+        Frame(with_numbers(column))
+
+
+REAL_NUMBERS = {
+    "float32": pd.Series([0.1, 2.5], dtype="float32"),
+    "float16": pd.Series([0.1, 2.5], dtype="float16"),
+    "long double": pd.Series(np.array([0.5, 2.5], np.longdouble)),
+    "uint8": pd.Series([0, 255], dtype="uint8"),
+    "int64": pd.Series([10**15 - 1, -(10**15) + 1]),
+    "bool": pd.Series([True, False]),
+    "nullable": pd.Series([1, 255], dtype="UInt8"),
+    "nullable float": pd.Series([0.1, 2.5], dtype="Float64"),
+    "nullable bool": pd.Series([True, False], dtype="boolean"),
+    "sparse": pd.Series(pd.arrays.SparseArray([0, 1], dtype="Sparse[uint8]")),
+    "objects": objects([1, 0.1, True, np.float32(0.1), np.uint8(3), np.bool_(True)]),
+    "exact objects": objects([Decimal("0.1"), Fraction(1, 3), 10**15 - 1]),
+    "polars uint8": pl.Series([0, 255], dtype=pl.UInt8),
+    "polars int64": pl.Series([10**15 - 1, -(10**15) + 1]),
+    "polars int128": pl.Series([10**15 - 1, -(10**15) + 1], dtype=pl.Int128),
+    "polars float32": pl.Series([0.1, 2.5], dtype=pl.Float32),
+    "polars bool": pl.Series([True, False]),
+    "polars decimals": pl.Series([Decimal("0.1"), Decimal("1234567890123.4567890123")]),
+    "polars objects": pl.Series([1, Decimal("0.1")], dtype=pl.Object),
+}
+
+
+@pytest.mark.parametrize("column", REAL_NUMBERS.values(), ids=list(REAL_NUMBERS))
+def test_real_numbers_of_any_type_are_their_floats(column):
+    """As `float` has them, next to other columns and alone."""
+    X = with_numbers(column)
+    expected = [float(value) for value in column.to_list()]
+    for frame, place in (X, 1), (X[["odd", "f0"]], 0), (X[["odd"]], 0):
+        values = Frame(frame).values
+        assert values[:, place].tolist() == expected
+        assert values.dtype == np.float64
+        assert values.flags.c_contiguous
+
+
+def test_columns_of_objects_among_columns_that_are_not_named_by_strings():
+    """Each keeps its place."""
+    X = pd.DataFrame({2: [0.5], 0: objects([1]), ("a", 1): [2], 1: objects([True])})
+    assert Frame(X).values.tolist() == [[0.5, 1.0, 2.0, 1.0]]
+
+
+def test_columns_of_objects_without_rows():
+    """pandas has no better type for a column of nothing."""
+    assert Frame(pd.DataFrame(columns=["a", "b"])).values.shape == (0, 2)
+
+
+MENDED = {  # columns after what the errors advise
+    "dates": (pd.Series(DAYS) - pd.Timestamp("2020-01-01")).dt.total_seconds(),
+    "objects of dates": (pd.to_datetime(objects(DATES)) - DAYS[0]).dt.total_seconds(),
+    "durations": pd.Series(DURATIONS).dt.total_seconds(),
+    "objects of times": objects([time.hour * 3600 + time.minute * 60 for time in TIMES]),
+    "objects of bytes": objects([int(value) for value in (b"1", b"2")]),
+    "polars bytes": pl.Series([b"1", b"2"]).cast(pl.String).cast(pl.Float64),
+    "complex": pd.Series(np.array([1, 2 + 1j]).imag),
+    "missing": pd.Series([1, None], dtype="Int64").fillna(0),
+    "large int": pd.Series([2**53 + 1, 0]) / 2**53,
+    "polars dates": (pl.Series(DATES) - dt.date(2020, 1, 1)).dt.total_seconds(),
+    "polars datetimes": (pl.Series(DAYS) - DAYS[0]).dt.total_seconds(),
+    "polars durations": pl.Series(DURATIONS).dt.total_seconds(),
+    "polars times": pl.Series(TIMES).cast(pl.Duration).dt.total_seconds(),
+    "polars lists": pl.Series([[1], [2]]).list.get(0),
+    "polars structs": pl.Series([{"a": 1}, {"a": 2}]).struct.field("a"),
+    "polars missing": pl.Series([1, None]).fill_null(0),
+}
+
+
+@pytest.mark.parametrize("column", MENDED.values(), ids=list(MENDED))
+def test_what_the_errors_advise_works(column):
+    """Numbers come of it, and different ones of different values."""
+    first, second = Frame(with_numbers(column)).values[:, 1]
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, (_, what) in AS_NUMBERS.items() if what in ("strings", "categories")],
+)
+def test_encoding_as_the_errors_advise_works(name):
+    """River's encoder has a column of 0 and 1 for each string or category."""
+    column = AS_NUMBERS[name][0]
+    if name == "polars objects":
+        column = pl.Series(column.to_list())  # polars finds no unique values of objects
+    X = with_numbers(column)[["odd"]]
+    encoder = preprocessing.OneHotEncoder()
+    encoder.learn_many(X)
+    values = Frame(encoder.transform_many(X)).values
+    assert values.sum(axis=0).tolist() == [1.0, 1.0]
+    assert set(values.ravel().tolist()) == {0.0, 1.0}
+
+
+def test_two_columns_of_one_name():
+    """pandas allows them; a feature has one value."""
+    X = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["f0", "odd", "odd"])
+    with pytest.raises(ValueError, match=r"(?s)rename or drop them first.*'odd'"):
+        trained().predict_many(X)

@@ -137,12 +137,19 @@ class FeatureIndex:
                     return values
         except (TypeError, ValueError, OverflowError, RuntimeWarning):
             pass
-        return np.array([self._checked(name, value) for name, value in x.items()])
+        return np.array([self.checked(name, value) for name, value in x.items()])
 
     @staticmethod
-    def _checked(name: FeatureName, value: Any) -> float:
+    def checked(name: FeatureName, value: Any) -> float:
+        """The value of one feature as a float.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Naming the feature, if it is not a finite number up to 1e15 in magnitude.
+        """
         number = isinstance(value, numbers.Real | np.bool_ | Decimal)
-        if not number or isinstance(value, np.timedelta64):  # which NumPy counts as an integer
+        if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer
             raise TypeError(
                 f"feature {name!r} is {value!r} ({type(value).__name__}), not a number: "
                 "encode it first, e.g. with river.preprocessing.OneHotEncoder."

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import functools
 from collections.abc import Iterable
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget
 from river.utils import dataframe
 
-from river_ineural.inputs.features import LARGEST
+from river_ineural.inputs.features import LARGEST, FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 
 __all__ = ["Frame"]
+
+ENCODE = "encode it first, e.g. with river.preprocessing.OneHotEncoder"
+# Types of columns, types of values in columns of objects, what they are and what to do with them.
+NOT_NUMBERS = (
+    (
+        (nw.Date, nw.Datetime),
+        (dt.date, np.datetime64),
+        "dates",
+        "turn it into numbers first, e.g. seconds since a fixed date",
+    ),
+    (
+        (nw.Duration,),
+        (dt.timedelta, np.timedelta64),
+        "durations",
+        "turn it into numbers first, e.g. seconds",
+    ),
+    (
+        (nw.Time,),
+        (dt.time,),
+        "times of day",
+        "turn it into numbers first, e.g. seconds since midnight",
+    ),
+    ((nw.Categorical, nw.Enum), (), "categories", ENCODE),
+    ((), (str,), "strings", ENCODE),
+    ((nw.Binary,), (bytes,), "bytes", "turn it into numbers first"),
+    (
+        (nw.List, nw.Array, nw.Struct),
+        (list, tuple, dict, np.ndarray),
+        "lists or structs",
+        "make each of their parts a column first",
+    ),
+    ((), (complex,), "complex numbers", "make their real and imaginary parts columns first"),
+)
+LONG = (nw.Int128, nw.UInt128)  # NumPy has none
 
 
 class Frame:
@@ -24,11 +61,17 @@ class Frame:
     Raises
     ------
     ValueError
-        Naming the column that holds something else than finite numbers up to 1e15 in magnitude.
+        Naming the column that holds something else than finite numbers up to 1e15 in magnitude, or
+        that has the name of another.
     """
 
     def __init__(self, X: IntoDataFrame) -> None:
-        self.frame = dataframe.into_frame(X)
+        try:
+            self.frame = dataframe.into_frame(X)
+        except DuplicateError as error:
+            raise ValueError(
+                f"columns of X have the same name, rename or drop them first: {error}"
+            ) from None
         self.names = self.frame.columns
         self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
 
@@ -80,28 +123,56 @@ def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
     """
     if not frame.columns:
         raise ValueError("X has no column: give at least one feature.")
-    try:
+    names, plain = frame.columns, [_is_plain(type(dtype)) for dtype in frame.schema.values()]
+    if all(plain):
         values = dataframe.to_numpy(frame)
-    except (TypeError, ValueError):
-        bad = next(name for name in frame.columns if not _is_numeric(frame, name))
-        raise ValueError(
-            f"column {bad!r} holds values that are not numbers: encode it first."
-        ) from None
+    else:
+        values = np.empty(frame.shape)
+        if any(plain):
+            values[:, plain] = dataframe.to_numpy(frame[:, np.flatnonzero(plain).tolist()])
+        for i in np.flatnonzero(~np.array(plain)):
+            values[:, i] = _checked_column(names[i], frame[:, int(i)])
     fine = (np.abs(values) <= LARGEST).all(axis=0)  # False for NaN and inf as well
-    strings = [dtype == nw.String for dtype in frame.schema.values()]
-    fine &= ~np.array(strings)
     if not fine.all():
-        bad = frame.columns[int(np.argmin(fine))]
-        raise ValueError(
-            f"column {bad!r} holds a value that is missing, infinite, beyond ±{LARGEST:g} or not "
-            "a number: impute, encode or scale it first."
-        )
+        raise ValueError(_unfit(names[int(np.argmin(fine))]))
     return values
 
 
-def _is_numeric(frame: nw.DataFrame[Any], name: str) -> bool:
+@functools.cache  # a comparison of types takes as long as a column of pixels
+def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
+    """Whether columns of this type are arrays of real numbers, but for missing values."""
+    return issubclass(kind, nw.Boolean) or (
+        kind.is_numeric() and not issubclass(kind, (nw.Decimal, *LONG))
+    )
+
+
+def _checked_column(name: Any, column: nw.Series[Any]) -> NDArray[np.float64]:
+    """The values of a column that is not plain, if all of them are real numbers all the same."""
+    dtype = column.dtype  # which is found anew each time
+    for dtypes, _, what, advice in NOT_NUMBERS:
+        if dtype in dtypes:
+            raise ValueError(f"column {name!r} holds {what}: {advice}.")
+    if dtype in LONG:
+        column = column.cast(nw.Float64)
+    values = column.to_numpy()
+    if values.dtype.kind in "biuf":  # pandas' sparse ones, for example
+        return values.astype(np.float64)
+    return np.array([_checked_value(name, value) for value in column.to_list()], np.float64)
+
+
+def _checked_value(name: Any, value: Any) -> float:
+    """A value of a column of objects: a number where the same feature of a dict is one."""
     try:
-        dataframe.to_numpy(frame.select(nw.col(name)))
+        return FeatureIndex.checked(name, value)
     except (TypeError, ValueError):
-        return False
-    return True
+        for _, types, what, advice in NOT_NUMBERS:
+            if isinstance(value, types):
+                raise ValueError(f"column {name!r} holds {what} ({value!r}): {advice}.") from None
+        raise ValueError(_unfit(name)) from None
+
+
+def _unfit(name: Any) -> str:
+    return (
+        f"column {name!r} holds a value that is missing, infinite, beyond ±{LARGEST:g} or not "
+        "a number: impute, encode or scale it first."
+    )
