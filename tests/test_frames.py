@@ -163,6 +163,18 @@ def test_more_than_a_thousand_classes(frame):
         assert max(row, key=row.get) == model.predict_one(x)
 
 
+@pytest.mark.parametrize("labels", [(1, "1", "b"), ("b", "True", True), (0.5, "b", "0.5")])
+def test_labels_of_one_name(labels):
+    """polars would have one column for both, and one probability lost; pandas keeps them apart."""
+    model = trained(labels)
+    assert_matches_row_by_row(model, pd.DataFrame(XS), XS)
+    first, second = (label for label in model.known_labels if label != "b")
+    with pytest.raises(ValueError, match=f"labels {first!r} and {second!r} .*: give a pandas"):
+        model.predict_proba_many(pl.DataFrame(XS))
+    one_type = trained([str(label) + type(label).__name__ for label in labels])
+    assert_matches_row_by_row(one_type, pl.DataFrame(XS), XS)
+
+
 # learn_many
 
 

@@ -108,7 +108,23 @@ class Frame:
         return dataframe.to_native_series(chosen, name=None, like=self.frame)
 
     def native_columns(self, labels: list[ClfTarget], values: NDArray[np.float64]) -> IntoDataFrame:
-        """A frame of the same kind and index, a column a label: values (rows, labels)."""
+        """A frame of the same kind and index, a column a label: values (rows, labels).
+
+        Raises
+        ------
+        ValueError
+            Naming two labels that would share a column, where columns are named by strings only.
+        """
+        if not self.frame.implementation.is_pandas_like():
+            named: dict[str, ClfTarget] = {}
+            for label in labels:
+                other = named.setdefault(str(label), label)
+                if other is not label:
+                    raise ValueError(
+                        f"labels {other!r} and {label!r} would share the column {str(label)!r} of "
+                        "a frame whose columns are named by strings: give a pandas frame, or learn "
+                        "labels of one type."
+                    )
         columns = dict(zip(labels, values.T, strict=True))
         return dataframe.to_native_frame(columns, like=self.frame)
 
