@@ -18,6 +18,7 @@ from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.state import State
+from river_ineural.learning.tensors import lasting
 from river_ineural.learning.trainer import Trainer
 from river_ineural.learning.training import SMALLEST, Training
 from river_ineural.network.contexts import Shape
@@ -197,6 +198,7 @@ class INeurAL(NeuralClassifier):
         self.seed = seed
         super().__init__(self._first_state())
 
+    @lasting
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))

@@ -5,17 +5,20 @@ Each function fails by an exception, or with the process.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import faulthandler
+import io
 import pickle
 import random
 import signal
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
-from streams import blobs
+from streams import blobs, shifting
 
 import river_ineural
 from river_ineural import INeurAL, active
@@ -278,6 +281,105 @@ def a_fork_after_a_frame():
     _, status = os.waitpid(child, 0)
     assert status == 0, status
     assert torch.get_num_threads() == 2
+
+
+def modes_of_torch():
+    """What a user sets around calls changes neither decisions nor what can be done next."""
+    import torch
+
+    stream = shifting(50, 6, 3)
+
+    def run(around, kind):
+        model = active.INeurALSampler(
+            INeurAL(hidden_dim=8, batch_size=8, iterate=kind, seed=1), budget=30, seed=1
+        )
+        decisions = []
+        for t, (x, y) in enumerate(stream):
+            with around() if t % 2 else contextlib.nullcontext():
+                decisions.append(model.predict_proba_one(x))
+                if decisions[-1][1]:
+                    model.learn_one(x, y)
+                if t == 21:
+                    model = pickle.loads(pickle.dumps(model))
+                if t == 31:
+                    model = copy.deepcopy(model)
+        return decisions
+
+    @contextlib.contextmanager
+    def default(setter, value, usual):
+        setter(value)
+        try:
+            yield
+        finally:
+            setter(usual)
+
+    arounds = (
+        torch.inference_mode,
+        torch.no_grad,
+        lambda: default(torch.set_default_dtype, torch.float16, torch.float32),
+        lambda: default(torch.set_default_device, "meta", None),
+    )
+    for kind in ("average", "uniform", "last"):
+        expected = run(contextlib.nullcontext, kind)
+        for around in arounds:
+            assert run(around, kind) == expected, (kind, around)
+
+
+def nowhere_to_cache():
+    """Numba can write nowhere, as in a container with a read-only file system: one warning."""
+    from numba.core import caching
+
+    for kind in (caching.CacheImpl, *caching.CacheImpl.__subclasses__()):
+        kind._locator_classes = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = trained()
+        for x, _ in STREAM:
+            model.predict_one(x)
+    assert [str(w.message)[:25] for w in caught] == ["Numba finds no folder to "], caught
+    assert "NUMBA_CACHE_DIR" in str(caught[0].message)
+
+
+def a_light_import():
+    """torch, NumPy and River's base, nothing else, until it is used; and nothing is compiled."""
+    loaded = set(sys.modules)
+    heavy = {"pandas", "scipy", "sklearn", "narwhals", "numba", "polars", "matplotlib"}
+    assert not loaded & heavy, loaded & heavy
+    river = {name for name in loaded if name.startswith("river.")}
+    allowed = ("river.base", "river.active", "river.__version__", "river.utils.estimator_checks")
+    others = {name for name in river if not name.startswith(allowed)}
+    assert not others, others
+    assert not any(name.startswith("river_ineural.d") for name in loaded)
+    model = INeurAL(seed=1)
+    for t in range(4):
+        model.predict_one({"a": float(t)})
+        model.learn_one({"a": float(t)}, t % 2)
+    assert not set(sys.modules) & {"pandas", "sklearn", "narwhals", "polars", "matplotlib"}
+
+
+def compilation_is_told():
+    """On a terminal, once, when it takes long; nothing on a pipe."""
+    from river_ineural.network import loops
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    said = {}
+    for kind in (Terminal, io.StringIO):
+        loops.notices.told, loops.notices.spent, loops.PATIENCE = False, 0.0, 0.0
+        usual, sys.stderr = sys.stderr, kind()
+        try:
+            source = lambda x: x + 2.0  # noqa: E731
+            source.__module__ = "river_ineural.made_up"
+            function = loops.numba.njit(source)
+            function(1.0)
+            function(1)
+            said[kind] = sys.stderr.getvalue()
+        finally:
+            sys.stderr = usual
+    assert said[Terminal].count("compiling its loops") == 1
+    assert not said[io.StringIO]
 
 
 if __name__ == "__main__":

@@ -36,6 +36,10 @@ def in_a_process(name, **environment):
         "threads_that_learn",
         "threads_and_a_budget",
         "a_fork_after_a_frame",
+        "modes_of_torch",
+        "nowhere_to_cache",
+        "a_light_import",
+        "compilation_is_told",
     ],
 )
 def test_it_stays_whole(what):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -183,7 +184,12 @@ class INeurALSampler(BudgetedSampler):
         return 2 * self.gamma * beta(t, max(2, n_classes), n_layers) * left
 
     def _wants(self, margin: float, n_classes: int, n_layers: int) -> bool:
-        """Whether a label is wanted where the top two scores are that far apart (line 11)."""
+        """Whether a label is wanted where the top two scores are that far apart (line 11).
+
+        Not where that is NaN: a model that is no use does not spend the budget.
+        """
+        if math.isnan(margin):
+            return False
         if n_classes < 2 or margin < self._threshold(self.n_rounds, n_classes, n_layers):
             return True
         silence = self.n_rounds - self._last_ask

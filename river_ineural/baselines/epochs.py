@@ -56,7 +56,7 @@ def train_epochs(
 
 def padded(vectors: list[Floats], n_features: int) -> Tensor:
     """Vectors as rows (n, n_features); features they did not have are 0."""
-    rows = torch.zeros(len(vectors), n_features)
+    rows = torch.zeros(len(vectors), n_features, dtype=torch.float32, device="cpu")
     for row, vector in zip(rows, vectors, strict=True):
         row[: len(vector)] = torch.from_numpy(vector)
     return rows

@@ -117,7 +117,9 @@ class RetrainedNetwork(base.Classifier):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._weights = [torch.tensor(part).requires_grad_() for part in state["_weights"]]
+        self._weights = [
+            torch.from_numpy(part.copy()).requires_grad_() for part in state["_weights"]
+        ]
 
     @property
     def _multiclass(self) -> bool:
@@ -175,7 +177,10 @@ class RetrainedNetwork(base.Classifier):
     def _train(self) -> None:
         """Up to `n_epochs` passes over what is stored."""
         vectors, indices = zip(*self._stored, strict=True)
-        inputs, targets = padded(list(vectors), len(self._features)), torch.tensor(indices)
+        inputs, targets = (
+            padded(list(vectors), len(self._features)),
+            torch.tensor(indices, device="cpu"),
+        )
 
         def loss(rows: Tensor) -> Tensor:
             return nn.functional.cross_entropy(self._logits(inputs[rows]), targets[rows])

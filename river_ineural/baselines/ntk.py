@@ -186,8 +186,11 @@ class TrainedTangent(TangentUCB):
     def fit(self, x: Floats, chosen: int, reward: float) -> None:
         self.stored.append((x, chosen, reward))
         vectors, classes, rewards = zip(*self.stored, strict=True)
-        inputs, blocks = padded(list(vectors), len(self.features)), torch.tensor(classes)
-        targets = torch.tensor(rewards)
+        inputs, blocks = (
+            padded(list(vectors), len(self.features)),
+            torch.tensor(classes, device="cpu"),
+        )
+        targets = torch.tensor(rewards, dtype=torch.float32, device="cpu")
         weights = [torch.from_numpy(part).requires_grad_() for part in (self.first, self.last)]
 
         def loss(rows: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.learning.tensors import Tensors
+from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
 
@@ -81,6 +81,7 @@ class History(Tensors):
             state[name] = [state[name][rows] for rows in self.filled]
         return state
 
+    @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from river_ineural.learning.tensors import Tensors
+from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.contexts import Shape
 from river_ineural.network.growth import overlay
 
@@ -71,7 +71,7 @@ class Iterates(Tensors):
             return False
         self.n_rounds += 1
         if len(self.kept) < N_ITERATES:
-            self.kept.append(flat.clone())
+            self.kept.append(lasting(flat.clone)())
         else:
             slot = int(rng.integers(self.n_rounds))
             if slot < N_ITERATES:

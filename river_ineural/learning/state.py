@@ -16,7 +16,9 @@ from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.history import History
 from river_ineural.learning.scaling import CONSTANT, Scaling
+from river_ineural.learning.tensors import lasting
 from river_ineural.learning.trainer import Trainer
+from river_ineural.network.growth import Columns
 
 __all__ = ["State"]
 
@@ -53,6 +55,18 @@ class State:
         known = self.labels.grown(labels)
         if features is self.features and known is self.labels and self.trainer.n_features:
             return self
+        return self._grown(features, columns, known, names, values)
+
+    @lasting
+    def _grown(
+        self,
+        features: FeatureIndex,
+        columns: Columns,
+        known: LabelIndex,
+        names: Iterable[FeatureName],
+        values: Values,
+    ) -> State:
+        """With these features, `columns` of them new, and labels."""
         self.settle()
         n_features = CONSTANT + len(features)
         if not self.trainer.n_features:

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-__all__ = ["Tensors"]
+__all__ = ["Tensors", "lasting"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def lasting(function: Callable[P, R]) -> Callable[P, R]:
+    """Let what `function` allocates be written to later, whatever mode the caller is in.
+
+    Tensors made in `torch.inference_mode` are not to be written to outside of it.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        with torch.inference_mode(False):
+            return function(*args, **kwargs)
+
+    return wrapper
 
 
 class Tensors:
@@ -29,12 +48,14 @@ class Tensors:
             state[name] = each(state[name], lambda tensor: tensor.cpu().numpy())
         return state
 
+    @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name in self.TENSORS:
             setattr(self, name, each(state[name], lambda array: torch.from_numpy(array.copy())))
         self.bind()
 
+    @lasting
     def on(self, device: torch.device) -> Self:
         """The same state on a device; this object stays as it is."""
         return self.twin(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from river_ineural.learning.history import History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import Scaling
-from river_ineural.learning.tensors import Tensors
+from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.learning.training import Training
 from river_ineural.network import phases
 from river_ineural.network.capture import Captured
@@ -90,6 +91,7 @@ class Trainer(Tensors):
         self.n_features = 0  # in use; shape.n_features of them have room
         self.steps_due = self.explorations_due = 0.0
         self.pending: list[Fresh] = []  # weights to be written
+        self.warned = False
         self.dtype = np.float32 if like.dtype is torch.float32 else np.float64
         self.flat = like.new_zeros(shape.n_parameters)
         self.bind()
@@ -125,6 +127,7 @@ class Trainer(Tensors):
             self.adversary.most = radius
         self.captured_steps = [Captured(self.flat.device) for _ in range(2)]
 
+    @lasting
     def on(self, device: torch.device) -> Self:
         """The same on a device; this trainer stays as it is."""
         moved = self.beside()
@@ -253,6 +256,27 @@ class Trainer(Tensors):
         self.captured_steps[exploring](lambda: self._train(history, scaling, exploring))
         self.iterates.after_step(self.flat)
 
+    def _finite(self, exploring: bool) -> bool:
+        """Whether the errors of the batch are, and so the step; one warning when they are not.
+
+        Not asked on a GPU, where the answer would hold up the next step: there the updates leave
+        out what is not finite.
+        """
+        if self.flat.is_cuda:
+            return True
+        a = self.activations
+        fine = a.phases.finite(a.raw.error1) and not (
+            exploring and not a.phases.finite(a.raw.error2)
+        )
+        if not fine and not self.warned:
+            self.warned = True
+            warnings.warn(
+                "a step was not finite and was not taken: lower lr, or the weights of examples.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return bool(fine)
+
     def _train(self, history: History, scaling: Scaling, exploring: bool) -> None:
         batch, a, w, stored = self.batch, self.activations, self.weights, history.raw
         b = batch.raw
@@ -267,4 +291,6 @@ class Trainer(Tensors):
         if exploring:
             explore(w, a)
         gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
+        if not self._finite(exploring):
+            return
         self.updater.step((self.lr, self.training.exploration_lr), exploring)

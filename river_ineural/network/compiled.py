@@ -24,6 +24,8 @@ from river_ineural.network.constants import (
     FARTHEST,
     LEAST,
     LEAST_RADIUS,
+    MOST_GRADIENT,
+    MOST_NORM,
     PACE,
     RESOLUTION,
     ROUNDING,
@@ -40,6 +42,7 @@ __all__ = [
     "embed",
     "embed_folded",
     "errors",
+    "finite",
     "gather",
     "observe",
     "oppose",
@@ -260,10 +263,30 @@ def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
 
 
 @loop
+def finite(values: Array) -> bool:
+    """Whether all values (n,) are finite."""
+    every = True
+    for value in values:
+        every &= abs(value) < np.inf
+    return every
+
+
+@loop
 def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float) -> None:
-    """One update as in Algorithm 2; all flat, n_updates (1,)."""
+    """One update as in Algorithm 2; all flat, n_updates (1,).
+
+    A gradient longer than a few of those of unit weight is shortened: a heavy example would throw
+    the weights out of all proportion. One that is not finite changes nothing.
+    """
+    square = 0.0
+    for i in range(len(gradient)):
+        g = np.float64(gradient[i])
+        square += g * g
+    norm = np.sqrt(square)
+    if not norm < np.inf:
+        return
     n_updates[0] += 1
-    rate = parameters.dtype.type(lr)
+    rate = parameters.dtype.type(lr * min(1.0, MOST_NORM / max(norm, TINY)))
     for i in range(len(parameters)):
         parameters[i] -= rate * gradient[i]
 
@@ -274,16 +297,18 @@ def adam(
 ) -> None:
     """One update of Adam; all flat, n_updates (1,).
 
+    Numbers of the gradient whose squares could not be held, or that are none, count as 0.
     Averages of a unit that is off decay to numbers below the normal range, with which a processor
     takes a hundred times as long: they are set to 0 long before they mean anything.
     """
     n_updates[0] += 1
     t, number = float(n_updates[0]), parameters.dtype.type
-    zero, least = number(0), number(LEAST)
+    zero, least, most = number(0), number(LEAST), number(MOST_GRADIENT)
     step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - BETA2**t))
     new1, new2, keep2, eps = number(1 - BETA1), number(1 - BETA2), number(BETA2), number(EPSILON)
     for i in range(len(parameters)):
         g = gradient[i]
+        g = g if abs(g) <= most else zero
         first = mean[i] + new1 * (g - mean[i])
         second = keep2 * square[i] + new2 * g * g
         mean[i] = first = first if abs(first) > least else zero

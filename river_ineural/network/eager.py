@@ -15,6 +15,8 @@ from river_ineural.network.constants import (
     EPSILON,
     FARTHEST,
     LEAST_RADIUS,
+    MOST_GRADIENT,
+    MOST_NORM,
     PACE,
     RESOLUTION,
     ROUNDING,
@@ -31,6 +33,7 @@ __all__ = [
     "embed",
     "embed_folded",
     "errors",
+    "finite",
     "gather",
     "observe",
     "oppose",
@@ -165,10 +168,18 @@ def rescale(gradient: Tensor, inverse: Tensor, scaled: Tensor) -> None:
     torch.mul(gradient, inverse, out=scaled)
 
 
+def finite(values: Tensor) -> bool:
+    """Whether all values are finite."""
+    return bool(values.isfinite().all())
+
+
 def sgd(parameters: Tensor, gradient: Tensor, n_updates: Tensor, lr: float) -> None:
     """One update as in Algorithm 2."""
-    n_updates += 1
-    parameters.sub_(gradient, alpha=lr)
+    norm = torch.linalg.vector_norm(gradient)
+    fine = norm.isfinite()
+    n_updates += fine
+    shorter = (MOST_NORM / norm.clamp_min(TINY)).clamp_max(1.0)
+    parameters.sub_(torch.where(fine, gradient * shorter, 0.0), alpha=lr)
 
 
 def adam(
@@ -176,6 +187,7 @@ def adam(
 ) -> None:
     """One update of Adam in one call, where `torch.optim.Adam` takes a dozen."""
     n_updates += 1
+    gradient.masked_fill_(gradient.abs().le(MOST_GRADIENT).logical_not_(), 0.0)
     torch._fused_adam_(
         [parameters],
         [gradient],

@@ -86,6 +86,8 @@ def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
 def gap(scores: Iterable[float]) -> float:
     """f(î) - f(i°): top score minus runner-up (Algorithm 1, lines 8, 9 and 11); 0 for one class.
 
+    NaN where a score is, or two are infinite.
+
     Examples
     --------
     >>> gap([0.25, 1.0, -0.5])
@@ -97,4 +99,6 @@ def gap(scores: Iterable[float]) -> float:
             top, runner_up = score, top
         elif score > runner_up:
             runner_up = score
+        elif score != score:
+            return math.nan
     return top - runner_up if runner_up > -math.inf else 0.0
