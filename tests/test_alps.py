@@ -33,13 +33,34 @@ def test_the_first_labels_train_hypotheses_that_stay():
         model.learn_one(x, y)
     assert model.classifier.ready
     assert model.n_queries == 20
-    weights = pickle.dumps([h._weights for h in model.classifier.hypotheses])
+    before = [model.classifier.probabilities(x).copy() for x, _ in STREAM[60:80]]
     for x, y in STREAM[20:60]:
         model.predict_one(x)
         model.learn_one(x, y)
-    assert pickle.dumps([h._weights for h in model.classifier.hypotheses]) == weights
-    different = {h._weights[0][0, 0].item() for h in model.classifier.hypotheses}
-    assert len(different) == 4
+    after = [model.classifier.probabilities(x) for x, _ in STREAM[60:80]]
+    np.testing.assert_array_equal(after, before)
+    assert all(len(set(of_each)) == 4 for of_each in np.array(after)[:, :, 0])
+
+
+def test_labels_of_one_class_are_not_enough():
+    """Another class must be among the last so many labels; asking goes on until it is."""
+    model = ALPS(**SMALL)
+    for x, _ in STREAM[:30]:
+        assert model.predict_one(x) == ("a" if model.n_rounds > 1 else None, True)
+        model.learn_one(x, "a")
+        assert not model.classifier.ready
+    model.learn_one(STREAM[30][0], "b")
+    assert model.classifier.ready
+    assert set(model.predict_proba_one(STREAM[31][0])[0]) == {"a", "b"}
+
+
+def test_a_class_that_no_hypothesis_knows_costs_all_of_them_the_most():
+    """-log 0.001 each: no probability counts as less."""
+    model = ready()
+    before = model.classifier.losses.copy()
+    model.learn_one(STREAM[30][0], "unknown")
+    np.testing.assert_allclose(model.classifier.losses - before, -np.log(0.001))
+    assert set(model.predict_proba_one(STREAM[31][0])[0]) == {0, 1}
 
 
 def test_losses_and_consistency_by_hand():
@@ -120,3 +141,18 @@ def test_bad_input_changes_nothing():
             with pytest.raises((TypeError, ValueError)):
                 model.learn_one(x, y)
             assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("twin", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_goes_on_as_the_original(twin):
+    """Before and after pre-training, and a pickle holds no tensor."""
+    for model in (ALPS(**SMALL), ready()):
+        assert b"torch" not in pickle.dumps(model)
+        copied = twin(model)
+        for x, y in STREAM[20:80]:
+            proba, ask = model.predict_proba_one(x)
+            assert copied.predict_proba_one(x) == (proba, ask)
+            if ask:
+                model.learn_one(x, y)
+                copied.learn_one(x, y)
+        np.testing.assert_array_equal(copied.classifier.losses, model.classifier.losses)
