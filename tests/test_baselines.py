@@ -13,6 +13,7 @@ from streams import blobs
 from torch import nn
 
 from river_ineural.baselines import RetrainedNetwork
+from river_ineural.baselines.epochs import train_epochs
 
 STREAM = blobs(60, n_features=4, n_classes=3, seed=1)
 NAMES = sorted(STREAM[0][0])
@@ -84,6 +85,22 @@ def test_training_ends_where_the_loss_is_small():
     quick.learn_one(*STREAM[20])
     rng.permutation(21)
     assert quick._rng.random() == rng.random()
+
+
+@pytest.mark.parametrize(("tolerance", "n_epochs"), [(0.2499, 5), (0.25, 1)])
+def test_the_tolerance_is_of_the_sum_of_the_batch_losses_for_each_example(tolerance, n_epochs):
+    """Two batches of loss 1 a pass, 8 examples: small from 2 / 8 on."""
+    weight, batches = torch.zeros(1, requires_grad=True), []
+
+    def loss(rows):
+        batches.append(rows.tolist())
+        return 1 + 0 * weight.sum()
+
+    settings = {"lr": 0.1, "batch_size": 4, "n_epochs": 5, "tolerance": tolerance}
+    train_epochs([weight], loss, 8, np.random.default_rng(0), **settings)
+    assert len(batches) == 2 * n_epochs
+    for first, second in zip(batches[::2], batches[1::2], strict=True):
+        assert sorted(first + second) == list(range(8))
 
 
 def test_a_new_feature_and_a_new_class_leave_known_weights():
