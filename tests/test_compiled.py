@@ -15,7 +15,7 @@ from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import Scaling
 from river_ineural.learning.trainer import Trainer
-from river_ineural.network import compiled, constants, eager
+from river_ineural.network import compiled, eager
 from river_ineural.network.contexts import Shape
 from river_ineural.network.single import Single
 
@@ -123,19 +123,23 @@ def test_the_unit_of_a_feature_does_not_matter():
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 70))
 def test_adam_is_pytorch_s(seed, n):
-    """Ten updates; `torch.optim.Adam` is the reference."""
+    """Ten updates, compiled and by PyTorch's fused call; `torch.optim.Adam` is the reference."""
     rng = np.random.default_rng(seed)
     start = rng.normal(size=n)
     p, mean, square, count = start.copy(), np.zeros(n), np.zeros(n), np.zeros(1)
+    fused = [tensor(part) for part in (p, mean, square)]
+    fused_count = torch.zeros((), dtype=torch.float32)
     expected = torch.tensor(start)
-    reference = torch.optim.Adam([expected], lr=0.1, betas=(constants.BETA1, constants.BETA2))
+    reference = torch.optim.Adam([expected], lr=0.1, betas=(0.9, 0.99), eps=1e-8)
     for _ in range(10):
         g = rng.normal(size=n) * (rng.random(n) < 0.7)
         compiled.adam(p, g, mean, square, count, 0.1)
+        eager.adam(fused[0], tensor(g), *fused[1:], fused_count, 0.1)
         expected.grad = torch.tensor(g)
         reference.step()
     np.testing.assert_allclose(p, expected, rtol=1e-9, atol=1e-12)
-    assert count == 10
+    np.testing.assert_allclose(fused[0], expected, rtol=1e-9, atol=1e-12)
+    assert count == fused_count == 10
 
 
 def test_adam_forgets_what_is_too_small_to_matter():
@@ -220,3 +224,14 @@ def test_perturb_moves_by_the_radius_against_the_direction(first, seed):
         np.testing.assert_allclose(norms, [0.25, 0, 0.25])
         along = (step * direction)[:, first:].sum(1)
         np.testing.assert_allclose(along, norms * np.linalg.norm(direction[:, first:], axis=1))
+
+
+@pytest.mark.parametrize(("f1", "share"), [((0.5, 0.5), 1), ((0.5, 0.25), 0), ((0.25, 0.5), 1)])
+def test_a_tie_is_a_label_missed(f1, share):
+    """f1 of the class given and of the other; the radius shrinks but where the class is ahead."""
+    for module, convert in ((compiled, np.array), (eager, tensor)):
+        sign, radius = convert(np.zeros(2)), convert(0.2)
+        targets, rows = np.array([[[1.0, 0.0], [0.0, 0.0]]]), np.array([0])
+        module.oppose(*map(convert, (np.array(f1), targets, rows)), 1, 0.3, sign, radius)
+        assert np.asarray(sign).tolist() == [1, -1]
+        assert float(radius) == pytest.approx(0.2 * np.exp(0.2 * (0.01 - share)), rel=1e-12)
