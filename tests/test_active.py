@@ -10,7 +10,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from river import evaluate, linear_model, metrics, preprocessing
+from river import base, evaluate, linear_model, metrics, preprocessing
 from river.compose import Pipeline
 from streams import blobs
 
@@ -475,3 +475,36 @@ def test_random_sampler_is_the_coin_it_says(seed, p):
     asks = [first.predict_one(x)[1] for _ in range(400)]
     assert asks == [second.predict_one(x)[1] for _ in range(400)]
     assert abs(sum(asks) / 400 - p) <= 6 * math.sqrt(p * (1 - p) / 400) + 1e-9
+
+
+class Fixed(base.Classifier):
+    """The same probabilities whatever is learned."""
+
+    def __init__(self, *probabilities):
+        self.probabilities = probabilities
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_proba_one(self, x):
+        return dict(enumerate(self.probabilities))
+
+
+@pytest.mark.parametrize(("threshold", "ask"), [(0.49, False), (0.5, False), (0.51, True)])
+def test_a_margin_at_the_threshold_is_wide_enough(threshold, ask):
+    """Asked for is what is below it: 0.625 - 0.125 is 0.5 to the last bit."""
+    model = active.MarginSampler(Fixed(0.125, 0.625, 0.125, 0.125), threshold=threshold)
+    assert model.predict_one({"a": 1.0}) == (1, ask)
+
+
+def test_with_one_class_known_there_are_no_pseudo_labels():
+    """Not even where any gap is enough and the budget is spent: the guess would be no guess."""
+    model = active.INeurALSampler(small(), budget=1, confidence=0.0, seed=1)
+    for i, (x, _) in enumerate(STREAM[:10]):
+        assert model.predict_one(x)[1] == (i == 0)
+        if i == 0:
+            model.learn_one(x, "only")
+    assert model.n_pseudo_labels == 0
+    model.learn_one(STREAM[10][0], "other")
+    assert not model.predict_one(STREAM[11][0])[1]
+    assert model.n_pseudo_labels == 1
