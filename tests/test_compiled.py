@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from test_networks import fresh, passed, shapes
 
-from river_ineural import Training
+from river_ineural import INeurAL, Training
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
@@ -235,3 +235,23 @@ def test_a_tie_is_a_label_missed(f1, share):
         module.oppose(*map(convert, (np.array(f1), targets, rows)), 1, 0.3, sign, radius)
         assert np.asarray(sign).tolist() == [1, -1]
         assert float(radius) == pytest.approx(0.2 * np.exp(0.2 * (0.01 - share)), rel=1e-12)
+
+
+class Float64(INeurAL):
+    """In double precision, where 0.1 + 0.2 is not 0.3."""
+
+    _dtype = torch.float64
+
+
+@pytest.mark.parametrize("kind", [INeurAL, Float64])
+@pytest.mark.usefixtures("by_both")
+def test_what_float32_cannot_tell_is_a_constant(kind):
+    """A feature that is 0.1 + 0.2 in some examples and 0.3 in others says nothing of the class."""
+    model = kind(hidden_dim=16, batch_size=8, seed=1)
+    values = 0.3, 0.1 + 0.2
+    assert values[0] != values[1]
+    for i, varies in enumerate(np.random.default_rng(0).normal(size=30).tolist()):
+        model.learn_one({"varies": varies, "same": values[i % 2]}, i % 2)
+    for varies in (-1.0, 0.5):
+        by_value = [model.scores_one({"varies": varies, "same": value}) for value in values]
+        assert by_value[0] == pytest.approx(by_value[1], abs=1e-6)
