@@ -72,6 +72,47 @@ def test_bounds_are_those_written_out(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_before_anything_is_learned_the_width_is_that_of_the_ridge(kind):
+    """√(γ Σ g² / λ), new features and the last layer included."""
+    classifier = small(kind, ridge=4.0).classifier
+    classifier.features = classifier.features.grown(NAMES)
+    classifier.labels = classifier.labels.grown([0, 1])
+    classifier.widen()
+    x = unit(STREAM[0][0])
+    both = [output_and_gradient(classifier.first, classifier.last, x, i) for i in range(2)]
+    upper, widths = classifier.bounds(x)
+    expected = [np.sqrt(0.3 * (g**2).sum() / 4) for _, g in both]
+    np.testing.assert_allclose(widths, expected, rtol=1e-5)
+    values = [0, 0] if kind is NeuALNTKF else [f for f, _ in both]
+    np.testing.assert_allclose(upper, np.add(values, expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_weights_have_the_variances_they_say(kind):
+    """2/m in the first layer, 1/m in the last."""
+    classifier = small(kind, hidden_dim=2000).classifier
+    classifier.features = classifier.features.grown(NAMES)
+    classifier.widen()
+    for part, variance in ((classifier.first, 2 / 2000), (classifier.last, 1 / 2000)):
+        assert abs(part.mean()) < 0.1 * np.sqrt(variance)
+        assert part.var() == pytest.approx(variance, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_example_of_zeros_says_nothing(kind):
+    """It has no norm to divide by, both bounds are 0, and learning it changes no width."""
+    model = small(kind)
+    for x, y in STREAM[:10]:
+        model.learn_one(x, y)
+    zeros = dict.fromkeys(NAMES, 0.0)
+    before = model.classifier.bounds(unit(STREAM[20][0]))[1]
+    model.learn_one(zeros, 0)
+    assert model.classifier.predict_proba_one(zeros) == pytest.approx({0: 0.5, 1: 0.5})
+    after = model.classifier.bounds(unit(STREAM[20][0]))[1]
+    np.testing.assert_allclose(after, before, rtol=0.05 if kind is NeuALNTKD else 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_predicts_the_higher_bound_and_asks_near_one_half(kind):
     model = small(kind)
     asked = []
@@ -91,6 +132,19 @@ def test_it_predicts_the_higher_bound_and_asks_near_one_half(kind):
             model.learn_one(x, y)
     assert model.n_rounds == len(STREAM) == len(asked)
     assert 2 < model.n_queries == sum(asked) < len(STREAM)
+
+
+@pytest.mark.parametrize(
+    ("upper", "width", "ask"),
+    [(0.75, 0.125, True), (0.75, 0.12, False), (0.25, 0.125, True), (0.25, 0.12, False)],
+)
+def test_it_asks_within_two_widths_of_one_half_on_either_side(upper, width, ask):
+    """The width is that of the chosen class."""
+    model = small(NeuALNTKF)
+    for x, y in ((STREAM[0][0], 0), (STREAM[1][0], 1)):
+        model.learn_one(x, y)
+    model.classifier.bounds = lambda x: (np.array([0.1, upper]), np.array([0.5, width]))
+    assert model.predict_one(STREAM[2][0]) == (1, ask)
 
 
 def test_the_frozen_network_stays_and_the_other_is_trained():
