@@ -32,6 +32,7 @@ def test_the_first_labels_train_hypotheses_that_stay():
             assert sum(proba.values()) == pytest.approx(1)
         model.learn_one(x, y)
     assert model.classifier.ready
+    assert not any(h._stored for h in model.classifier.hypotheses)
     assert model.n_queries == 20
     before = [model.classifier.probabilities(x).copy() for x, _ in STREAM[60:80]]
     for x, y in STREAM[20:60]:
@@ -80,6 +81,15 @@ def test_losses_and_consistency_by_hand():
         assert space.agreed(x) == (labels.pop() if len(labels) == 1 else None)
 
 
+def test_without_slack_only_the_best_is_consistent():
+    """So there is always an agreement, on the class that is predicted."""
+    model = ready(slack=0.0)
+    for x, y in STREAM[20:40]:
+        model.classifier.learn_one(x, y)
+        leader = model.classifier.predict_proba_one(x)
+        assert model.classifier.agreed(x) == max(leader, key=leader.__getitem__)
+
+
 def test_probabilities_follow_a_second_training():
     model = ready()
     x, y = STREAM[30]
@@ -122,6 +132,21 @@ def test_the_requester_is_the_least_reliable_enough():
     beyond = gap(leader.values()) >= np.array([0.1, 0.25, 0.5, 0.75, 0.9])
     np.testing.assert_array_equal(model._at_least, beyond)
     np.testing.assert_array_equal(model._missed, beyond)
+
+
+def test_a_margin_of_s_is_not_below_s():
+    """It is no reason to ask, and its label tells whether s is reliable."""
+    model = ready(requester_slack=0.5)
+    model.classifier.predict_proba_one = lambda x: {0: 0.75, 1: 0.25}
+    model.classifier.agreed = lambda x: None
+    x, _ = STREAM[30]
+    model.learn_one(x, 1)
+    assert model._at_least.tolist() == model._missed.tolist() == [1, 1, 1, 0, 0]
+    for wanted, s in ((False, 0.5), (True, 0.75)):
+        model._at_least[:] = [9 * (s <= other) for other in (0.1, 0.25, 0.5, 0.75, 0.9)]
+        model._missed[:] = 0
+        assert model.requester == s
+        assert model.predict_one(x)[1] == wanted
 
 
 @pytest.mark.parametrize(

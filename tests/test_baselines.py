@@ -121,6 +121,30 @@ def test_a_new_feature_and_a_new_class_leave_known_weights():
     assert first[:, 2:].abs().max() <= 0.5
 
 
+def test_first_weights_are_drawn_as_pytorch_s_layers_draw_them():
+    """Uniform within 1/√inputs of 0: 25 features, 400 units."""
+    model = small(hidden_dim=400)
+    model._train = lambda: None
+    model.learn_one({f"f{j}": 1.0 for j in range(25)}, 0)
+    for part, bound in zip(model._weights, (1 / 5, 1 / 5, 1 / 20, 1 / 20), strict=True):
+        assert part.abs().max() <= bound
+        if part.numel() > 1:
+            assert part.max() > 0.95 * bound
+            assert part.min() < -0.95 * bound
+
+
+def test_a_class_beyond_the_cap_teaches_nothing():
+    model = small(max_classes=2)
+    for x, y in STREAM[:20]:
+        model.learn_one(x, y % 2)
+    before = [part.detach().clone() for part in model._weights]
+    with pytest.warns(UserWarning, match="max_classes"):
+        model.learn_one(STREAM[20][0], "third")
+    assert all(map(torch.equal, model._weights, before))
+    assert list(model.predict_proba_one(STREAM[21][0])) == model._labels.labels
+    assert len(model._labels) == 2
+
+
 def test_it_learns_and_stores_no_more_than_its_capacity():
     model = trained(60, capacity=25)
     assert len(model._stored) == 25
