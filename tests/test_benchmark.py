@@ -269,6 +269,56 @@ def test_every_learner_runs(name):
     assert row["accuracy"] in range(0, 101, 5)  # of 20 rows
 
 
+def test_learners_are_what_their_names_say():
+    """Settings of each, and the budget, horizon and seed that all of them get."""
+    limits = {"budget": 0.05, "horizon": 1000, "seed": 3}
+    models = {name: make(limits) for name, make in learners.LEARNERS.items()}
+    for model in models.values():
+        assert (model.budget, model.horizon, model.seed) == (0.05, 1000, 3)
+        assert getattr(model.classifier, "seed", 3) == 3
+    for threshold in (0.3, 0.5, 0.7, 0.9, 0.95):
+        assert models[f"Margin {threshold}"].threshold == threshold
+    for gamma in (0.1, 0.3, 0.5, 0.8, 1.0):
+        for kind in ("F", "D"):
+            model = models[f"NeuAL-NTK-{kind} {gamma}"]
+            assert type(model).__name__ == f"NeuALNTK{kind}"
+            assert model.gamma == model.classifier.gamma == gamma
+    for slacks in itertools.product((0.1, 0.25, 0.5, 0.75, 0.9), repeat=2):
+        model = models["ALPS {}, {}".format(*slacks)]
+        assert (model.slack, model.requester_slack) == slacks
+        assert model.n_pretraining == 25  # half of 50
+    for gamma in (1, 2, 5, 6, 7, 10):
+        constant, theoretical = (
+            models[f"{width} width, γ = {gamma}"] for width in ("constant", "theoretical")
+        )
+        assert constant.gamma == theoretical.gamma == gamma
+        assert constant.width is None
+        assert theoretical.width == active.TheoreticalWidth(horizon=1000)
+    for name, steps in {
+        "0.25 an example": (0.25, 0.25),
+        "4 an example": (4.0, 4.0),
+        "steps 8 and 0": (8.0, 0.0),
+        "steps 12 and 0.35": (12.0, 0.35),
+    }.items():
+        classifier = models[name].classifier
+        assert (classifier.n_steps, classifier.training.pseudo_label_steps) == steps
+    usual = models["I-NeurAL"]
+    for name, setting, value in (
+        ("no centring", "center", False),
+        ("no scaling", "scale", False),
+        ("no adversarial training", "adversarial_radius", 0.0),
+        ("last iterate", "iterate", "last"),
+        ("iterate drawn uniformly", "iterate", "uniform"),
+    ):
+        assert getattr(models[name].classifier, setting) == value
+        assert getattr(usual.classifier, setting) != value
+    assert not models["no pseudo-labels"].self_training
+    assert models["no random asks"].exploration == 0
+    for budget, p in ((0.03, 0.1), (0.5, 0.55), (1.0, 1.0)):
+        random = learners.LEARNERS["Random"](limits | {"budget": budget})
+        assert random.p == pytest.approx(p)
+
+
 def test_ablations_leave_out_what_they_say():
     """One ring keeps what is newest, of both kinds; without exploration the score is f1."""
     limits = {"budget": None, "horizon": None, "seed": 1}
@@ -355,6 +405,73 @@ def test_of_each_method_the_best_setting_is_shown(tmp_path):
     assert "| 3% | ALPS |  | 7 ± 0 (0.1, 0.5) |" in shown
     cells.write(path, [each | {"multiclass": True} for each in rows])
     assert "the paper" not in tables.methods(path)
+
+
+def result(stream, learner="I-NeurAL", **named):
+    """A row of a file of results."""
+    usual = {"budget": 0.03, "seed": 0, "multiclass": False, "regret": 7, "error": ""}
+    return {"stream": stream, "learner": learner, **usual, **named}
+
+
+def test_the_paper_is_cited_where_it_ran_the_same(tmp_path):
+    """Its streams in its order, its budgets, its binary tasks."""
+    path = tmp_path / "regret.csv"
+    cells.write(path, [result("cifar10"), result("ijcnn"), result("ijcnn", budget=0.1)])
+    shown = tables.table(path, "regret").splitlines()
+    assert shown[:5] == [
+        "| labels | learner | ijcnn | cifar10 |",
+        "| --- | --- | --- | --- |",
+        "| 3% | the paper's I-NeurAL | 469 | 1,372 |",
+        "| 3% | its released code | 548 | 1,537 |",
+        "| 3% | I-NeurAL | 7 ± 0 | 7 ± 0 |",
+    ]
+    assert shown[5] == "| 10% | I-NeurAL | 7 ± 0 |  |"
+    for other in ({"stream": "river.datasets:Phishing"}, {"stream": "mnist", "multiclass": True}):
+        cells.write(path, [result("ijcnn"), result(**other)])
+        assert "paper" not in tables.table(path, "regret")
+
+
+def test_each_budget_has_a_best_setting_of_its_own(tmp_path):
+    path = tmp_path / "multiclass.csv"
+    regrets = {(0.03, 0.5): 10, (0.03, 0.9): 20, (0.1, 0.5): 9, (0.1, 0.9): 8}
+    rows = [
+        result("ijcnn", f"Margin {setting}", budget=budget, regret=regret)
+        for (budget, setting), regret in regrets.items()
+    ]
+    cells.write(path, rows)
+    assert tables.methods(path).splitlines()[2:] == [
+        "| 3% | Margin, the paper | 974 |",
+        "| 3% | Margin, released code | 898 |",
+        "| 3% | Margin | 10 ± 0 (0.5) |",
+        "| 10% | Margin | 8 ± 0 (0.9) |",
+    ]
+
+
+def test_a_curve_has_a_hundred_points_of_a_longer_run(monkeypatch):
+    """And a run of more rounds than there are is one of all; the learner is told how many."""
+    horizons = []
+
+    def make(limits):
+        horizons.append(limits["horizon"])
+        return Recorder(limits)
+
+    monkeypatch.setitem(cells.LEARNERS, "recorder", make)
+    cell = cells.Cell("river.datasets:Phishing", "recorder", 0.5, 0, rounds=150)
+    assert len(cells.run_cell(cell)["curve"].split()) == 100
+    whole = cells.run_cell(dataclasses.replace(cell, rounds=10_000))
+    assert (whole["error"], whole["rounds"], whole["queries"]) == ("", 1250, 416)
+    assert horizons == [150, 1250]
+
+
+def test_a_seed_permutes_the_examples_of_any_stream():
+    """All of them, each seed in an order of its own."""
+    orders = []
+    for seed in (0, 0, 1):
+        n, stream = cells.load(cells.Cell("river.datasets:ImageSegments", "I-NeurAL", 0.1, seed))
+        orders.append([tuple(x.values()) for x, _ in stream])
+        assert len(orders[-1]) == n == 2310
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2])
 
 
 def test_any_stream_can_be_compared(tmp_path):
