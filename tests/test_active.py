@@ -508,3 +508,58 @@ def test_with_one_class_known_there_are_no_pseudo_labels():
     model.learn_one(STREAM[10][0], "other")
     assert not model.predict_one(STREAM[11][0])[1]
     assert model.n_pseudo_labels == 1
+
+
+class Scored(Fixed):
+    """An `active.Learner` of three layers with those scores, and the pseudo-labels it learned."""
+
+    n_layers = 3
+
+    def __init__(self, *scores):
+        super().__init__(*scores)
+        self.pseudo_labels = []
+
+    @property
+    def known_labels(self):
+        return tuple(range(len(self.probabilities)))
+
+    def check_one(self, x, y=0, w=1.0):
+        return x
+
+    def scores_one(self, x):
+        return self.predict_proba_one(x)
+
+    def learn_one(self, x, y, pseudo_label=False):
+        if pseudo_label:
+            self.pseudo_labels.append(y)
+
+    def debug_one(self, x):
+        return ""
+
+
+def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_learned():
+    """f(î) - f(i°) < 2γβ asks, ≥ confidence is a pseudo-label: 0.5 to the last bit."""
+    for beta, confidence, ask, learned in (
+        (0.25, 0.5, False, [1]),
+        (0.25, 0.51, False, []),
+        (0.26, 0.5, True, []),
+    ):
+        learner = Scored(0.25, 0.75)
+        model = active.INeurALSampler(
+            learner, gamma=1.0, width=ConstantWidth(beta), confidence=confidence, exploration=0.0
+        )
+        assert model.predict_one({"a": 1.0}) == (1, ask)
+        assert learner.pseudo_labels == learned
+
+
+def test_the_width_gets_the_depth_of_the_learner():
+    depths = []
+
+    def width(t, n_classes, n_layers):
+        depths.append(n_layers)
+        return 0.0
+
+    model = active.INeurALSampler(Scored(0.25, 0.75), width=width)
+    model.predict_one({"a": 1.0})
+    model.debug_one({"a": 1.0})
+    assert depths == [3, 3]
