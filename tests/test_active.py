@@ -10,7 +10,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from river import base, evaluate, linear_model, metrics, preprocessing
+from river import base, drift, evaluate, imblearn, linear_model, metrics, preprocessing
 from river.compose import Pipeline
 from streams import blobs
 
@@ -563,3 +563,41 @@ def test_the_width_gets_the_depth_of_the_learner():
     model.predict_one({"a": 1.0})
     model.debug_one({"a": 1.0})
     assert depths == [3, 3]
+
+
+def test_a_budget_that_is_overspent_leaves_nothing():
+    """As after it was lowered: no share below 0, and none above 1 before the first round."""
+    assert Budget(0.01).left(n_rounds=10, n_queries=50) == 0
+    assert Budget(5).left(n_rounds=10, n_queries=50) == 0
+    assert Budget(0.5).left(n_rounds=10, n_queries=0) == 1
+    model = trained(budget=0.5, exploration=0.0, self_training=False)
+    for x, _ in STREAM[:40]:
+        model.n_queries += 1
+        model.predict_one(x)
+    model.budget = 0.1
+    assert not any(model.predict_one(x)[1] for x, _ in STREAM[:40])
+
+
+WRAPPERS = {
+    "drift": lambda model: drift.DriftRetrainingClassifier(model, drift.binary.DDM()),
+    "under-sampling": lambda model: imblearn.RandomUnderSampler(model, dict.fromkeys(range(3), 1)),
+    "hard sampling": lambda model: imblearn.HardSamplingClassifier(model, size=20, p=0.5, seed=1),
+}
+
+
+@pytest.mark.parametrize("wrap", list(WRAPPERS.values()), ids=list(WRAPPERS))
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_a_wrapper_of_one_model_predicts_and_learns_by_it(wrap, pipeline):
+    """Decisions are by the scores of the model inside, which gets labels from the wrapper."""
+    inner = preprocessing.StandardScaler() | small() if pipeline else small()
+    model = active.INeurALSampler(wrap(inner), budget=40, exploration=0.0, seed=1)
+    for x, y in STREAM:
+        learner, _ = route(model.classifier)
+        assert isinstance(learner, INeurAL)
+        label, ask = model.predict_one(x)
+        assert label is None or label in learner.known_labels
+        if ask:
+            model.learn_one(x, y)
+    assert model.n_queries == 40
+    assert 0 < learner._state.history.added[0] <= 40
+    assert set(learner.known_labels) == {0, 1, 2}
