@@ -19,6 +19,7 @@ from streams import blobs
 
 from river_ineural import INeurAL, active
 from river_ineural.baselines import RetrainedNetwork
+from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.history import History
 from river_ineural.network.contexts import Weights
 from river_ineural.network.scores import nearest_distribution, probabilities
@@ -844,3 +845,29 @@ def test_a_bad_weight_reaches_no_step_of_a_pipeline():
     model.learn_one(*STREAM[0])
     with raises_and_keeps(model, ValueError, "w must be"):
         model.learn_one(*STREAM[1], w=-1.0)
+
+
+@pytest.mark.parametrize("label", [np.bool_(True), np.int64(3), np.float32(0.5), "red", False])
+def test_labels_of_numpy_and_python_are_taken(label):
+    model = INeurAL(hidden_dim=4, seed=1)
+    model.learn_one({"a": 1.0}, label)
+    assert model.predict_one({"a": 1.0}) == label
+
+
+@pytest.mark.parametrize("label", [np.float32("nan"), np.float16("inf"), np.float64("-inf")])
+def test_numpy_labels_that_are_not_finite_are_refused(label):
+    with pytest.raises(ValueError, match="not finite"):
+        INeurAL(hidden_dim=4, seed=1).learn_one({"a": 1.0}, label)
+
+
+def test_labels_that_appear_together_are_known_once_and_up_to_the_cap():
+    """In the order in which they appear; the index that they were added to stays as it is."""
+    index = LabelIndex(3, ["a", "b", "a"])
+    assert index.labels == ["a", "b"]
+    grown = index.grown(["c", "b", "c", "c"])
+    assert (grown.labels, grown.index) == (["a", "b", "c"], {"a": 0, "b": 1, "c": 2})
+    assert (len(index), len(LabelIndex(3, grown.labels))) == (2, 3)
+    with pytest.warns(UserWarning, match="max_classes=3"):
+        assert grown.grown(["d"]) is grown
+    with pytest.raises(ValueError, match="max_classes=2"):
+        LabelIndex(2, ["a", "b", "c"])
