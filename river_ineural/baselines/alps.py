@@ -159,7 +159,7 @@ class ALPS(BudgetedSampler):
     budget, horizon
         As in `active.RandomSampler`.
     max_features
-        As in `INeurAL`.
+        At most this many features, at least 1; later ones are ignored, with one warning.
     seed
         Seed of the hypotheses, at least 0. None: different every time.
 

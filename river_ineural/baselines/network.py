@@ -47,8 +47,10 @@ class RetrainedNetwork(base.Classifier):
         number of examples; at least 0.
     capacity
         Examples stored, at least 1; the oldest makes room.
-    max_features, max_classes
-        As in `INeurAL`.
+    max_features
+        At most this many features, at least 1; later ones are ignored, with one warning.
+    max_classes
+        At most this many classes, at least 2. Examples of later ones are ignored, with one warning.
     seed
         Seed of the initial weights and of the order of the examples, at least 0. None: different
         every time.

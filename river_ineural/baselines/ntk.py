@@ -243,7 +243,7 @@ class NeuALNTKF(TangentSampler):
     budget, horizon
         As in `active.RandomSampler`.
     max_features
-        As in `INeurAL`.
+        At most this many features, at least 1; later ones are ignored, with one warning.
     seed
         Seed of the weights, at least 0. None: different every time.
 
@@ -302,7 +302,7 @@ class NeuALNTKD(TangentSampler):
     budget, horizon
         As in `active.RandomSampler`.
     max_features
-        As in `INeurAL`.
+        At most this many features, at least 1; later ones are ignored, with one warning.
     seed
         Seed of the weights and of the order of examples, at least 0. None: different every time.
 
