@@ -94,7 +94,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if y is not UNKNOWN:
             self._state.labels.checked(y)
         with self._lock:
-            return Checked(x, self._state.features.values(x))
+            checked = Checked(x, self._state.features.values(x))
+            if y is not UNKNOWN:
+                self._state.check(x, y)
+        return checked
 
     def learn_one(
         self,
@@ -148,7 +151,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         targets = state.targets(x, classes)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
-            state.features.touch(names)
+            state.features.touch()
             state.learn(x, targets, w, pseudo_label, self.n_steps)
 
     @single_threaded

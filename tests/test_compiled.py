@@ -113,6 +113,26 @@ def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offs
     np.testing.assert_allclose(normalizer.scaling[0], shift, atol=1e-12)
 
 
+@pytest.mark.parametrize("center", [True, False])
+def test_both_forms_keep_the_same_statistics_beside_references(center):
+    """Of features far from zero; without centring the mean is 0, not the first value."""
+    x = raw_rows(np.random.default_rng(1), 12, 3)
+    found = []
+    for module, convert in ((compiled, np.array), (eager, tensor)):
+        reference, moments = np.array([0.0, 1.7e9, -4.0]), np.zeros((4, 3))
+        moments[0] = -reference
+        moments, scaling = convert(moments), convert(np.ones((2, 3)))
+        for n, rows in ((0, x[:5]), (5, x[5:])):
+            raw = convert(rows - reference * [0, 1, 1])
+            module.observe(raw, n, center, True, True, convert(reference), moments, scaling)
+        if not center:
+            np.testing.assert_array_equal(moments[0], -reference)
+            moments[2] = 0  # cubes, which only centring needs
+        found.append((np.asarray(moments), np.asarray(scaling)))
+    for mine, reference in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, reference, rtol=1e-6)
+
+
 @pytest.mark.usefixtures("by_both")
 def test_the_unit_of_a_feature_does_not_matter():
     """In powers of two, so that nothing is rounded: the same numbers, whatever the units."""

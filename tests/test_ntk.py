@@ -75,7 +75,7 @@ def test_bounds_are_those_written_out(kind):
 def test_before_anything_is_learned_the_width_is_that_of_the_ridge(kind):
     """√(γ Σ g² / λ), new features and the last layer included."""
     classifier = small(kind, ridge=4.0).classifier
-    classifier.features = classifier.features.grown(NAMES)
+    classifier.features, _ = classifier.features.grown(NAMES)
     classifier.labels = classifier.labels.grown([0, 1])
     classifier.widen()
     x = unit(STREAM[0][0])
@@ -91,7 +91,7 @@ def test_before_anything_is_learned_the_width_is_that_of_the_ridge(kind):
 def test_first_weights_have_the_variances_they_say(kind):
     """2/m in the first layer, 1/m in the last."""
     classifier = small(kind, hidden_dim=2000).classifier
-    classifier.features = classifier.features.grown(NAMES)
+    classifier.features, _ = classifier.features.grown(NAMES)
     classifier.widen()
     for part, variance in ((classifier.first, 2 / 2000), (classifier.last, 1 / 2000)):
         assert abs(part.mean()) < 0.1 * np.sqrt(variance)

@@ -20,6 +20,7 @@ from streams import blobs
 from river_ineural import INeurAL, active
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.inputs.labels import LabelIndex
+from river_ineural.learning import trainer
 from river_ineural.learning.history import History
 from river_ineural.network.contexts import Weights
 from river_ineural.network.scores import nearest_distribution, probabilities
@@ -525,17 +526,27 @@ def test_a_vocabulary_that_churns_is_learned():
     assert np.mean(late) > 0.9
 
 
-def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated():
-    """Which says what to lower; the model is as it was, and goes on with what it knows."""
-    model = INeurAL(hidden_dim=2_000, seed=1, n_steps=0)
-    x = {f"f{i}": 1.0 for i in range(1_500)}
-    model.learn_one(x, 0)
-    model.learn_one(x, 1)
-    with raises_and_keeps(model, ValueError, "weights, more than 25,000,000: lower hidden_dim"):
-        model.learn_one(x, 2)
-    model.learn_one(x, 1)
-    with pytest.raises(ValueError, match="max_features"):
-        INeurAL(hidden_dim=10**6).learn_one(x, 0)
+def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monkeypatch):
+    """Which says what to lower; model and sampler are as they were, and go on."""
+    with pytest.raises(ValueError, match="weights, more than 25,000,000: lower hidden_dim, max_f"):
+        INeurAL(hidden_dim=10**6).learn_one({f"f{i}": 1.0 for i in range(100)}, 0)
+    monkeypatch.setattr(trainer, "MOST_WEIGHTS", 8 * 3 * 2 * 8 + 16)
+    model = small()
+    for x, y in STREAM:
+        model.learn_one(
+            {**x, "f7": 1.0, "f8": 2.0, "f9": 3.0}, y
+        )  # room grows no further than that
+    with raises_and_keeps(model, ValueError, "weights, more than"):
+        model.learn_one(STREAM[0][0], 2)
+    with raises_and_keeps(model, ValueError, "weights, more than"):
+        model.check_one(STREAM[0][0], 2)
+    sampler = active.INeurALSampler(model, gamma=0.0, confidence=0.0, exploration=0.0, seed=1)
+    more = dict.fromkeys(range(8), 1.0)
+    with raises_and_keeps(sampler, ValueError, "weights, more than"):
+        sampler.predict_one(more)  # its pseudo-label could not be learned
+    model.predict_one(more)  # what is not learned takes no room
+    model.learn_one({**STREAM[0][0], "new": 1.0}, 0)
+    assert len(model._state.features) == 7
 
 
 # Numbers of any size

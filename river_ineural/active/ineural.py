@@ -161,18 +161,21 @@ class INeurALSampler(BudgetedSampler):
     ) -> tuple[dict[ClfTarget, float], bool]:
         with self._lock:
             learner, pipelines = route(self.classifier)
-            checked = self._check(learner, pipelines, x, kwargs)
             if pipelines:
+                known = learner.known_labels  # one that it can learn must do as well
+                self._check(learner, pipelines, x, kwargs, **({"y": known[0]} if known else {}))
                 x = self._transformed(pipelines, x, kwargs, learn=True)
-                checked = learner.check_one(x)
+            checked = learner.check_one(x)
             scores = learner.scores_one(checked)  # lines 4 to 7
+            margin, top = gap(scores.values()), None
+            if self.self_training and len(scores) > 1 and margin >= self.confidence:
+                top = max(scores, key=scores.__getitem__)  # line 8
+                learner.check_one(checked, top)  # it can be learned: else nothing has changed
             self.n_rounds += 1
-            margin = gap(scores.values())
             ask = self._granted(self._wants(margin, len(scores), learner.n_layers))
             if ask:
                 self._last_ask = self.n_rounds
-            elif self.self_training and len(scores) > 1 and margin >= self.confidence:
-                top = max(scores, key=scores.__getitem__)  # line 8
+            elif top is not None:
                 learner.learn_one(checked, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
             return scores, ask

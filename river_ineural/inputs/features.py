@@ -20,6 +20,7 @@ from river_ineural.network.growth import Columns
 __all__ = ["Checked", "FeatureIndex", "LARGEST"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
+LATEST = np.iinfo(np.int64).max
 LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 
 
@@ -75,7 +76,8 @@ class FeatureIndex:
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
         self.names: list[FeatureName] = []  # by column
-        self.touched = np.empty(0, np.int64)  # when an example with it was learned, by column
+        # When an example with it was learned last, by column
+        self.touched = np.zeros(first_column, np.int64)
         self.now = 0
         self._keys: tuple[FeatureName, ...] | None = None  # of the last x; None: nothing cached
         self._found = np.empty(0, np.int64)  # their columns, -1 where they have none
@@ -86,7 +88,7 @@ class FeatureIndex:
         return len(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_keys": None, "_found": self._found[:0]}
+        return {**self.__dict__, "_keys": None, "_found": self._found[:0], "_new": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
@@ -249,13 +251,19 @@ class FeatureIndex:
     def _longest_untouched(self, n: int) -> list[int]:
         """Columns of the n names touched longest ago, but for those just looked up."""
         touched = self.touched.copy()
-        touched[self._found[self._found >= 0] - self.first_column] = np.iinfo(np.int64).max
+        touched[: self.first_column] = touched[self._found[self._found >= 0]] = LATEST
         oldest: list[int] = np.argsort(touched, kind="stable")[:n].tolist()
-        return [self.first_column + i for i in oldest]
+        return oldest
 
-    def touch(self, names: Iterable[FeatureName]) -> None:
-        """Note that examples with these names are learned now."""
-        self._look_up(names)
+    def touch(self) -> None:
+        """Note that an example with the names placed last is learned now."""
         self.now += 1
         found = self._found if not self._new else self._found[self._found >= 0]
-        self.touched[found - self.first_column] = self.now
+        self.touched[found] = self.now
+
+    def n_with(self, names: Iterable[FeatureName]) -> int:
+        """Features that there would be with these names."""
+        self._look_up(names)
+        if not self._new:
+            return len(self.columns)
+        return min(self.max_features, len(self.columns) + int((self._found < 0).sum()))

@@ -85,6 +85,14 @@ class State:
             grown.settle()
         return grown
 
+    def check(self, names: Iterable[FeatureName], label: ClfTarget) -> None:
+        """Raise if the networks would be too large with these names and that label."""
+        n_features, k = self.features.n_with(names), len(self.labels)
+        if label not in self.labels.index:
+            k = min(self.labels.max_classes, k + 1)
+        if (CONSTANT + n_features, k) != (self.trainer.n_features, self.trainer.shape.n_classes):
+            self.trainer.room_for(CONSTANT + n_features, k)
+
     def settle(self) -> None:
         """Write what features that have appeared bring; repeating it changes nothing."""
         for fresh in self.trainer.pending:

@@ -16,7 +16,7 @@ from river_ineural.learning.batch import Batch, Forward, batch_examples
 from river_ineural.learning.history import History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
-from river_ineural.learning.scaling import Scaling
+from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.learning.training import Training
 from river_ineural.network import phases
@@ -152,18 +152,7 @@ class Trainer(Tensors):
             In use, those included.
         """
         old, before = self.shape, self.n_features
-        room = old.n_features
-        if n_features > room:
-            room = max(n_features, room + room // 4)
-        new = old._replace(n_classes=n_classes, n_features=room)
-        if new.n_parameters > MOST_WEIGHTS:
-            new = new._replace(n_features=max(n_features, old.n_features))
-        if new.n_parameters > MOST_WEIGHTS:
-            raise ValueError(
-                f"{n_features - 1:,} features, {n_classes:,} classes and hidden_dim="
-                f"{old.hidden_dim:,} make {new.n_parameters:,} weights, more than "
-                f"{MOST_WEIGHTS:,}: lower hidden_dim, max_features or max_classes."
-            )
+        new = self.room_for(n_features, n_classes)
         other = self.beside()
         other.rng = copy.deepcopy(self.rng)
         other.shape, other.n_features = new, n_features
@@ -181,6 +170,28 @@ class Trainer(Tensors):
             other.optimizer = self.optimizer.grown(old, new, before)
             other.bind()
         return other
+
+    def room_for(self, n_features: int, n_classes: int) -> Shape:
+        """The shape with so many features, and room for more, and classes.
+
+        Raises
+        ------
+        ValueError
+            If it has too many weights.
+        """
+        old, room = self.shape, self.shape.n_features
+        if n_features > room:
+            room = max(n_features, room + room // 4)
+        new = old._replace(n_classes=n_classes, n_features=room)
+        if new.n_parameters > MOST_WEIGHTS:
+            new = new._replace(n_features=max(n_features, old.n_features))
+        if new.n_parameters > MOST_WEIGHTS:
+            raise ValueError(
+                f"{n_features - CONSTANT:,} features, {n_classes:,} classes and hidden_dim="
+                f"{old.hidden_dim:,} make {new.n_parameters:,} weights, more than "
+                f"{MOST_WEIGHTS:,}: lower hidden_dim, max_features or max_classes."
+            )
+        return new
 
     def settle(self) -> None:
         """Write the weights of features that have appeared; repeating it changes nothing."""
@@ -252,7 +263,10 @@ class Trainer(Tensors):
         """
         batch = self.batch
         rows = history.rows(len(batch.x))
-        batch.rows.copy_(torch.from_numpy(rows))
+        if isinstance(batch.raw.rows, np.ndarray):
+            batch.raw.rows[:] = rows
+        else:
+            batch.rows.copy_(torch.from_numpy(rows))
         self.captured_steps[exploring](lambda: self._train(history, scaling, exploring))
         self.iterates.after_step(self.flat)
 

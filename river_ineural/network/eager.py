@@ -218,7 +218,7 @@ def observe(
     """The statistics of n examples and of the rows of x together, all rows at once."""
     mean, square, cube, fourth = moments
     x, b = x.to(moments.dtype), x.shape[0]
-    middle = x.mean(0) if center else torch.zeros_like(mean)
+    middle = x.mean(0) if center else mean.clone()
     squares, cubes, fourths = ((x - middle).pow(power).sum(0) for power in (2, 3, 4))
     share, step = b / (n + b), middle - mean
     term = step.square() * (n * share)
