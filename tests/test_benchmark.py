@@ -6,14 +6,18 @@ import concurrent.futures
 import csv
 import dataclasses
 import itertools
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from river import base
 
+import river_ineural
 from river_ineural import active, datasets
 from river_ineural.benchmark import __main__ as command_line
 from river_ineural.benchmark import (
+    against,
     cells,
     contenders,
     figures,
@@ -568,3 +572,29 @@ def test_the_table_of_theory_by_hand():
     assert theory.table(rows).splitlines()[2:] == [
         "| s | 101 | 401 | 297.0% | 1,000.0 | 8,000.0 | 108.4000 |"
     ]
+
+
+def test_another_checkout_stands_beside_this_one(tmp_path, monkeypatch):
+    """Under a name of its own, with classes of its own; calls take turns."""
+    root = Path(cells.__file__).parents[2]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = against.under_a_name(root, "copied_ineural", tmp_path)
+    assert package.INeurAL.__module__ == "copied_ineural.classifier"
+    assert not list(tmp_path.rglob("*.nbi"))  # compiled loops name the package they are of
+    for name in [name for name in sys.modules if name.startswith("copied_ineural")]:
+        del sys.modules[name]
+    turns = []
+    calls = {name: lambda i, name=name: turns.append(name) for name in ("mine", "theirs")}
+    assert float(against.ratio(calls, 2).split()[0]) > 0
+    assert turns[:8] == ["theirs"] * 2 + ["mine"] * 4 + ["theirs"] * 2
+
+
+@pytest.mark.usefixtures("small_ijcnn")
+def test_decisions_of_two_checkouts_are_compared(monkeypatch):
+    """The same of the same, other ones of another seed; rows after the rounds are scored."""
+    monkeypatch.setattr(against, "ROUNDS", 40)
+    one, again, other = (against.decided(river_ineural, "IJCNN", False, seed) for seed in (1, 1, 2))
+    assert one == again != other
+    assert len(one) == 60
+    assert sum(ask for _, ask in one[:40]) == 4
+    assert all(isinstance(score, float) for row in one[40:] for score in row.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import figures, profile, speed, tables, theory
+from river_ineural.benchmark import against, figures, profile, speed, tables, theory
 from river_ineural.benchmark.learners import LEARNERS
 
 
@@ -20,6 +20,10 @@ def main() -> None:
     command = commands.add_parser("profile", help="where the time of a round goes")
     command.add_argument("--calls", type=int, default=500, help="timed calls a size (default 500)")
     command.set_defaults(run=lambda a: profile.run(n_calls=a.calls))
+    command = commands.add_parser("against", help="decisions and times beside another checkout")
+    command.add_argument("other", type=Path, help="root of the other checkout")
+    command.add_argument("--this", type=Path, default=Path(), help="of this one (default: here)")
+    command.set_defaults(run=lambda a: against.run(a.other.resolve(), a.this.resolve()))
     command = commands.add_parser("figures", help="regret curves and policies, from the results")
     command.add_argument("--results", type=Path, default=Path("results"), help="folder of the CSVs")
     command.add_argument("--out", type=Path, default=Path("docs/assets"), help="of the figures")
