@@ -882,3 +882,14 @@ def test_labels_that_appear_together_are_known_once_and_up_to_the_cap():
         assert grown.grown(["d"]) is grown
     with pytest.raises(ValueError, match="max_classes=2"):
         LabelIndex(2, ["a", "b", "c"])
+
+
+def test_warnings_of_the_caps_point_at_the_caller():
+    """At the line of `learn_one`, not into the package."""
+    model = small(max_features=2, max_classes=2)
+    model.learn_one({"a": 1.0, "b": 1.0}, 0)
+    with pytest.warns(UserWarning, match="max_features=2") as features:
+        model.learn_one({"c": 1.0}, 1)
+    with pytest.warns(UserWarning, match="max_classes=2") as classes:
+        model.learn_one({"c": 1.0}, 2)
+    assert {caught[0].filename for caught in (features, classes)} == {__file__}

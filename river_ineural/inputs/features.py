@@ -246,7 +246,7 @@ class FeatureIndex:
             if self.recycles
             else "new features are ignored"
         )
-        warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=8)
+        warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=7)
 
     def _longest_untouched(self, n: int) -> list[int]:
         """Columns of the n names touched longest ago, but for those just looked up."""
