@@ -56,16 +56,17 @@ class Trainer(Tensors):
 
     TENSORS = ("flat",)
     VIEWS = (
-        *(
-            "weights",
-            "gradients",
-            "updater",
-            "predicting",
-            "predicting_raw",
-            "batch",
-            "activations",
-        ),
-        *("prediction", "captured_steps", "captured_prediction", "single"),
+        "weights",
+        "gradients",
+        "updater",
+        "predicting",
+        "predicting_raw",
+        "batch",
+        "activations",
+        "prediction",
+        "captured_steps",
+        "captured_prediction",
+        "single",
     )
 
     def __init__(
