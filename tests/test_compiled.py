@@ -10,6 +10,7 @@ from hypothesis import given
 from test_networks import fresh, passed, shapes
 
 from river_ineural import INeurAL, Training
+from river_ineural.inputs.loops import scatter
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
@@ -275,3 +276,59 @@ def test_what_float32_cannot_tell_is_a_constant(kind):
     for varies in (-1.0, 0.5):
         by_value = [model.scores_one({"varies": varies, "same": value}) for value in values]
         assert by_value[0] == pytest.approx(by_value[1], abs=1e-6)
+
+
+@pytest.mark.parametrize(("n_placed", "n_known"), [(3, 4), (4, 3)])
+def test_scatter_writes_nothing_where_a_column_is_missing(n_placed, n_known):
+    """A column beyond the vector, or beyond the reference, is an error that comes first."""
+    placed, reference = np.full((2, n_placed), 7.0), np.zeros(4)
+    with pytest.raises(IndexError, match="no column"):
+        scatter(np.ones((1, 3)), np.array([0, -1, 3]), reference[:n_known], placed[:1])
+    assert (placed == 7).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 6], ids=["loops", "matrix products"])
+def test_scores_outlast_the_next_call(n_classes):
+    """They are no view of a buffer that the next call overwrites."""
+    model = INeurAL(hidden_dim=8, batch_size=8, seed=1)
+    for i in range(12):
+        model.learn_one({"a": float(i), "b": float(i % 3)}, i % n_classes)
+    state, names = model._state, ("a", "b")
+    found = state.scores(names, np.array([[1.0, 2.0]]))
+    before = [part.copy() for part in found]
+    for part, other in zip(before, state.scores(names, np.array([[9.0, -5.0]])), strict=True):
+        assert (part != other).any()
+    for part, copied in zip(found, before, strict=True):
+        np.testing.assert_array_equal(part, copied)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "step", "n"),
+    [
+        ([0.3, 0.4], [0.3, 0.4], 1),
+        ([3.0, 4.0], [2.4, 3.2], 1),
+        ([3.0, np.inf], [0, 0], 0),
+        ([np.nan, 4.0], [0, 0], 0),
+    ],
+    ids=["short", "long", "infinite", "no number"],
+)
+def test_sgd_shortens_and_leaves_out(gradient, step, n):
+    """A gradient is of norm 4 at most; one that is not finite changes and counts nothing."""
+    for module, convert in ((compiled, np.array), (eager, tensor)):
+        weights, counted = convert(np.ones(2)), convert(np.zeros(1, np.float32))
+        module.sgd(weights, convert(np.array(gradient)), counted, 0.5)
+        np.testing.assert_allclose(np.asarray(weights), 1 - np.array(step) / 2, rtol=1e-12)
+        assert float(counted[0]) == n
+
+
+def test_adam_takes_numbers_it_cannot_square_for_0():
+    """Beyond 1e15, or no number at all: as if that number of the gradient were 0."""
+    bad = np.array([0.5, np.nan, np.inf, -2e15, 1e15], np.float32)
+    good = np.array([0.5, 0, 0, 0, 1e15], np.float32)
+    for module, convert in ((compiled, np.array), (eager, tensor)):
+        results = []
+        for gradient in (bad, good):
+            flat = [convert(np.full(5, start, np.float32)) for start in (1.0, 0.1, 0.2)]
+            module.adam(flat[0], convert(gradient), *flat[1:], convert(np.ones(1, np.float32)), 0.1)
+            results.append(np.array([np.asarray(part) for part in flat]))
+        np.testing.assert_array_equal(*results)
