@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
 from streams import blobs
@@ -384,3 +386,54 @@ def test_a_gap_that_is_no_number_never_asks():
     learner.learn_one(x, 1)
     learner.sums[1]["f0"] = math.nan
     assert not any(model.predict_one(x)[1] for _ in range(100))
+
+
+def test_a_classifier_s_predictions_take_no_more_than_x():
+    model = small()
+    for call in (model.predict_one, model.predict_proba_one):
+        with pytest.raises(TypeError, match="surplus"):
+            call(STREAM[0][0], surplus=1)
+
+
+# Turns of threads
+
+FRAME = pd.DataFrame([x for x, _ in STREAM[:3]])
+SERIES = pd.Series([y for _, y in STREAM[:3]])
+TURNS = {
+    "learn_one": lambda model: model.learn_one(*STREAM[0]),
+    "check_one": lambda model: model.check_one(*STREAM[0]),
+    "scores_one": lambda model: model.scores_one(STREAM[0][0]),
+    "predict_one": lambda model: model.predict_one(STREAM[0][0]),
+    "predict_proba_one": lambda model: model.predict_proba_one(STREAM[0][0]),
+    "debug_one": lambda model: model.debug_one(STREAM[0][0]),
+    "learn_many": lambda model: model.learn_many(FRAME, SERIES),
+    "predict_many": lambda model: model.predict_many(FRAME),
+    "to": lambda model: model.to("cpu"),
+    "pickle": pickle.dumps,
+    "deepcopy": copy.deepcopy,
+}
+OF_SAMPLERS = "learn_one", "predict_one", "predict_proba_one", "debug_one", "pickle"
+WAITING = [
+    *(("classifier", name) for name in TURNS),
+    *(("sampler", name) for name in OF_SAMPLERS),
+    *(("other sampler", name) for name in OF_SAMPLERS if name != "debug_one"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), WAITING, ids=map(": ".join, WAITING))
+def test_a_call_waits_for_its_turn(kind, name):
+    """Whatever reads or changes a model does so once no other thread holds its lock."""
+    model = small()
+    if kind != "classifier":
+        wrap = active.INeurALSampler if kind == "sampler" else active.RandomSampler
+        model = wrap(model, seed=1)
+    for x, y in STREAM[:5]:
+        model.learn_one(x, y)
+    TURNS[name](model)  # whatever the first call loads and compiles
+    thread = threading.Thread(target=TURNS[name], args=(model,))
+    with model._lock:
+        thread.start()
+        thread.join(0.3)
+        assert thread.is_alive()
+    thread.join(60)
+    assert not thread.is_alive()
