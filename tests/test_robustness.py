@@ -893,3 +893,20 @@ def test_warnings_of_the_caps_point_at_the_caller():
     with pytest.warns(UserWarning, match="max_classes=2") as classes:
         model.learn_one({"c": 1.0}, 2)
     assert {caught[0].filename for caught in (features, classes)} == {__file__}
+
+
+def test_the_largest_value_is_taken():
+    """1e15 itself: as a float, as a Decimal and in a frame."""
+    model = small()
+    for value in (1e15, -1e15, Decimal(10) ** 15):
+        model.learn_one({"a": value}, 1)
+    model.learn_many(pd.DataFrame({"a": [1e15, -1e15]}), pd.Series([0, 1]))
+    assert model._state.history.n_labelled == 5
+
+
+def test_probabilities_of_large_scores_are_those_of_their_distances():
+    """To the last digits: 1e11 and half less are as 0 and half less."""
+    near = probabilities(np.array([[0.0, -0.5, -0.75]]))
+    for top in (1e11, -1e11, 1e6, 2e6):
+        far = probabilities(np.array([[top, top - 0.5, top - 0.75]]))
+        np.testing.assert_allclose(far, near, rtol=0, atol=1e-9)

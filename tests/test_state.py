@@ -157,6 +157,15 @@ def test_a_pickle_holds_no_tensor():
     assert len(data) < 4 * (1.1 * (1 + 2 + N_ITERATES) * n_parameters + history) + 10_000
 
 
+def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied():
+    """Out-of-band buffers of protocol 5, as engines pass them, may be read-only."""
+    model, buffers = make(), []
+    run(model, STREAM[:70])
+    data = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    loaded = pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
+
+
 # Predicting is free
 
 

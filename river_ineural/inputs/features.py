@@ -92,7 +92,7 @@ class FeatureIndex:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
-        self.__dict__.update(state)
+        self.__dict__.update(state, touched=state["touched"].copy())
 
     def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
         """The names as a tuple, with their columns at hand: a stream repeats itself."""

@@ -86,9 +86,10 @@ class History(Tensors):
         parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)
         for name, (labelled, pseudo) in parts.items():
-            whole = torch.from_numpy(labelled).new_empty(sum(self.capacities), *labelled.shape[1:])
+            like = torch.from_numpy(labelled.copy())
+            whole = like.new_empty(sum(self.capacities), *labelled.shape[1:])
             for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
-                whole[rows] = torch.from_numpy(part)
+                whole[rows] = torch.from_numpy(part.copy())
             setattr(self, name, whole)
         self.bind()
 
