@@ -446,3 +446,11 @@ def test_two_columns_of_one_name():
     X = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["f0", "odd", "odd"])
     with pytest.raises(ValueError, match=r"(?s)rename or drop them first.*'odd'"):
         trained().predict_many(X)
+
+
+def test_the_first_row_is_the_reference():
+    """What a feature is beyond, in float64, is its value in the first row that has it."""
+    model = small()
+    model.learn_many(pd.DataFrame({"a": [3.0, 5.0], "b": [-1.0, 2.0]}), pd.Series([0, 1]))
+    model.learn_many(pd.DataFrame({"a": [9.0, 8.0], "c": [7.0, 6.0]}), pd.Series([0, 1]))
+    assert model._state.scaling.reference[1:4].tolist() == [3.0, -1.0, 7.0]

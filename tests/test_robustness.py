@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from river import linear_model, preprocessing
 from streams import blobs
 
-from river_ineural import INeurAL, active
+from river_ineural import INeurAL, Training, active
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning import trainer
@@ -910,3 +910,55 @@ def test_probabilities_of_large_scores_are_those_of_their_distances():
     for top in (1e11, -1e11, 1e6, 2e6):
         far = probabilities(np.array([[top, top - 0.5, top - 0.75]]))
         np.testing.assert_allclose(far, near, rtol=0, atol=1e-9)
+
+
+def test_an_empty_first_x_of_a_known_class_is_learned():
+    """Nothing appears, neither name nor class, and still there are networks from then on."""
+    model = small(classes=(0, 1))
+    for _ in range(5):
+        model.learn_one({}, 1)
+    assert set(model.scores_one({})) == {0, 1}
+    assert model._state.history.n_labelled == 5
+
+
+def test_a_class_beyond_the_cap_asks_for_no_room(monkeypatch):
+    """Where two classes just fit, an example of a third, which is ignored, is not too large."""
+    model = small(max_classes=2, classes=(0, 1))
+    model.learn_one(*STREAM[0])
+    monkeypatch.setattr(trainer, "MOST_WEIGHTS", model._state.trainer.shape.n_parameters)
+    model.check_one(STREAM[0][0], 2)
+    with pytest.warns(UserWarning, match="max_classes=2"):
+        model.learn_one(STREAM[0][0], 2)
+    assert model.known_labels == (0, 1)
+
+
+def test_a_name_that_finds_room_has_weights_once_it_is_learned():
+    """Its column was reserved, and 0; the next prediction is by weights that were drawn."""
+    model = small()
+    names = [f"f{i}" for i in range(8)]
+    model.learn_one(dict.fromkeys(names, 1.0), 0)
+    model.learn_one(dict.fromkeys([*names, "moves"], 1.0), 1)
+    shape = model._state.trainer.shape
+    model.learn_one(dict.fromkeys([*names, "moves", "fits"], 2.0), 1)
+    state = model._state
+    assert state.trainer.shape == shape
+    assert not state.trainer.pending
+    column = state.features.columns["fits"]
+    for flat in (state.trainer.flat, *state.trainer.iterates.kept):
+        weights = Weights(flat, shape)
+        assert weights.context[..., column].all()
+        assert weights.gradient[..., column].all()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_step_that_is_not_finite_is_not_taken(optimizer):
+    """Not even by what Adam remembers of the steps before it; it is said once."""
+    model = trained(training=Training(optimizer=optimizer))
+    state = model._state
+    state.history.targets[:] = torch.inf
+    parts = [state.trainer.flat, *state.trainer.optimizer.moments]
+    before = [part.clone() for part in parts]
+    with pytest.warns(RuntimeWarning, match="not finite and was not taken"):
+        state.trainer.step(state.history, state.scaling)
+    state.trainer.step(state.history, state.scaling)
+    assert all(torch.equal(*pair) for pair in zip(parts, before, strict=True))
