@@ -905,10 +905,10 @@ def test_the_largest_value_is_taken():
 
 
 def test_probabilities_of_large_scores_are_those_of_their_distances():
-    """To the last digits: 1e11 and half less are as 0 and half less."""
-    near = probabilities(np.array([[0.0, -0.5, -0.75]]))
+    """To the last digits: 1e11 and an eighth less are as 0 and an eighth less."""
+    near = probabilities(np.array([[0.0, -0.125, -0.25]]))
     for top in (1e11, -1e11, 1e6, 2e6):
-        far = probabilities(np.array([[top, top - 0.5, top - 0.75]]))
+        far = probabilities(np.array([[top, top - 0.125, top - 0.25]]))
         np.testing.assert_allclose(far, near, rtol=0, atol=1e-9)
 
 
