@@ -33,7 +33,7 @@ def scatter(values: Array, columns: Array, reference: Array, placed: Array) -> N
         If a column is not one of placed, before anything is written.
     """
     for j in range(len(columns)):
-        if columns[j] >= min(placed.shape[1], len(reference)):
+        if columns[j] >= placed.shape[1] or columns[j] >= len(reference):
             raise IndexError("a feature has no column")
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):

@@ -48,7 +48,6 @@ __all__ = [
     "oppose",
     "output_gradient",
     "perturb",
-    "rescale",
     "score",
     "sgd",
     "standardize",
@@ -252,14 +251,6 @@ def behind_output(hidden: Array, output: Array, error: Array) -> None:
         out = output[unit]
         for j in range(hidden.shape[1]):
             hidden[unit, j] = out * error[j] if hidden[unit, j] > 0 else zero
-
-
-@loop
-def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
-    """Columns of gradient times inverse (n,)."""
-    for unit in range(gradient.shape[0]):
-        for j in range(gradient.shape[1]):
-            scaled[unit, j] = gradient[unit, j] * inverse[j]
 
 
 @loop

@@ -182,7 +182,7 @@ def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True)
         behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
 
 
-def adversary(w: Weights, sign: Buffer, a: Activations, direction: Tensor) -> None:
+def adversary(w: Weights, sign: Tensor, a: Activations, direction: Tensor) -> None:
     """Gradient at x of the sum of f1 over the classes, each times its sign, after `exploit`.
 
     The block of class i in ∇_x f1(x_i) is delta_i W_i: summed over classes, one product with the
@@ -191,11 +191,11 @@ def adversary(w: Weights, sign: Buffer, a: Activations, direction: Tensor) -> No
     Parameters
     ----------
     sign
-        (n,), as phases take it.
+        (n,).
     direction
         (B, d), written.
     """
-    a.phases.rescale(a.raw.delta[0], sign, a.raw.scaled)
+    torch.mul(a.delta[0], sign, out=a.scaled)
     torch.mm(a.opposed, w.by_context1, out=direction)
 
 
@@ -256,7 +256,7 @@ def gradients(
     for layer in range(a.n_layers - 2, 0, -1):
         torch.mul(a.delta[layer], a.error1, out=a.spare)
         torch.mm(a.spare, a.h1[layer - 1].t(), out=g.hidden1[layer - 1])
-    phases.rescale(b.delta[0], b.error1, b.h1[0])
+    torch.mul(a.delta[0], a.error1, out=a.h1[0])
     if not exploring:
         torch.mm(a.product1, x, out=g.by_context1)
         return
@@ -269,7 +269,7 @@ def gradients(
         torch.mm(a.h2[layer], a.h2[layer - 1].t(), out=g.hidden2[layer - 1])
         torch.mm(w.hidden2[layer - 1].t(), a.h2[layer], out=a.spare)
         behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
-    phases.rescale(b.h2[0], b.inverse, b.scaled)
+    torch.mul(a.h2[0], a.inverse, out=a.scaled)
     if a.many:
         torch.mm(a.scaled, a.delta_rows, out=a.inner)
         torch.mm(a.inner, w.first, out=g.half)

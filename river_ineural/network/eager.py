@@ -39,7 +39,6 @@ __all__ = [
     "oppose",
     "output_gradient",
     "perturb",
-    "rescale",
     "score",
     "sgd",
     "standardize",
@@ -161,11 +160,6 @@ def output_gradient(hidden: Tensor, error: Tensor, gradient: Tensor) -> None:
 def behind_output(hidden: Tensor, output: Tensor, error: Tensor) -> None:
     """Gradient before the last ReLU, in place of the hidden layer."""
     behind_relu(torch.outer(output, error), hidden, out=hidden)
-
-
-def rescale(gradient: Tensor, inverse: Tensor, scaled: Tensor) -> None:
-    """Columns of gradient times inverse."""
-    torch.mul(gradient, inverse, out=scaled)
 
 
 def finite(values: Tensor) -> bool:

@@ -76,12 +76,12 @@ def exploit_one(
     layers, delta, f1 = units[: depth - 1], units[depth - 1 :], found[0]
     zero = weights.dtype.type(0)
     start = m + (depth - 2) * m * m
-    output1, hidden1 = weights[:m], weights[m:start].reshape(depth - 2, m, m)
-    context = weights[start : start + m * k * d].reshape(m, k, d)
+    output1, hidden1 = weights[:m], weights[m:start]
     standardize_row(raw, scaling, normalize, x)
     for u in range(m):
         for c in range(k):
-            row, total = context[u, c], zero
+            row_at = start + (u * k + c) * d
+            row, total = weights[row_at : row_at + d], zero
             for j in range(d):
                 total += row[j] * x[j]
             layers[0, c, u] = max(total, zero)
@@ -97,13 +97,14 @@ def exploit_one(
 
 @loop
 def propagate(hidden: Array, layers: Array) -> None:
-    """Hidden layers 2 … L - 1 (L - 1, k, m) from the first, by weights (L - 2, m, m)."""
+    """Hidden layers 2 … L - 1 (L - 1, k, m) from the first, by weights (L - 2, m, m), flat."""
     zero = layers.dtype.type(0)
     n_layers, k, m = layers.shape
     for layer in range(1, n_layers):
         for c in range(k):
             for u in range(m):
-                row, below, total = hidden[layer - 1, u], layers[layer - 1, c], zero
+                row_at = ((layer - 1) * m + u) * m
+                row, below, total = hidden[row_at : row_at + m], layers[layer - 1, c], zero
                 for v in range(m):
                     total += row[v] * below[v]
                 layers[layer, c, u] = max(total, zero)
@@ -130,12 +131,12 @@ def score_one(
     layers, delta, f1, scores = units[: depth - 1], units[depth - 1 :], found[0], found[1]
     one, deep = m * k * d, (depth - 2) * m * m
     start = m + deep
-    hidden1 = weights[m:start].reshape(depth - 2, m, m)
+    hidden1 = weights[m:start]
     first = weights[start : start + one].reshape(m, k * d)  # W
-    context = weights[start + one : start + 2 * one].reshape(m, k, d)  # f2's, times x
+    context = weights[start + one : start + 2 * one]  # f2's, times x
     half = weights[start + 2 * one : start + 3 * one].reshape(m, k * d)  # A
     start += 3 * one
-    hidden2, output2 = weights[start : start + deep].reshape(depth - 2, m, m), weights[-m:]
+    hidden2, output2 = weights[start : start + deep], weights[-m:]
 
     for layer in range(depth - 2, 0, -1):  # the gradient of f1 at every pre-activation
         for c in range(k):
@@ -143,7 +144,8 @@ def score_one(
                 delta[1, c, v] = delta[0, c, v]
                 delta[0, c, v] = zero
             for u in range(m):
-                row, above = hidden1[layer - 1, u], delta[1, c, u]
+                row_at = ((layer - 1) * m + u) * m
+                row, above = hidden1[row_at : row_at + m], delta[1, c, u]
                 for v in range(m):
                     delta[0, c, v] += above * row[v]
             for v in range(m):
@@ -199,7 +201,8 @@ def score_one(
         squares[c] = 1 / max(np.sqrt(squares[c]), tiny)
     for u in range(m):
         for c in range(k):
-            row, total = context[u, c], explored[c, u] * squares[c]
+            row_at = (u * k + c) * d
+            row, total = context[row_at : row_at + d], explored[c, u] * squares[c]
             for j in range(d):
                 total += row[j] * x[j]
             layers[0, c, u] = max(total, zero)
