@@ -32,9 +32,11 @@ def scatter(values: Array, columns: Array, reference: Array, placed: Array) -> N
     IndexError
         If a column is not one of placed, before anything is written.
     """
+    last = -1
     for j in range(len(columns)):
-        if columns[j] >= placed.shape[1] or columns[j] >= len(reference):
-            raise IndexError("a feature has no column")
+        last = max(last, columns[j])
+    if last >= placed.shape[1] or last >= len(reference):
+        raise IndexError("a feature has no column")
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             if columns[j] >= 0:

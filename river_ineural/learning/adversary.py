@@ -49,8 +49,8 @@ class Adversary(Tensors):
         n_labelled
             Rows of the history before it have a label that was given.
         """
-        b = batch.raw
+        b, sign = batch.raw, a.raw.error1
         exploit(w, batch.columns, a, exploring=False)
-        a.phases.oppose(a.raw.f1, b.targets, b.rows, n_labelled, self.most, a.raw.error1, self.raw)
-        adversary(w, a.error1, a, batch.direction)  # which holds the signs
+        a.phases.oppose(a.raw.f1, b.targets, b.rows, n_labelled, self.most, sign, self.raw)
+        adversary(w, sign, a, batch.direction)
         a.phases.perturb(b.direction, self.raw, CONSTANT, b.x)

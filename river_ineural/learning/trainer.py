@@ -271,26 +271,15 @@ class Trainer(Tensors):
         self.captured_steps[exploring](lambda: self._train(history, scaling, exploring))
         self.iterates.after_step(self.flat)
 
-    def _finite(self, exploring: bool) -> bool:
-        """Whether the errors of the batch are, and so the step; one warning when they are not.
-
-        Not asked on a GPU, where the answer would hold up the next step: there the updates leave
-        out what is not finite.
-        """
-        if self.flat.is_cuda:
-            return True
-        a = self.activations
-        fine = a.phases.finite(a.raw.error1) and not (
-            exploring and not a.phases.finite(a.raw.error2)
-        )
-        if not fine and not self.warned:
+    def _warn(self) -> None:
+        """Say once that a step was left out."""
+        if not self.warned:
             self.warned = True
             warnings.warn(
                 "a step was not finite and was not taken: lower lr, or the weights of examples.",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        return bool(fine)
 
     def _train(self, history: History, scaling: Scaling, exploring: bool) -> None:
         batch, a, w, stored = self.batch, self.activations, self.weights, history.raw
@@ -305,7 +294,8 @@ class Trainer(Tensors):
         exploit(w, batch.columns, a, exploring)
         if exploring:
             explore(w, a)
-        gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
-        if not self._finite(exploring):
-            return
-        self.updater.step((self.lr, self.training.exploration_lr), exploring)
+        g = self.gradients
+        if gradients(w, batch.x, batch.targets, batch.weight, a, g, exploring):
+            self.updater.step((self.lr, self.training.exploration_lr), exploring)
+        else:
+            self._warn()

@@ -42,12 +42,12 @@ __all__ = [
     "embed",
     "embed_folded",
     "errors",
-    "finite",
     "gather",
     "observe",
     "oppose",
     "output_gradient",
     "perturb",
+    "rescale",
     "score",
     "sgd",
     "standardize",
@@ -220,16 +220,31 @@ def score(hidden: Array, output: Array, f1: Array, scores: Array) -> None:
 
 @loop
 def errors(
-    f1: Array, scores: Array, targets: Array, weight: Array, error1: Array, error2: Array
-) -> None:
-    """Gradients of the losses at f1 and at f2 before its 1/√2 (n,): targets (B, 2, k)."""
+    f1: Array,
+    scores: Array,
+    targets: Array,  # (B, 2, k)
+    weight: Array,  # (B,)
+    exploring: bool,
+    error1: Array,
+    error2: Array,
+) -> bool:
+    """Gradients of the losses at f1 and, with `exploring`, at f2 before its 1/√2 (n,).
+
+    Returns
+    -------
+    Whether they are finite.
+    """
     half = f1.dtype.type(SQRT_HALF)
-    n_examples = len(weight)
+    n_examples, fine = len(weight), True
     for label in range(targets.shape[2]):
         for i in range(n_examples):
             j = label * n_examples + i
             error1[j] = weight[i] * (f1[j] - targets[i, 0, label])
-            error2[j] = weight[i] * (scores[j] - f1[j] - targets[i, 1, label]) * half
+            fine &= abs(error1[j]) < np.inf
+            if exploring:
+                error2[j] = weight[i] * (scores[j] - f1[j] - targets[i, 1, label]) * half
+                fine &= abs(error2[j]) < np.inf
+    return fine
 
 
 @loop
@@ -254,12 +269,11 @@ def behind_output(hidden: Array, output: Array, error: Array) -> None:
 
 
 @loop
-def finite(values: Array) -> bool:
-    """Whether all values (n,) are finite."""
-    every = True
-    for value in values:
-        every &= abs(value) < np.inf
-    return every
+def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
+    """Columns of gradient times inverse (n,)."""
+    for unit in range(gradient.shape[0]):
+        for j in range(gradient.shape[1]):
+            scaled[unit, j] = gradient[unit, j] * inverse[j]
 
 
 @loop

@@ -182,7 +182,7 @@ def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True)
         behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
 
 
-def adversary(w: Weights, sign: Tensor, a: Activations, direction: Tensor) -> None:
+def adversary(w: Weights, sign: Buffer, a: Activations, direction: Tensor) -> None:
     """Gradient at x of the sum of f1 over the classes, each times its sign, after `exploit`.
 
     The block of class i in ∇_x f1(x_i) is delta_i W_i: summed over classes, one product with the
@@ -191,11 +191,11 @@ def adversary(w: Weights, sign: Tensor, a: Activations, direction: Tensor) -> No
     Parameters
     ----------
     sign
-        (n,).
+        (n,), as phases take it.
     direction
         (B, d), written.
     """
-    torch.mul(a.delta[0], sign, out=a.scaled)
+    a.phases.rescale(a.raw.delta[0], sign, a.raw.scaled)
     torch.mm(a.opposed, w.by_context1, out=direction)
 
 
@@ -232,7 +232,7 @@ def gradients(
     a: Activations,
     g: Weights,
     exploring: bool = True,
-) -> None:
+) -> bool:
     """Gradient of Σ weight·(r - f)²/2 of both networks, after `explore` (Algorithm 2, lines 1, 4).
 
     Parameters
@@ -247,19 +247,25 @@ def gradients(
         Written: views of one flat gradient.
     exploring
         Whether f2 is to learn too; otherwise `explore` need not have run.
+
+    Returns
+    -------
+    Whether the errors are finite; where they are not, no gradient is written.
     """
     phases, b = a.phases, a.raw
-    phases.errors(b.f1, b.scores, raw(targets), raw(weight), b.error1, b.error2)
+    targets_and_weight = raw(targets), raw(weight)
+    if not phases.errors(b.f1, b.scores, *targets_and_weight, exploring, b.error1, b.error2):
+        return False
 
     # f1: the gradient of the loss is error times the gradient of f1, which is in delta
     phases.output_gradient(b.h1[-1], b.error1, g.raw.output1)
     for layer in range(a.n_layers - 2, 0, -1):
         torch.mul(a.delta[layer], a.error1, out=a.spare)
         torch.mm(a.spare, a.h1[layer - 1].t(), out=g.hidden1[layer - 1])
-    torch.mul(a.delta[0], a.error1, out=a.h1[0])
+    phases.rescale(b.delta[0], b.error1, b.h1[0])
     if not exploring:
         torch.mm(a.product1, x, out=g.by_context1)
-        return
+        return True
 
     # f2: the embedding is its input, so nothing flows back into f1; each layer of gradients takes
     # the place of the layer of units
@@ -269,7 +275,7 @@ def gradients(
         torch.mm(a.h2[layer], a.h2[layer - 1].t(), out=g.hidden2[layer - 1])
         torch.mm(w.hidden2[layer - 1].t(), a.h2[layer], out=a.spare)
         behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
-    torch.mul(a.h2[0], a.inverse, out=a.scaled)
+    phases.rescale(b.h2[0], b.inverse, b.scaled)
     if a.many:
         torch.mm(a.scaled, a.delta_rows, out=a.inner)
         torch.mm(a.inner, w.first, out=g.half)
@@ -277,3 +283,4 @@ def gradients(
         torch.mm(a.scaled, a.input_gradient, out=g.half)
 
     torch.mm(a.products, x, out=g.by_context)  # both first layers, on x
+    return True

@@ -33,12 +33,12 @@ __all__ = [
     "embed",
     "embed_folded",
     "errors",
-    "finite",
     "gather",
     "observe",
     "oppose",
     "output_gradient",
     "perturb",
+    "rescale",
     "score",
     "sgd",
     "standardize",
@@ -141,15 +141,29 @@ def score(hidden: Tensor, output: Tensor, f1: Tensor, scores: Tensor) -> None:
 
 
 def errors(
-    f1: Tensor, scores: Tensor, targets: Tensor, weight: Tensor, error1: Tensor, error2: Tensor
-) -> None:
-    """Gradients of the losses at f1 and at f2 before its 1/√2."""
+    f1: Tensor,
+    scores: Tensor,
+    targets: Tensor,
+    weight: Tensor,
+    exploring: bool,
+    error1: Tensor,
+    error2: Tensor,
+) -> bool:
+    """Gradients of the losses at f1 and at f2 before its 1/√2.
+
+    On a GPU nobody asks whether they are finite, as the answer would hold up the next step: there
+    the updates leave out what is not.
+    """
     reward, residual = targets.permute(1, 2, 0)  # (k, B)
     by_class = reward.shape
     torch.sub(f1.view(by_class), reward, out=error1.view(by_class))
-    torch.sub(scores, f1, out=error2)
-    error2.view(by_class).sub_(residual).mul_(weight).mul_(SQRT_HALF)
     error1.view(by_class).mul_(weight)
+    if exploring:
+        torch.sub(scores, f1, out=error2)
+        error2.view(by_class).sub_(residual).mul_(weight).mul_(SQRT_HALF)
+    if error1.is_cuda:
+        return True
+    return bool(error1.isfinite().all() and not (exploring and not error2.isfinite().all()))
 
 
 def output_gradient(hidden: Tensor, error: Tensor, gradient: Tensor) -> None:
@@ -162,9 +176,9 @@ def behind_output(hidden: Tensor, output: Tensor, error: Tensor) -> None:
     behind_relu(torch.outer(output, error), hidden, out=hidden)
 
 
-def finite(values: Tensor) -> bool:
-    """Whether all values are finite."""
-    return bool(values.isfinite().all())
+def rescale(gradient: Tensor, inverse: Tensor, scaled: Tensor) -> None:
+    """Columns of gradient times inverse."""
+    torch.mul(gradient, inverse, out=scaled)
 
 
 def sgd(parameters: Tensor, gradient: Tensor, n_updates: Tensor, lr: float) -> None:
