@@ -70,7 +70,7 @@ def test_one_example_scores_as_by_matrix_products(shape, seed, width):
     f1, scores = trainer.scores(x[:1], normalizer)
     np.testing.assert_allclose(f1, a.f1_by_class, atol=1e-12)
     np.testing.assert_allclose(scores, a.scores_by_class, atol=1e-12)
-    np.testing.assert_array_equal(trainer.exploitation(x[:1], normalizer), f1)
+    np.testing.assert_allclose(trainer.exploitation(x[:1], normalizer), f1, atol=1e-12)
 
 
 def test_a_dead_network_scores_zero():
@@ -222,11 +222,11 @@ def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_lab
     before = rng.uniform(most / 15, most)
     radius = before * np.exp(0.2 * (0.01 - np.mean(missed))) if missed else before
     for module, convert in ((compiled, np.array), (eager, tensor)):
-        sign, moved = convert(np.full(f1.size, np.nan)), convert(before)
+        sign, moved = convert(np.full(f1.size, np.nan)), convert(np.array([before]))
         arguments = map(convert, (f1.ravel(), targets, rows))
         module.oppose(*arguments, n_labelled, most, sign, moved)
         np.testing.assert_array_equal(np.asarray(sign), expected.ravel())
-        assert float(moved) == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
+        assert moved.item() == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
 
 
 @given(first=st.integers(0, 2), seed=st.integers(0, 2**32))
@@ -237,7 +237,7 @@ def test_perturb_moves_by_the_radius_against_the_direction(first, seed):
     direction[1] = 0
     for module, convert in ((compiled, np.array), (eager, tensor)):
         moved = convert(x)
-        module.perturb(convert(direction), convert(0.25), first, moved)
+        module.perturb(convert(direction), convert(np.array([0.25])), first, moved)
         step = x - np.asarray(moved)
         assert not step[:, :first].any()
         assert not step[1].any()
@@ -251,11 +251,11 @@ def test_perturb_moves_by_the_radius_against_the_direction(first, seed):
 def test_a_tie_is_a_label_missed(f1, share):
     """f1 of the class given and of the other; the radius shrinks but where the class is ahead."""
     for module, convert in ((compiled, np.array), (eager, tensor)):
-        sign, radius = convert(np.zeros(2)), convert(0.2)
+        sign, radius = convert(np.zeros(2)), convert(np.array([0.2]))
         targets, rows = np.array([[[1.0, 0.0], [0.0, 0.0]]]), np.array([0])
         module.oppose(*map(convert, (np.array(f1), targets, rows)), 1, 0.3, sign, radius)
         assert np.asarray(sign).tolist() == [1, -1]
-        assert float(radius) == pytest.approx(0.2 * np.exp(0.2 * (0.01 - share)), rel=1e-12)
+        assert radius.item() == pytest.approx(0.2 * np.exp(0.2 * (0.01 - share)), rel=1e-12)
 
 
 class Float64(INeurAL):

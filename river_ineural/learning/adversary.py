@@ -35,7 +35,7 @@ class Adversary(Tensors):
         self.bind()
 
     def bind(self) -> None:
-        self.raw = raw(self.radius)
+        self.raw = raw(self.radius.view(1))
 
     def move(self, batch: Batch, w: Weights, a: Activations, n_labelled: int) -> None:
         """Move each x of the batch to where f1 of its class falls behind.

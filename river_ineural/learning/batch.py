@@ -51,5 +51,6 @@ class Forward:
     def __init__(self, shape: Shape, n_examples: int, like: Tensor) -> None:
         k, d = shape.n_classes, shape.n_features
         self.sent, self.x = like.new_empty(n_examples, d), like.new_empty(n_examples, d)
+        self.columns, self.raw_x = self.x.t(), raw(self.x)
         self.activations = Activations(shape, n_examples, like)
         self.found = like.new_empty(2, n_examples, k)  # f1, scores

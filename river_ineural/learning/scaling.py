@@ -57,7 +57,7 @@ class Scaling(Tensors):
     """
 
     TENSORS = ("reference", "moments", "scaling")
-    VIEWS = ("raw", "phases", "subtracted", "absent")
+    VIEWS = ("raw", "phases", "rows", "subtracted", "absent")
 
     def __init__(self, center: bool, scale: bool, normalize: bool, like: Tensor) -> None:
         self.center = center
@@ -76,6 +76,7 @@ class Scaling(Tensors):
         self.subtracted = self.reference.cpu().numpy()
         self.absent = (-self.reference).to(self.scaling.dtype).cpu().numpy()
         self.phases = phases.of(self.moments)
+        self.rows = self.scaling.unbind()
 
     def widened(self, n_features: int, columns: Columns, first: NDArray[np.float64]) -> Scaling:
         """These statistics with features that have been 0 in every example so far.
@@ -114,5 +115,5 @@ class Scaling(Tensors):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Standardise the rows of x (B, d) in place."""
-        eager.standardize(x, self.scaling, self.normalize, x)
+        eager.standardize(x, self.rows, self.normalize, x)
         return x

@@ -205,12 +205,14 @@ class Trainer(Tensors):
 
     def exploitation(self, x: Floats, scaling: Scaling) -> Floats:
         """f1 of each class under the weights that predict: raw x (B, d) → (B, k)."""
-        single = self.single
-        if single and len(x) == 1:
-            w = self.predicting_raw
-            return single.exploit(w, x[0], scaling.raw.scaling, scaling.normalize)
-        f1, _ = self._score_rows(x, scaling)
-        return f1
+        if len(x) > 1 or not phases.compiles(self.flat):
+            f1, _ = self._score_rows(x, scaling)
+            return f1
+        forward = self.prediction
+        a = forward.activations
+        a.phases.standardize(x, scaling.raw.scaling, scaling.normalize, forward.raw_x)
+        exploit(self.predicting, forward.columns, a, exploring=False)
+        return a.f1_by_class.numpy()
 
     def scores(self, x: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k)."""

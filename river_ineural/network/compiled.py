@@ -33,7 +33,7 @@ from river_ineural.network.constants import (
     TINY,
     TOLERATED,
 )
-from river_ineural.network.loops import loop
+from river_ineural.network.loops import inlined, loop
 
 __all__ = [
     "adam",
@@ -56,7 +56,7 @@ __all__ = [
 Array = NDArray[Any]
 
 
-@loop
+@inlined
 def standardize_row(raw: Array, scaling: Array, normalize: bool, x: Array) -> None:
     """`standardize` of one row (d,)."""
     zero, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
@@ -95,9 +95,9 @@ def gather(
     for i in range(len(rows)):
         row = rows[i]
         standardize_row(stored_x[row], scaling, normalize, x[i])
-        for part in range(2):
+        for kind in range(2):
             for label in range(targets.shape[2]):
-                targets[i, part, label] = stored_targets[row, part, label]
+                targets[i, kind, label] = stored_targets[row, kind, label]
         weight[i] = stored_weight[row] * share
 
 
@@ -109,7 +109,7 @@ def oppose(
     n_labelled: int,
     most: float,
     sign: Array,  # (n,)
-    radius: Array,  # ()
+    radius: Array,  # (1,)
 ) -> None:
     """Sign 1 for the class of each example, -1 for the best other one, 0 for the rest.
 
@@ -136,8 +136,8 @@ def oppose(
             n_given += 1
             n_wrong += f1[label * n_examples + i] <= f1[other * n_examples + i]
     if n_given:
-        grown = radius[()] * np.exp(PACE * (TOLERATED - n_wrong / n_given))
-        radius[()] = min(max(grown, most * LEAST_RADIUS), most)
+        grown = radius[0] * np.exp(PACE * (TOLERATED - n_wrong / n_given))
+        radius[0] = min(max(grown, most * LEAST_RADIUS), most)
 
 
 @loop
@@ -148,7 +148,7 @@ def perturb(direction: Array, radius: Array, first: int, x: Array) -> None:
         square = zero
         for j in range(first, x.shape[1]):
             square += direction[i, j] * direction[i, j]
-        far = x.dtype.type(radius[()]) / max(np.sqrt(square), tiny)
+        far = x.dtype.type(radius[0]) / max(np.sqrt(square), tiny)
         for j in range(first, x.shape[1]):
             x[i, j] -= far * direction[i, j]
 
@@ -168,7 +168,7 @@ def activate(products: Array, output: Array, f1: Array, delta: Array) -> None:
             delta[unit, j] = out if hidden > 0 else zero
 
 
-@loop
+@inlined
 def add_inverse_norm(products: Array, explored: Array, inverse: Array) -> None:
     """First hidden layer of f2: ReLU(products + explored / norm), in place."""
     zero = products.dtype.type(0)

@@ -50,8 +50,10 @@ def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
     torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
 
 
-def standardize(raw: Tensor, scaling: Tensor, normalize: bool, x: Tensor) -> None:
-    """Rows of x = (raw - shift) · inverse, then of norm 1."""
+def standardize(
+    raw: Tensor, scaling: Tensor | tuple[Tensor, ...], normalize: bool, x: Tensor
+) -> None:
+    """Rows of x = (raw - shift) · inverse, then of norm 1; scaling may be given as its two rows."""
     torch.sub(raw, scaling[0], out=x)
     x.mul_(scaling[1]).clamp_(-FARTHEST, FARTHEST)
     if normalize:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["loop"]
+__all__ = ["inlined", "loop"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,6 +38,11 @@ def loop(function: Function) -> Function:
     except RuntimeError:  # no place for a cache
         notices.no_cache()
         return compiled(cache=False)
+
+
+def inlined(function: Function) -> Function:
+    """A part of loops, compiled with each of them and never on its own."""
+    return numba.njit(inline="always", fastmath=REORDER)(function)  # type: ignore[return-value]
 
 
 class Notices(event.Listener):

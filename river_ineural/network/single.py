@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from river_ineural.network.compiled import standardize_row
 from river_ineural.network.constants import SQRT_HALF, TINY
 from river_ineural.network.contexts import Shape
-from river_ineural.network.loops import loop
+from river_ineural.network.loops import inlined, loop
 
 __all__ = ["Single"]
 
@@ -25,7 +25,7 @@ TILE = 1024  # numbers of an input gradient at a time: with a row of weights the
 
 
 class Single:
-    """Buffers for the scores of one example, and the two calls that fill them.
+    """Buffers for the scores of one example, and the call that fills them.
 
     Parameters
     ----------
@@ -48,54 +48,13 @@ class Single:
         self.flat = self.found[:, 0]
         self.buffers = self.x, self.units, self.tile, self.active, self.flat
 
-    def exploit(self, weights: Any, raw: Floats, scaling: Any, normalize: bool) -> Floats:
-        """f1 (1, k) of a raw x (d,), in a buffer that the next call overwrites."""
-        exploit_one(weights, self.shape, raw, scaling, normalize, self.x, self.units, self.flat)
-        f1: Floats = self.found[0]
-        return f1
-
     def score(self, weights: Any, raw: Floats, scaling: Any, normalize: bool) -> Floats:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,)."""
         score_one(weights, self.shape, raw, scaling, normalize, *self.buffers)
         return self.found.copy()
 
 
-@loop
-def exploit_one(
-    weights: Array,  # flat
-    shape: tuple[int, int, int, int],
-    raw: Array,  # (d,)
-    scaling: Array,  # (2, d)
-    normalize: bool,
-    x: Array,  # (d,)
-    units: Array,  # (L + 1, k, m)
-    found: Array,  # (2, k)
-) -> None:
-    """found[0] = f1 of every class; its gradient at the last pre-activations behind the layers."""
-    k, d, m, depth = shape
-    layers, delta, f1 = units[: depth - 1], units[depth - 1 :], found[0]
-    zero = weights.dtype.type(0)
-    start = m + (depth - 2) * m * m
-    output1, hidden1 = weights[:m], weights[m:start]
-    standardize_row(raw, scaling, normalize, x)
-    for u in range(m):
-        for c in range(k):
-            row_at = start + (u * k + c) * d
-            row, total = weights[row_at : row_at + d], zero
-            for j in range(d):
-                total += row[j] * x[j]
-            layers[0, c, u] = max(total, zero)
-    propagate(hidden1, layers)
-    for c in range(k):
-        total = zero
-        for u in range(m):
-            value = layers[depth - 2, c, u]
-            total += output1[u] * value
-            delta[0, c, u] = output1[u] if value > 0 else zero
-        f1[c] = total
-
-
-@loop
+@inlined
 def propagate(hidden: Array, layers: Array) -> None:
     """Hidden layers 2 … L - 1 (L - 1, k, m) from the first, by weights (L - 2, m, m), flat."""
     zero = layers.dtype.type(0)
@@ -124,21 +83,37 @@ def score_one(
     found: Array,  # (2, k)
 ) -> None:
     """found = f1, and f1 + f2, of every class."""
-    exploit_one(weights, shape, raw, scaling, normalize, x, units, found)
     number = weights.dtype.type
     zero, tiny = number(0), number(TINY)
     k, d, m, depth = shape
     layers, delta, f1, scores = units[: depth - 1], units[depth - 1 :], found[0], found[1]
     one, deep = m * k * d, (depth - 2) * m * m
     start = m + deep
-    hidden1 = weights[m:start]
+    output1, hidden1 = weights[:m], weights[m:start]
     first = weights[start : start + one].reshape(m, k * d)  # W
     context = weights[start + one : start + 2 * one]  # f2's, times x
     half = weights[start + 2 * one : start + 3 * one].reshape(m, k * d)  # A
     start += 3 * one
     hidden2, output2 = weights[start : start + deep], weights[-m:]
 
-    for layer in range(depth - 2, 0, -1):  # the gradient of f1 at every pre-activation
+    # f1, forward, and its gradient at the last pre-activations
+    standardize_row(raw, scaling, normalize, x)
+    for u in range(m):
+        for c in range(k):
+            row, total = first[u, c * d : (c + 1) * d], zero
+            for j in range(d):
+                total += row[j] * x[j]
+            layers[0, c, u] = max(total, zero)
+    propagate(hidden1, layers)
+    for c in range(k):
+        total = zero
+        for u in range(m):
+            value = layers[depth - 2, c, u]
+            total += output1[u] * value
+            delta[0, c, u] = output1[u] if value > 0 else zero
+        f1[c] = total
+
+    for layer in range(depth - 2, 0, -1):  # and at those before
         for c in range(k):
             for v in range(m):
                 delta[1, c, v] = delta[0, c, v]
