@@ -9,13 +9,13 @@ from river_ineural import active
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.training import Training
 
-__all__ = ["INeurAL", "Training", "active", "baselines", "datasets"]
+__all__ = ["INeurAL", "Training", "active", "baselines", "datasets", "paper"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> ModuleType:
     """What few need comes when it is asked for."""
-    if name in ("baselines", "datasets"):
+    if name in ("baselines", "datasets", "paper"):
         return importlib.import_module(f"river_ineural.{name}")
     raise AttributeError(f"module 'river_ineural' has no attribute {name!r}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -94,7 +95,8 @@ class INeurAL(NeuralClassifier):
     normalize
         Whether to scale each example to unit norm, after those, as the paper assumes. A
         constant, the root mean square of the norms so far, goes in front of it first, so that the
-        direction keeps what unit norm would forget.
+        direction keeps what unit norm would forget. "assumed": neither is done, and an example
+        that does not come with unit norm is an error.
     iterate
         "average" predicts with an exponential average of the weights over some 50 steps, which
         forgets the noise of single batches; "last" with the current weights; "uniform" with weights
@@ -149,7 +151,7 @@ class INeurAL(NeuralClassifier):
     capacity = Fixed[int](integer(2))
     center = Fixed[bool](choice(True, False))
     scale = Fixed[bool](choice(True, False))
-    normalize = Fixed[bool](choice(True, False))
+    normalize = Fixed[bool | str](choice(True, False, "assumed"))
     iterate = Fixed[str](choice("average", "last", "uniform"))
     training = Fixed[Training | None](check_training)
     classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)
@@ -170,7 +172,7 @@ class INeurAL(NeuralClassifier):
         capacity: int = 8192,
         center: bool = True,
         scale: bool = True,
-        normalize: bool = True,
+        normalize: bool | str = True,
         iterate: str = "average",
         training: Training | None = None,
         classes: tuple[ClfTarget, ...] | None = None,
@@ -202,29 +204,53 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(2)
+        of_weights, of_batches, of_result = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(3)
         )
         training = self.training or Training()
+        normalize = self.normalize is True
         shape = Shape(0, 0, self.hidden_dim, self.n_layers)
         trainer = Trainer(
             shape,
             training,
             self.lr,
             self.batch_size,
-            Optimizer(training.optimizer, like.new_zeros(shape.n_parameters)),
-            Iterates(self.iterate),
+            Optimizer(training, like.new_zeros(shape.n_parameters)),
+            Iterates(self.iterate, training.n_iterates, of_result),
             Adversary(self.adversarial_radius, like),
+            0 if normalize else CONSTANT,
             of_weights,
             like,
         )
         return State(
-            FeatureIndex(self.max_features, first_column=CONSTANT, recycles=True),
+            FeatureIndex(
+                self.max_features, CONSTANT, recycles=True, unit_norm=self.normalize == "assumed"
+            ),
             LabelIndex(self.max_classes, self.classes or ()),
-            Scaling(self.center, self.scale, self.normalize, like),
+            Scaling(self.center, self.scale, normalize, like),
             History(self.capacity, training.labelled_share, of_batches, like),
             trainer,
         )
+
+    def returned(self) -> Self:
+        """A copy that predicts with what the algorithm returns (Algorithm 1, line 28).
+
+        Those are weights drawn uniformly from all that have predicted, one a round: an example
+        learned ends a round.
+
+        Raises
+        ------
+        ValueError
+            Unless `iterate` is "uniform".
+        """
+        if self.iterate != "uniform":
+            raise ValueError(
+                f"iterate={self.iterate!r} predicts with what is learned last, and returns that: "
+                "use the model as it is, or iterate='uniform'."
+            )
+        result = copy.deepcopy(self)
+        result._state.trainer.conclude()
+        return result
 
     @property
     def _mutable_attributes(self) -> set[str]:

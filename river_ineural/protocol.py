@@ -247,6 +247,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if labels:
             with self._lock:
                 self._state.features.check(frame.names)
+                self._state.features.check_norm(frame.values)
                 self._remember(frame.names, frame.values, labels, weights, pseudo_label=False)
 
     @single_threaded
@@ -257,6 +258,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         product.
         """
         with self._lock:
+            self._state.features.check_norm(frame.values)
             scores = self._state.scores_of_many(frame.names, frame.values)
             return self._state.labels.labels, scores
 

@@ -1,13 +1,13 @@
-"""I-NeurAL as the paper prints it: slow, dense, and by automatic differentiation.
+"""I-NeurAL with the package's defaults and parameters: slow, dense, by automatic differentiation.
+
+The twin of what the paper prints, and of nothing else, is `printed.py`.
 
 Nothing is shared with the package but the draws of its random generators, made here in the same
 order, which also give the initial values of weights that appear. Everything is float64.
 
 Contexts x_{t,i} are really built in R^{kd}, first layers are dense matrices, the input gradient of
 the derivative-context embedding and the gradients of both losses come from torch.autograd, and the
-optimisers are written out. The deviations from the paper are those that the package documents:
-a bounded history in two rings, one batch for both networks, centring, a budget, random asks, and
-pseudo-labels from a confidence only.
+optimisers are written out. Where it departs from the paper it does so as docs/deviations.md says.
 """
 
 from __future__ import annotations
@@ -111,7 +111,13 @@ class ReferenceClassifier:
         labelled_share,
         iterate,
         seed,
+        center=True,
+        scale=True,
+        normalize=True,
+        pseudo_label_exploration=False,
     ):
+        self.center, self.scaled, self.unit = center, scale, normalize
+        self.pseudo_label_exploration = pseudo_label_exploration
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
         self.most, self.radius = adversarial_radius, adversarial_radius / 3
@@ -125,14 +131,14 @@ class ReferenceClassifier:
         self.features, self.labels = [], []
         self.mean, self.scale, self.rms = 0.0, 1.0, 0.0
         self.seen = []  # every raw example ever learned, for the mean and the scale
-        n_pseudo = max(1, capacity // 4)
+        n_pseudo = max(1, capacity // 4) if labelled_share is not None else 0
         self.rings = [[], []]  # examples as dicts: labelled, pseudo-labelled
         self.capacities = [capacity - n_pseudo, n_pseudo]
         self.n_added = [0, 0]
         self.theta1 = self.theta2 = None
         make = {"adam": Adam, "sgd": SGD}[optimizer]
         self.optimizer1, self.optimizer2 = make(lr), make(exploration_lr)
-        self.omega, self.n_iterates, self.served = [], 0, None
+        self.omega, self.served = [], None
         self.i_served = self.n_steps = 0
 
     # What is one small edit when the package's training policy changes
@@ -156,15 +162,18 @@ class ReferenceClassifier:
         """Mean and scale of all raw examples learned so far; what never varied keeps its scale."""
         if self.seen:
             raw = torch.stack([self.raw(x) for x in self.seen])
-            self.mean = raw.mean(0)
-            varies = (raw != raw[0]).any(0)
+            self.mean = raw.mean(0) if self.center else torch.zeros_like(raw[0])
+            varies = (raw != (raw[0] if self.center else 0)).any(0)
             spread = (raw - self.mean).pow(4).mean(0).pow(0.25)
-            self.scale = torch.where(varies, spread, 1.0)
-            self.rms = ((raw - self.mean) / self.scale).square().sum(1).mean().sqrt()
+            self.scale = torch.where(varies & self.scaled, spread, 1.0)
+            if self.unit:
+                self.rms = ((raw - self.mean) / self.scale).square().sum(1).mean().sqrt()
 
     def normalized(self, raw):
         """Centred and scaled, the rms distance from the mean put in front, then of unit norm."""
         scaled = torch.cat([vector([self.rms]), (raw - self.mean) / self.scale])
+        if not self.unit:
+            return scaled
         return scaled / torch.linalg.vector_norm(scaled).clamp_min(TINY)
 
     # Algorithm 1, lines 5 to 7
@@ -196,7 +205,7 @@ class ReferenceClassifier:
             arrived.append({"x": x, "reward": reward, "residual": residual, "weight": w})
         self.seen += xs
         self.update_statistics()
-        ring = int(pseudo_label)
+        ring = int(pseudo_label and self.labelled_share is not None)
         for example in arrived:
             if len(self.rings[ring]) < self.capacities[ring]:
                 self.rings[ring].append(example)
@@ -204,7 +213,8 @@ class ReferenceClassifier:
                 self.rings[ring][self.n_added[ring] % self.capacities[ring]] = example
             self.n_added[ring] += 1
         for _ in range(self.steps_after(len(arrived), pseudo_label)):
-            self.explorations_due += 0 if pseudo_label else self.exploration_share
+            if self.pseudo_label_exploration or not pseudo_label:
+                self.explorations_due += self.exploration_share
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring
             self.step(exploring)
@@ -216,9 +226,7 @@ class ReferenceClassifier:
         """n examples uniformly, with replacement, a fixed share from each non-empty ring."""
         labelled, pseudo = self.rings
         draws = self.of_batches.random(n)
-        n_labelled = round(self.labelled_share * n)
-        if not pseudo:
-            n_labelled = n
+        n_labelled = n if not pseudo else round(self.labelled_share * n)
         if not labelled:
             n_labelled = 0
         chosen = [labelled] * n_labelled + [pseudo] * (n - n_labelled)
@@ -267,6 +275,8 @@ class ReferenceClassifier:
         if exploring:
             self.theta2 = self.optimizer2.update(self.theta2, gradient2)
         self.n_steps += 1
+        if self.iterate == "uniform":
+            self.add_iterate()
         if self.iterate == "average" and (
             self.n_steps <= self.window or not self.n_steps % self.every
         ):
@@ -277,19 +287,20 @@ class ReferenceClassifier:
             )
             self.omega = [self.served]
 
-    def draw_iterate(self):
-        """Lines 7 and 8: Ω as a reservoir, and a uniform draw from it."""
-        if self.iterate != "uniform":
-            return
-        self.n_iterates += 1
+    def add_iterate(self):
+        """Algorithm 2, line 7: Ω as a reservoir."""
         if len(self.omega) < self.n_kept:
             self.omega.append((self.theta1, self.theta2))
-        else:
-            slot = int(self.of_weights.integers(self.n_iterates))
-            if slot < self.n_kept:
-                self.omega[slot] = (self.theta1, self.theta2)
-        self.i_served = int(self.of_weights.integers(len(self.omega)))
-        self.served = self.omega[self.i_served]
+            return
+        slot = int(self.of_weights.integers(self.n_steps + 1))
+        if slot < self.n_kept:
+            self.omega[slot] = (self.theta1, self.theta2)
+
+    def draw_iterate(self):
+        """Line 8: a uniform draw from Ω."""
+        if self.iterate == "uniform":
+            self.i_served = int(self.of_weights.integers(len(self.omega)))
+            self.served = self.omega[self.i_served]
 
     # Classes and features that appear
 
@@ -325,6 +336,8 @@ class ReferenceClassifier:
             first = torch.zeros(m, k_new, d_new).double()
             first[:, :k, d:] = normal(m, k, d_new - d) * self.init_scale
             first[:, k:] = normal(m, k_new - k, d_new) * self.init_scale
+            if not self.unit:
+                first[:, :, 0] = 0  # of the constant, which is 0 then
             fresh.append(first.view(m, 1, k_new, d_new))
 
         def embed(matrix, new):
@@ -345,7 +358,7 @@ class ReferenceClassifier:
         self.optimizer1.grow(lambda theta: embed1(theta, scale=0))
         self.optimizer2.grow(lambda theta: embed2(theta, scale=0))
         self.omega = [(embed1(past1), embed2(past2)) for past1, past2 in self.omega]
-        if self.iterate == "average" and not self.omega:
+        if self.iterate != "last" and not self.omega:
             self.omega = [(self.theta1, self.theta2)]
         if self.omega:
             self.served = self.omega[self.i_served]

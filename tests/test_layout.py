@@ -22,7 +22,7 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"protocol", "datasets"},
     {"classifier"},
     {"active"},
-    {"baselines"},
+    {"baselines", "paper"},
     {"benchmark"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
@@ -114,17 +114,18 @@ def test_no_loop_takes_more_than_eight_arrays():
 
 def test_what_is_public_can_be_imported():
     """The names that users write."""
-    from river_ineural import INeurAL, Training, active, baselines, datasets
+    from river_ineural import INeurAL, Training, active, baselines, datasets, paper
 
     for owner, names in (
         (active, "INeurALSampler RandomSampler MarginSampler Budget Learner"),
         (active, "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
         (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
+        (paper, "printed experiments theorem_rate GAMMAS"),
         (datasets, "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
     ):
         assert set(names.split()) <= set(owner.__all__)
     assert sys.modules["river_ineural"].__all__ == [
-        *("INeurAL", "Training", "active", "baselines", "datasets")
+        *("INeurAL", "Training", "active", "baselines", "datasets", "paper")
     ]
     assert {INeurAL.__name__, Training.__name__} == {"INeurAL", "Training"}
     with pytest.raises(AttributeError, match="nothing"):

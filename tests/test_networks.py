@@ -40,7 +40,8 @@ def grow(flat, old, new, used, init_scale, rng):
     before, after = used
     grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
     columns = slice(before, after)
-    draw(grown, new, old.n_classes, columns, after, init_scale, rng).write(Weights(grown, new))
+    drawn = draw(grown, new, old.n_classes, columns, after, init_scale, 0, rng)
+    drawn.write(Weights(grown, new))
     return grown
 
 
@@ -100,11 +101,11 @@ def check_scores_and_gradients(shape, n_examples, seed):
 
     targets = torch.from_numpy(rng.normal(size=(n_examples, 2, k)))
     reward, residual = targets.unbind(1)
-    weight = torch.from_numpy(rng.uniform(size=n_examples))
+    weight = torch.from_numpy(rng.uniform(size=(n_examples, k)))
     g = Weights(torch.full_like(flat, torch.nan), shape)  # every number of it must be written
     gradients(w, x, targets, weight / len(built), a, g)
     actual1, actual2 = dense(g, d)
-    each = weight.repeat_interleave(k)
+    each = weight.flatten()
     expected1 = loss_gradient(built, reward.flatten(), each, theta1)
     expected2 = loss_gradient(phi, residual.flatten(), each, theta2)
     torch.testing.assert_close(flatten(actual1), flatten(expected1))
@@ -134,7 +135,7 @@ def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
     rng = np.random.default_rng(2)
     flat, x = fresh(shape, rng), unit(rng, 21, 5)
     targets = torch.from_numpy(rng.normal(size=(21, 2, 2)))
-    weight = torch.ones(21, dtype=torch.float64)
+    weight = torch.ones(21, 2, dtype=torch.float64)
 
     def gradient(rows):
         g = torch.zeros_like(flat)

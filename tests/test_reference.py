@@ -25,7 +25,15 @@ class Float64(INeurAL):
 
 
 def pair(
-    kind=Float64, optimizer="adam", n_layers=2, iterate="average", sizes=DIRECT, n_steps=1, seed=3
+    kind=Float64,
+    optimizer="adam",
+    n_layers=2,
+    iterate="average",
+    sizes=DIRECT,
+    n_steps=1,
+    seed=3,
+    changed=None,
+    **others,
 ):
     """A package classifier and its twin. The small history makes both rings wrap around."""
     settings = dict(
@@ -38,6 +46,7 @@ def pair(
         seed=seed,
         **sizes,
     )
+    settings |= others
     training = {
         "exploration_lr": LR[optimizer][1],
         "optimizer": optimizer,
@@ -46,6 +55,7 @@ def pair(
         "init_scale": 0.5,
         "labelled_share": 0.5,
     }
+    training |= changed or {}
     model = kind(**settings, training=Training(**training))
     return model, ReferenceClassifier(**settings, **training)
 
@@ -168,8 +178,30 @@ def test_uniform_iterate_agrees():
     """The same with a served iterate drawn from all so far."""
     model, twin = pair(iterate="uniform")
     run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
-    assert len(twin.omega) == 8 < twin.n_iterates
+    assert len(twin.omega) == 8 < twin.n_steps
     assert twin.served[0][0] is not twin.theta1[0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"center": False},
+        {"scale": False},
+        {"normalize": False},
+        {"center": False, "scale": False, "normalize": False},
+        {"adversarial_radius": 0.0},
+        {"changed": {"init_scale": 1.0}},
+        {"changed": {"pseudo_label_exploration": True}},
+        {"changed": {"labelled_share": None}},
+    ],
+    ids=lambda settings: ", ".join(f"{name}" for name in settings.get("changed", settings)),
+)
+def test_other_parameters_agree(settings):
+    """The same with what is on by default off, one by one."""
+    model, twin = pair(**settings)
+    reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert reference.n_pseudo_labels > 10
+    assert twin.explorations_due != 0
 
 
 def test_last_iterate_agrees():

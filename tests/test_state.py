@@ -23,7 +23,7 @@ from streams import blobs, shifting
 import river_ineural
 from river_ineural import INeurAL, Training, active
 from river_ineural.active.learner import route
-from river_ineural.learning.iterates import N_ITERATES
+from river_ineural.learning import iterates
 
 STREAM = shifting(150, 6, 3, seed=2)
 VARIANTS = {
@@ -32,6 +32,13 @@ VARIANTS = {
     "uniform iterate": {"iterate": "uniform"},
     "last iterate": {"iterate": "last"},
     "deep": {"n_layers": 3},
+    "separate batches": {
+        "iterate": "uniform",
+        "classes": (0, 1, 2),
+        "training": Training(
+            batches="separate", labelled_share=None, n_iterates=None, pseudo_label_exploration=True
+        ),
+    },
 }
 
 
@@ -154,7 +161,7 @@ def test_a_pickle_holds_no_tensor():
     assert b"torch" not in data
     n_parameters = model.classifier._state.trainer.shape.n_parameters
     history = 60 * (6 + 2 * 3 + 1)
-    assert len(data) < 4 * (1.1 * (1 + 2 + N_ITERATES) * n_parameters + history) + 10_000
+    assert len(data) < 4 * (1.1 * (1 + 2 + 9) * n_parameters + history) + 10_000
 
 
 def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied():
@@ -310,39 +317,91 @@ def test_memory_of_the_sampler_is_constant():
 # Iterates
 
 
-def draw(trainer):
-    """What a round does after its steps."""
-    if trainer.iterates.draw(trainer.flat, trainer.rng):
-        trainer.serve()
+def after_round(trainer):
+    """What a round of one step leaves: an iterate more, another draw."""
+    trainer.iterates.retire()
+    trainer.iterates.after_step(trainer.flat, trainer.rng)
+    trainer.iterates.draw(trainer.rng)
+    trainer.serve()
 
 
-def tiny_trainer(seed):
-    return INeurAL(hidden_dim=1, iterate="uniform", seed=seed)._state.trainer
+def tiny_trainer(seed, **training):
+    """Its weights are 0; all that they are later is the number of the round."""
+    model = INeurAL(hidden_dim=1, iterate="uniform", training=Training(**training), seed=seed)
+    state = model._state.grown(["x"], np.zeros((1, 1)), [False, True])
+    for flat in (state.trainer.flat, *state.trainer.iterates.kept):
+        flat.zero_()
+    return state.trainer
 
 
-def test_the_served_iterate_is_a_uniform_draw_from_all():
-    """Over 4,000 small runs of 24 rounds each of the 24 iterates serves equally often (χ²)."""
-    n_rounds, served = 24, Counter()
-    for seed in range(4_000):
-        trainer = tiny_trainer(seed)
-        for t in range(n_rounds):
+@pytest.mark.parametrize("n_iterates", [3, 8, None])
+def test_the_served_iterate_is_a_uniform_draw_from_all(n_iterates):
+    """Over 3,000 small runs of 12 rounds each of the 13 iterates serves equally often (χ²), and
+    each of the 12 that served is returned equally often.
+    """
+    n_rounds, served, returned = 12, Counter(), Counter()
+    for seed in range(3_000):
+        trainer = tiny_trainer(seed, n_iterates=n_iterates)
+        at = {}
+        for t in range(1, n_rounds + 1):
             trainer.flat.fill_(t)
-            draw(trainer)
+            at[t] = int(trainer.predicting.output1[0])
+            trainer.iterates.returned = []
+            after_round(trainer)
+            if trainer.iterates.returned:
+                last = t
+                assert int(trainer.iterates.returned[0][0]) == at[t]
         served[int(trainer.predicting.output1[0])] += 1
-    assert set(served) == set(range(n_rounds))
+        returned[last] += 1
+    assert set(served) == set(range(n_rounds + 1))
+    assert set(returned) == set(range(1, n_rounds + 1))
     assert chisquare(list(served.values())).pvalue > 1e-3
+    assert chisquare(list(returned.values())).pvalue > 1e-3
 
 
-def test_iterates_are_bounded_copies():
-    """At most 8 are kept, and training on does not change them."""
-    trainer = tiny_trainer(0)
-    for t in range(500):
+@pytest.mark.parametrize(("n_iterates", "most"), [(8, 8), (1, 1), (None, 501), (600, 501)])
+def test_iterates_are_bounded_copies(n_iterates, most):
+    """At most so many are kept, the initial weights first, and training on changes none."""
+    trainer = tiny_trainer(0, n_iterates=n_iterates)
+    for t in range(1, 501):
         trainer.flat.fill_(t)
-        draw(trainer)
-        assert len(trainer.iterates.kept) == min(t + 1, N_ITERATES)
+        after_round(trainer)
+        assert len(trainer.iterates.kept) == min(t + 1, most)
     trainer.flat.fill_(-1)
     assert all(iterate.min() == iterate.max() >= 0 for iterate in trainer.iterates.kept)
-    assert len({int(iterate[0]) for iterate in trainer.iterates.kept}) == N_ITERATES
+    assert len({int(iterate[0]) for iterate in trainer.iterates.kept}) == most
+
+
+def test_all_iterates_are_kept_up_to_a_number_of_numbers(monkeypatch):
+    """From then on they are a reservoir."""
+    trainer = tiny_trainer(0, n_iterates=None)
+    monkeypatch.setattr(iterates, "MOST_KEPT", 5 * trainer.flat.numel() + 1)
+    for t in range(1, 100):
+        trainer.flat.fill_(t)
+        after_round(trainer)
+    assert len(trainer.iterates.kept) == 5
+    assert max(int(iterate[0]) for iterate in trainer.iterates.kept) > 10
+
+
+def test_what_is_returned_is_what_has_predicted():
+    """Line 28: another model, which predicts as some round did, whatever is learned later."""
+    plain = {"center": False, "scale": False, "normalize": False}
+    model = small(iterate="uniform", classes=(0, 1, 2), **plain)
+    stream = blobs(40, n_features=4, n_classes=3)
+    predictions = []
+    x, _ = stream[0]
+    for features, y in stream[:30]:
+        predictions.append(model.scores_one(x))
+        model.learn_one(features, y)
+    result = model.returned()
+    told = result.scores_one(x)
+    assert any(told == pytest.approx(past) for past in predictions)
+    for features, y in stream[30:]:
+        model.learn_one(features, y)
+    assert result.scores_one(x) == told
+    assert pickle.loads(pickle.dumps(result)).scores_one(x) == told
+    with pytest.raises(ValueError, match="iterate='average'"):
+        small().returned()
 
 
 def test_last_iterate_predicts_with_the_current_weights():

@@ -39,7 +39,7 @@ class INeurALSampler(BudgetedSampler):
     With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
     of round t is asked for when (Algorithm 1, line 11)
 
-        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^¾
+        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift
 
     or fewer than two classes are known, or, after a long silence, at random: a network that has
     become sure of a wrong answer would never ask again. Where the gap reaches `confidence`, î is
@@ -63,6 +63,9 @@ class INeurALSampler(BudgetedSampler):
         budget · t + 20 are asked for by round t. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known.
+    thrift
+        Exponent of the share of the budget that is left in the threshold, at least 0: the larger,
+        the more is kept for the closest calls. 0 leaves the threshold as it is to the last label.
     confidence
         Gap from which a prediction is learned as a pseudo-label, at least 0. Gaps are about 1 for
         sure predictions.
@@ -103,6 +106,7 @@ class INeurALSampler(BudgetedSampler):
     classifier = Live[Any](check_learner)
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
+    thrift = Live[float](real(0))
     confidence = Live[float](real(0))
     exploration = Live[float](real(0, 1))
     self_training = Live[bool](choice(True, False))
@@ -114,6 +118,7 @@ class INeurALSampler(BudgetedSampler):
         width: Width | None = None,
         budget: float | int | None = None,
         horizon: int | None = None,
+        thrift: float = 0.75,
         confidence: float = 0.6,
         exploration: float = 0.02,
         self_training: bool = True,
@@ -122,6 +127,7 @@ class INeurALSampler(BudgetedSampler):
         super().__init__(classifier, budget, horizon, seed)
         self.gamma = gamma
         self.width = width
+        self.thrift = thrift
         self.confidence = confidence
         self.exploration = exploration
         self.self_training = self_training
@@ -181,9 +187,9 @@ class INeurALSampler(BudgetedSampler):
             return scores, ask
 
     def _threshold(self, t: int, n_classes: int, n_layers: int) -> float:
-        """2γβ_t, times the share of the budget that is left, to the power of 3/4."""
+        """2γβ_t, times the share of the budget that is left, to the power of `thrift`."""
         beta = self.width or USUAL
-        left: float = self._budget.left(t, self.n_queries) ** 0.75
+        left: float = self._budget.left(t, self.n_queries) ** self.thrift
         return 2 * self.gamma * beta(t, max(2, n_classes), n_layers) * left
 
     def _wants(self, margin: float, n_classes: int, n_layers: int) -> bool:

@@ -70,7 +70,7 @@ class Step:
     def update(self) -> None:
         """One fused Adam call a network."""
         for network in self.networks:
-            adam(*network, 1e-3)
+            adam(*network, 1e-3, 0.99)
 
 
 class Floor(Step):

@@ -23,6 +23,7 @@ __all__ = ["Checked", "FeatureIndex", "LARGEST"]
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 BYTES = 8  # of a float64
 LATEST = np.iinfo(np.int64).max
+UNIT = 1e-3  # norms that differ from 1 by no more are rounded
 LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 
 
@@ -59,6 +60,8 @@ class FeatureIndex:
     recycles
         Whether names not learned for longest then make room for new ones, which are ignored
         otherwise.
+    unit_norm
+        Whether an example whose norm is not 1 is an error.
     """
 
     _scatter: ClassVar[Any]
@@ -71,8 +74,15 @@ class FeatureIndex:
 
         cls._scatter, cls._within = staticmethod(loops.scatter), staticmethod(loops.within)
 
-    def __init__(self, max_features: int, first_column: int = 0, recycles: bool = False) -> None:
+    def __init__(
+        self,
+        max_features: int,
+        first_column: int = 0,
+        recycles: bool = False,
+        unit_norm: bool = False,
+    ) -> None:
         self._load()
+        self.unit_norm = unit_norm
         self.max_features = max_features
         self.first_column = first_column
         self.recycles = recycles
@@ -121,7 +131,8 @@ class FeatureIndex:
         Raises
         ------
         TypeError, ValueError
-            Naming the feature that is not a finite number.
+            Naming the feature that is not a finite number; where the norm of x has to be 1, if it
+            is another.
         """
         if type(x) is not dict:
             if type(x) is Checked:
@@ -129,7 +140,7 @@ class FeatureIndex:
             if not isinstance(x, Mapping):
                 raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         self.check(x)
-        given = x.values()
+        given, values = x.values(), None
         try:
             # `sum` refuses strings, None and containers, and its type tells whether all values are
             # Python's real numbers: one pass in C instead of a check a value. NumPy's scalars are
@@ -138,12 +149,15 @@ class FeatureIndex:
             if python or REAL.issuperset(map(type, given)):
                 buffer = bytearray(BYTES * len(x))
                 struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # a third of fromiter's time
-                values = np.frombuffer(buffer)
-                if self._within(values, LARGEST):
-                    return values
+                quick = np.frombuffer(buffer)
+                values = quick if self._within(quick, LARGEST) else None
         except (TypeError, ValueError, OverflowError, RuntimeWarning, struct.error):
             pass
-        return np.array([self.checked(name, value) for name, value in x.items()])
+        if values is None:
+            values = np.array([self.checked(name, value) for name, value in x.items()])
+        if self.unit_norm:
+            self.check_norm(values)
+        return values
 
     @staticmethod
     def checked(name: FeatureName, value: Any) -> float:
@@ -175,6 +189,18 @@ class FeatureIndex:
                 "e.g. with river.preprocessing.StandardScaler."
             )
         return real
+
+    def check_norm(self, values: NDArray[np.float64]) -> None:
+        """Raise ValueError if examples (..., names) are to have unit norm and have another."""
+        if not self.unit_norm:
+            return
+        norms = np.linalg.norm(values, axis=-1).reshape(-1)
+        wrong = norms[np.abs(norms - 1) > UNIT]
+        if wrong.size:
+            raise ValueError(
+                f"x has norm {wrong[0]:.6g}, not 1, which normalize='assumed' takes for granted: "
+                "put river.preprocessing.Normalizer() in front."
+            )
 
     def check(self, names: Collection[FeatureName]) -> None:
         """Raise ValueError if there are more than `max_features` names."""

@@ -38,6 +38,7 @@ class History(Tensors):
         Rows in all, at least 2; a quarter of them (at least 1) belong to pseudo-labelled examples.
     labelled_share
         Share of each batch drawn from labelled examples, in [0, 1], when both kinds are there.
+        None: one ring holds both, as if every label had been given.
     rng
         Generator of the draws, owned by this history.
     """
@@ -46,9 +47,9 @@ class History(Tensors):
     VIEWS = ("raw",)
 
     def __init__(
-        self, capacity: int, labelled_share: float, rng: np.random.Generator, like: Tensor
+        self, capacity: int, labelled_share: float | None, rng: np.random.Generator, like: Tensor
     ) -> None:
-        n_pseudo = max(1, capacity // 4)
+        n_pseudo = 0 if labelled_share is None else max(1, capacity // 4)
         self.capacities = (capacity - n_pseudo, n_pseudo)  # labelled rows first, then pseudo rows
         self.labelled_share = labelled_share
         self.rng = rng
@@ -123,7 +124,7 @@ class History(Tensors):
 
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
-        ring = int(pseudo_label)
+        ring = int(pseudo_label and self.labelled_share is not None)
         capacity, offset = self.capacities[ring], ring * self.capacities[0]
         start = 0
         while start < len(x):  # up to the end of the ring, then on from its beginning
@@ -143,17 +144,33 @@ class History(Tensors):
             start += n
 
     def rows(self, n: int) -> NDArray[np.int64]:
-        """Draw n rows uniformly from each ring, with replacement (Algorithm 2, lines 2 and 5)."""
+        """Draw n rows uniformly from each ring, with replacement."""
         labelled, pseudo = self.n_labelled, self.n_pseudo_labelled
         draws = self.rng.random(n)
-        if labelled and pseudo:
-            split = round(self.labelled_share * n)
-            draws[:split] *= labelled
-            draws[split:] *= pseudo
-            draws[split:] += self.capacities[0]
-        elif labelled:
-            draws *= labelled
-        else:
-            draws *= pseudo
-            draws += self.capacities[0]
+        split = self._split(n)
+        draws[:split] *= labelled
+        draws[split:] *= pseudo
+        draws[split:] += self.capacities[0]
         return draws.astype(np.int64)
+
+    def contexts(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw a uniform subset of n contexts (Algorithm 2, lines 2 and 5), all while they are few.
+
+        Returns
+        -------
+        Row of the history, and class, of each.
+        """
+        k, split = self.targets.shape[2], self._split(n)
+        rows, classes = [], []
+        for ring, count in zip(self.filled, (split, n - split), strict=True):
+            n_contexts = (ring.stop - ring.start) * k
+            drawn = self.rng.choice(n_contexts, min(count, n_contexts), replace=False)
+            rows.append(ring.start + drawn // k)
+            classes.append(drawn % k)
+        return np.concatenate(rows), np.concatenate(classes)
+
+    def _split(self, n: int) -> int:
+        """How many of n draws are from the ring of labelled examples."""
+        if not self.n_pseudo_labelled:
+            return n
+        return round((self.labelled_share or 0) * n) if self.n_labelled else 0

@@ -9,9 +9,9 @@ from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.contexts import Shape
 from river_ineural.network.growth import overlay
 
-__all__ = ["N_ITERATES", "Iterates"]
+__all__ = ["Iterates"]
 
-N_ITERATES = 8  # snapshots that stand for all iterates so far
+MOST_KEPT = 100_000_000  # numbers in all iterates kept, where all are to be: 0.4 GB in float32
 WINDOW, EVERY = 50, 8  # steps that an average of the iterates spans, and from one to the next
 
 
@@ -22,14 +22,21 @@ class Iterates(Tensors):
     ----------
     kind
         "average": an average of the last iterates predicts. "last": the current weights.
-        "uniform": weights drawn uniformly from all iterates so far.
+        "uniform": weights drawn uniformly from all iterates so far, the initial ones included.
+    n_kept
+        Of "uniform": how many stand for all of them; None: as many as `MOST_KEPT` leaves room for.
+    rng
+        Generator of the draw that Algorithm 1 returns, owned by this object.
     """
 
-    TENSORS = ("kept",)
+    TENSORS = ("kept", "returned")
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, n_kept: int | None, rng: np.random.Generator) -> None:
         self.kind = kind
+        self.n_kept = n_kept
+        self.rng = rng
         self.kept: list[Tensor] = []
+        self.returned: list[Tensor] = []  # one, from the first round on
         self.n_rounds = self.n_steps = 0
         self.served = 0  # which of those kept predicts
 
@@ -42,26 +49,49 @@ class Iterates(Tensors):
 
         This object stays as it is.
         """
-        kept = [overlay(fresh.clone(), new, past, old, n_features) for past in self.kept]
-        if self.kind == "average" and not kept:
-            kept = [fresh.clone()]
-        return self.twin(kept=kept)
+        kept, returned = (
+            [overlay(fresh.clone(), new, past, old, n_features) for past in part]
+            for part in (self.kept, self.returned)
+        )
+        if self.kind != "last" and not kept:
+            kept = [fresh.clone()]  # the initial weights: what is averaged, or Ω_0
+        return self.twin(kept=kept, returned=returned)
 
-    def after_step(self, flat: Tensor) -> None:
-        """Move the average to the current weights: in equal parts at first, then exponentially."""
+    def retire(self) -> None:
+        """Let what has predicted in this round be what Algorithm 1 returns (line 28), perhaps.
+
+        With probability 1/t it takes the place of that of an earlier round: after any number T of
+        rounds each is returned with probability 1/T.
+        """
+        if self.kind == "uniform":
+            self.n_rounds += 1
+            if self.rng.random() * self.n_rounds < 1:
+                self.returned = [lasting(self.kept[self.served].clone)()]
+
+    def after_step(self, flat: Tensor, rng: np.random.Generator) -> None:
+        """Move the average to the current weights, in equal parts at first, then exponentially; or
+        add them to Ω (Algorithm 2, line 7).
+
+        Ω is kept as a reservoir: every iterate so far is in it with the same probability.
+        """
         self.n_steps += 1
-        if self.kind != "average":
-            return
-        if self.n_steps <= WINDOW:
-            self.kept[0].lerp_(flat, 1 / self.n_steps)
-        elif self.n_steps % EVERY == 0:
-            self.kept[0].lerp_(flat, EVERY / WINDOW)
+        if self.kind == "average":
+            if self.n_steps <= WINDOW:
+                self.kept[0].lerp_(flat, 1 / self.n_steps)
+            elif self.n_steps % EVERY == 0:
+                self.kept[0].lerp_(flat, EVERY / WINDOW)
+        elif self.kind == "uniform":
+            n = len(self.kept)
+            room = n < self.n_kept if self.n_kept else (n + 1) * flat.numel() <= MOST_KEPT
+            if room:
+                self.kept.append(lasting(flat.clone)())
+                return
+            slot = int(rng.integers(self.n_steps + 1))
+            if slot < n:
+                self.kept[slot].copy_(flat)
 
-    def draw(self, flat: Tensor, rng: np.random.Generator) -> bool:
-        """Add the current weights to Ω, and draw from it what predicts (Algorithm 2, 7 and 8).
-
-        Ω is kept as a reservoir: every iterate so far is in it with the same probability, and the
-        draw from it is uniform, so the weights that predict are a uniform draw from all iterates.
+    def draw(self, rng: np.random.Generator) -> bool:
+        """Draw from Ω what predicts from now on (Algorithm 2, line 8).
 
         Returns
         -------
@@ -69,12 +99,9 @@ class Iterates(Tensors):
         """
         if self.kind != "uniform":
             return False
-        self.n_rounds += 1
-        if len(self.kept) < N_ITERATES:
-            self.kept.append(lasting(flat.clone)())
-        else:
-            slot = int(rng.integers(self.n_rounds))
-            if slot < N_ITERATES:
-                self.kept[slot].copy_(flat)
         self.served = int(rng.integers(len(self.kept)))
         return True
+
+    def fixed(self) -> Iterates:
+        """What predicts for ever with the weights that Algorithm 1 returns after this round."""
+        return self.twin(kind="last", kept=self.returned, served=0)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
+from river_ineural.learning.training import Training
 from river_ineural.network import phases
 from river_ineural.network.contexts import Shape, Weights
 from river_ineural.network.growth import overlay
@@ -19,17 +20,18 @@ class Optimizer(Tensors):
 
     Parameters
     ----------
-    kind
-        "adam" or "sgd" (Algorithm 2 as printed).
+    training
+        Which of the two, and its parameter.
     like
         A tensor of the dtype and device to work in.
     """
 
     TENSORS = ("moments", "n_updates")
 
-    def __init__(self, kind: str, like: Tensor) -> None:
-        self.kind = kind
-        self.moments = [torch.zeros_like(like) for _ in range(2 if kind == "adam" else 0)]
+    def __init__(self, training: Training, like: Tensor) -> None:
+        self.kind = training.optimizer
+        self.parameter = training.beta2 if self.kind == "adam" else training.max_norm
+        self.moments = [torch.zeros_like(like) for _ in range(2 if self.kind == "adam" else 0)]
         self.n_updates = torch.zeros(2, dtype=torch.float32, device=like.device)  # of f1, of f2
 
     def grown(self, old: Shape, new: Shape, n_features: int) -> Optimizer:
@@ -52,6 +54,7 @@ class Updater:
     def __init__(self, optimizer: Optimizer, weights: Weights, gradients: Weights) -> None:
         shape = weights.shape
         self.phases, self.kind = phases.of(weights.flat), optimizer.kind
+        self.parameter = optimizer.parameter
         layouts = [weights, gradients, *(Weights(m, shape) for m in optimizer.moments)]
         counts = optimizer.n_updates
         self.networks: list[tuple[Buffer, ...]] = [
@@ -59,8 +62,7 @@ class Updater:
             for i in range(2)
         ]
 
-    def step(self, rates: tuple[float, float], exploring: bool) -> None:
-        """Update f1, and with `exploring` f2, by their gradients (Algorithm 2, lines 3 and 6)."""
+    def step(self, network: int, rate: float) -> None:
+        """Update f1 (0) or f2 (1) by its gradient (Algorithm 2, line 3 or 6)."""
         update = self.phases.adam if self.kind == "adam" else self.phases.sgd
-        for network, rate in zip(self.networks[: 1 + exploring], rates, strict=False):
-            update(*network, rate)
+        update(*self.networks[network], rate, self.parameter)

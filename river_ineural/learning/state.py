@@ -107,11 +107,16 @@ class State:
     def scores(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class (Algorithm 1, lines 5 to 7): values (B, names) → (B, k).
 
-        All 0 before anything is learned.
+        Before anything is learned those of the initial weights θ0 that an example with these names
+        would get, which are drawn and forgotten.
         """
         if not self.trainer.n_features:
             nothing = np.zeros((len(values), len(self.labels)))
-            return nothing, nothing
+            return (
+                self.grown(names, values, []).scores(names, values)
+                if nothing.size
+                else (nothing, nothing)
+            )
         return self.trainer.scores(self.vectors(names, values), self.scaling)
 
     def scores_of_many(self, names: list[str], values: Values) -> Values:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import torch
-from torch import Tensor
 
 __all__ = ["Tensors", "lasting"]
 
@@ -71,10 +70,10 @@ class Tensors:
         other.__dict__.update(self.__dict__)
         return other
 
-    def twin(self, **tensors: Tensor | list[Tensor]) -> Self:
-        """The same state with other tensors; this object stays as it is."""
+    def twin(self, **parts: Any) -> Self:
+        """The same state with other tensors, say; this object stays as it is."""
         other = self.beside()
-        other.__dict__.update(tensors)
+        other.__dict__.update(parts)
         other.bind()
         return other
 

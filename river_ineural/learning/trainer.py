@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.learning.adversary import Adversary
-from river_ineural.learning.batch import Batch, Forward, batch_examples
+from river_ineural.learning.batch import Forward
 from river_ineural.learning.history import History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import CONSTANT, Scaling
+from river_ineural.learning.steps import SeparateBatches, SharedBatch
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.learning.training import Training
 from river_ineural.network import phases
 from river_ineural.network.capture import Captured
-from river_ineural.network.contexts import Activations, Shape, Weights, exploit, explore, gradients
+from river_ineural.network.contexts import Shape, Weights, exploit, explore
 from river_ineural.network.growth import Columns, Fresh, draw, overlay
 from river_ineural.network.phases import raw
 
@@ -48,6 +49,8 @@ class Trainer(Tensors):
         Contexts b a step.
     optimizer, iterates, adversary
         Parts that this trainer owns.
+    n_blank
+        Columns in front of an example that are 0.
     rng
         Generator of the initial weights and of the drawn iterates, owned by this trainer.
     like
@@ -57,14 +60,10 @@ class Trainer(Tensors):
     TENSORS = ("flat",)
     VIEWS = (
         "weights",
-        "gradients",
-        "updater",
+        "steps",
         "predicting",
         "predicting_raw",
-        "batch",
-        "activations",
         "prediction",
-        "captured_steps",
         "captured_prediction",
         "single",
     )
@@ -78,6 +77,7 @@ class Trainer(Tensors):
         optimizer: Optimizer,
         iterates: Iterates,
         adversary: Adversary,
+        n_blank: int,
         rng: np.random.Generator,
         like: Tensor,
     ) -> None:
@@ -88,6 +88,7 @@ class Trainer(Tensors):
         self.optimizer = optimizer
         self.iterates = iterates
         self.adversary = adversary
+        self.n_blank = n_blank
         self.rng = rng
         self.n_features = 0  # in use; shape.n_features of them have room
         self.steps_due = self.explorations_due = 0.0
@@ -99,14 +100,12 @@ class Trainer(Tensors):
 
     def bind(self) -> None:
         """Views and buffers that follow from the state."""
-        n_examples = batch_examples(self.batch_size, self.shape.n_classes)
+        kind = SharedBatch if self.training.batches == "shared" else SeparateBatches
         self.weights = Weights(self.flat, self.shape)
-        self.gradients = Weights(torch.zeros_like(self.flat), self.shape)
-        self.updater = self.optimizer.updater(self.weights, self.gradients)
-        self.batch = Batch(self.shape, n_examples, self.flat)
-        self.activations = Activations(self.shape, n_examples, self.flat)
+        self.steps: SharedBatch | SeparateBatches = kind(
+            self.shape, self.flat, self.optimizer, self.adversary, self.batch_size
+        )
         self.prediction = Forward(self.shape, 1, self.flat)
-        self.captured_steps = [Captured(self.flat.device) for _ in range(2)]
         self.single = None
         if phases.compiles(self.flat):
             from river_ineural.network.single import Single
@@ -120,13 +119,18 @@ class Trainer(Tensors):
         self.predicting_raw = raw(self.predicting.flat)
         self.captured_prediction = Captured(self.flat.device)
 
+    def conclude(self) -> None:
+        """Predict from now on with the weights that Algorithm 1 returns after this round."""
+        self.iterates = self.iterates.fixed()
+        self.serve()
+
     def change(self, lr: float | None = None, radius: float | None = None) -> None:
         """Learn from now on at another rate, or with another largest radius."""
         if lr is not None:
             self.lr = lr
         if radius is not None:
             self.adversary.most = radius
-        self.captured_steps = [Captured(self.flat.device) for _ in range(2)]
+        self.steps.forget()
 
     @lasting
     def on(self, device: torch.device) -> Self:
@@ -162,7 +166,7 @@ class Trainer(Tensors):
             overlay(other.flat, new, self.flat, old, before)
         fresh = draw(
             *(other.flat, new, old.n_classes, columns, n_features),
-            *(self.training.init_scale, other.rng),
+            *(self.training.init_scale, self.n_blank, other.rng),
         )
         other.pending = [*self.pending, fresh]
         if new != old:
@@ -242,36 +246,25 @@ class Trainer(Tensors):
 
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over."""
+        training = self.training
+        self.iterates.retire()
         self.steps_due += n_steps
         while self.steps_due >= 1:
             self.steps_due -= 1
-            if not pseudo_label:
-                self.explorations_due += self.training.exploration_share
+            if training.pseudo_label_exploration or not pseudo_label:
+                self.explorations_due += training.exploration_share
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring
             self.step(history, scaling, exploring)
-        if self.iterates.draw(self.flat, self.rng):
+        if self.iterates.draw(self.rng):
             self.serve()
 
     def step(self, history: History, scaling: Scaling, exploring: bool = True) -> None:
-        """One step from one batch of the history (Algorithm 2, lines 1 to 6).
-
-        The batch is shared: each network sees b uniform draws, and the forward pass of f1 that f2's
-        embedding needs is the one that f1 learns from.
-
-        Parameters
-        ----------
-        exploring
-            Whether f2 takes a step as well as f1.
-        """
-        batch = self.batch
-        rows = history.rows(len(batch.x))
-        if isinstance(batch.raw.rows, np.ndarray):
-            batch.raw.rows[:] = rows
-        else:
-            batch.rows.copy_(torch.from_numpy(rows))
-        self.captured_steps[exploring](lambda: self._train(history, scaling, exploring))
-        self.iterates.after_step(self.flat)
+        """One step of f1, and with `exploring` of f2 (Algorithm 2, lines 1 to 7)."""
+        rates = self.lr, self.training.exploration_lr
+        if not self.steps.step(history, scaling, self.predicting, rates, exploring):
+            self._warn()
+        self.iterates.after_step(self.flat, self.rng)
 
     def _warn(self) -> None:
         """Say once that a step was left out."""
@@ -282,22 +275,3 @@ class Trainer(Tensors):
                 RuntimeWarning,
                 stacklevel=2,
             )
-
-    def _train(self, history: History, scaling: Scaling, exploring: bool) -> None:
-        batch, a, w, stored = self.batch, self.activations, self.weights, history.raw
-        b = batch.raw
-        a.phases.gather(
-            *(b.rows, stored.x, stored.targets, stored.weight),
-            *(scaling.raw.scaling, scaling.normalize),
-            *(1 / a.n_contexts, b.x, b.targets, b.weight),
-        )
-        if self.adversary.most:
-            self.adversary.move(batch, w, a, history.capacities[0])
-        exploit(w, batch.columns, a, exploring)
-        if exploring:
-            explore(w, a)
-        g = self.gradients
-        if gradients(w, batch.x, batch.targets, batch.weight, a, g, exploring):
-            self.updater.step((self.lr, self.training.exploration_lr), exploring)
-        else:
-            self._warn()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from river_ineural.inputs.validation import check_choice, check_real
+from river_ineural.inputs.validation import check_choice, check_integer, check_real
 
 __all__ = ["SMALLEST", "Training"]
 
@@ -23,19 +24,34 @@ class Training:
     optimizer
         "adam" (as in the paper's experiments) or "sgd" (Algorithm 2 as printed; wants a larger
         `lr`, about 0.5).
+    beta2
+        Of Adam, in [0, 1): how much of the mean of squared gradients is kept at a step.
+    max_norm
+        Of SGD, above 0: longer gradients are shortened to it. `math.inf`: none is.
     exploration_lr
         Learning rate η2 of f2, above 0. The residuals that f2 learns are those of f1 as it was; f2
         has to be slow not to repeat corrections that f1 has made by now.
     exploration_share
         Share of the steps after a given label, in [0, 1], in which f2 takes part.
+    pseudo_label_exploration
+        Whether f2 takes part in as many of those after a pseudo-label.
     pseudo_label_steps
-        Steps of f1 after each pseudo-labelled example, at least 0; a fraction of a step is carried
-        over to the next example. f2 takes none then.
+        Steps after each pseudo-labelled example, at least 0; a fraction of a step is carried over
+        to the next example.
     init_scale
         Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
     labelled_share
         Share of each batch, in [0, 1], that is drawn from the examples whose label was given, when
-        the history holds both kinds.
+        the history holds both kinds; a quarter of it is then for pseudo-labelled ones. None: the
+        history keeps both in one ring, and draws are uniform over it.
+    batches
+        "shared": one batch, of whole examples, serves both networks, so that f2's embedding comes
+        from the pass of f1 that is needed anyway. "separate": each network has a batch of its own,
+        a uniform subset of b contexts, and φ is of the weights that predict (Algorithm 2 as
+        printed).
+    n_iterates
+        Of `iterate="uniform"`: weights that stand for all iterates so far, at least 1. None: all
+        iterates, while they hold at most 100,000,000 numbers.
 
     Raises
     ------
@@ -57,16 +73,31 @@ class Training:
     """
 
     optimizer: str = "adam"
+    beta2: float = 0.99
+    max_norm: float = 4.0
     exploration_lr: float = 1e-6
     exploration_share: float = 0.25
+    pseudo_label_exploration: bool = False
     pseudo_label_steps: float = 0.35
     init_scale: float = 0.3
-    labelled_share: float = 0.7
+    labelled_share: float | None = 0.7
+    batches: str = "shared"
+    n_iterates: int | None = 8
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, ("adam", "sgd"))
+        check_real("beta2", self.beta2, least=0, most=1)
+        if self.beta2 == 1:
+            raise ValueError("beta2 must be below 1, got 1.")
+        if self.max_norm != math.inf:
+            check_real("max_norm", self.max_norm, least=SMALLEST)
         check_real("exploration_lr", self.exploration_lr, least=SMALLEST)
         check_real("exploration_share", self.exploration_share, least=0, most=1)
         check_real("pseudo_label_steps", self.pseudo_label_steps, least=0)
         check_real("init_scale", self.init_scale, least=0)
-        check_real("labelled_share", self.labelled_share, least=0, most=1)
+        check_choice("pseudo_label_exploration", self.pseudo_label_exploration, (True, False))
+        if self.labelled_share is not None:
+            check_real("labelled_share", self.labelled_share, least=0, most=1)
+        check_choice("batches", self.batches, ("shared", "separate"))
+        if self.n_iterates is not None:
+            check_integer("n_iterates", self.n_iterates, least=1)

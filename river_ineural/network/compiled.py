@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 
 from river_ineural.network.constants import (
     BETA1,
-    BETA2,
     CLOSEST,
     EPSILON,
     FARTHEST,
     LEAST,
     LEAST_RADIUS,
     MOST_GRADIENT,
-    MOST_NORM,
     PACE,
     RESOLUTION,
     ROUNDING,
@@ -89,16 +87,17 @@ def gather(
     share: float,
     x: Array,  # (B, d)
     targets: Array,  # (B, 2, k)
-    weight: Array,  # (B,)
+    weight: Array,  # (B, k)
 ) -> None:
-    """Rows of the history, x standardised, weight times `share`."""
+    """Rows of the history, x standardised, each context's weight times `share`."""
     for i in range(len(rows)):
         row = rows[i]
         standardize_row(stored_x[row], scaling, normalize, x[i])
         for kind in range(2):
             for label in range(targets.shape[2]):
                 targets[i, kind, label] = stored_targets[row, kind, label]
-        weight[i] = stored_weight[row] * share
+        for label in range(weight.shape[1]):
+            weight[i, label] = stored_weight[row] * share
 
 
 @loop
@@ -223,7 +222,7 @@ def errors(
     f1: Array,
     scores: Array,
     targets: Array,  # (B, 2, k)
-    weight: Array,  # (B,)
+    weight: Array,  # (B, k)
     exploring: bool,
     error1: Array,
     error2: Array,
@@ -239,10 +238,10 @@ def errors(
     for label in range(targets.shape[2]):
         for i in range(n_examples):
             j = label * n_examples + i
-            error1[j] = weight[i] * (f1[j] - targets[i, 0, label])
+            error1[j] = weight[i, label] * (f1[j] - targets[i, 0, label])
             fine &= abs(error1[j]) < np.inf
             if exploring:
-                error2[j] = weight[i] * (scores[j] - f1[j] - targets[i, 1, label]) * half
+                error2[j] = weight[i, label] * (scores[j] - f1[j] - targets[i, 1, label]) * half
                 fine &= abs(error2[j]) < np.inf
     return fine
 
@@ -277,11 +276,11 @@ def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
 
 
 @loop
-def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float) -> None:
+def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float, max_norm: float) -> None:
     """One update as in Algorithm 2; all flat, n_updates (1,).
 
-    A gradient longer than a few of those of unit weight is shortened: a heavy example would throw
-    the weights out of all proportion. One that is not finite changes nothing.
+    A gradient longer than `max_norm` is shortened to it: a heavy example would throw the weights
+    out of all proportion. One that is not finite changes nothing.
     """
     square = 0.0
     for i in range(len(gradient)):
@@ -291,14 +290,20 @@ def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float) -> None
     if not norm < np.inf:
         return
     n_updates[0] += 1
-    rate = parameters.dtype.type(lr * min(1.0, MOST_NORM / max(norm, TINY)))
+    rate = parameters.dtype.type(lr * min(1.0, max_norm / max(norm, TINY)))
     for i in range(len(parameters)):
         parameters[i] -= rate * gradient[i]
 
 
 @loop
 def adam(
-    parameters: Array, gradient: Array, mean: Array, square: Array, n_updates: Array, lr: float
+    parameters: Array,
+    gradient: Array,
+    mean: Array,
+    square: Array,
+    n_updates: Array,
+    lr: float,
+    beta2: float,
 ) -> None:
     """One update of Adam; all flat, n_updates (1,).
 
@@ -309,8 +314,8 @@ def adam(
     n_updates[0] += 1
     t, number = float(n_updates[0]), parameters.dtype.type
     zero, least, most = number(0), number(LEAST), number(MOST_GRADIENT)
-    step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - BETA2**t))
-    new1, new2, keep2, eps = number(1 - BETA1), number(1 - BETA2), number(BETA2), number(EPSILON)
+    step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - beta2**t))
+    new1, new2, keep2, eps = number(1 - BETA1), number(1 - beta2), number(beta2), number(EPSILON)
     for i in range(len(parameters)):
         g = gradient[i]
         g = g if abs(g) <= most else zero

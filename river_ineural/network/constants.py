@@ -4,8 +4,8 @@ from __future__ import annotations
 
 TINY = 1e-12  # keeps the norm of a dead gradient, which is exactly 0, from dividing by 0
 SQRT_HALF = 0.5**0.5
-BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8  # Adam's; its usual 0.999 forgets too slowly here
-MOST_NORM, MOST_GRADIENT = 4.0, 1e15  # of a gradient for SGD, of a number of it for Adam
+BETA1, EPSILON = 0.9, 1e-8  # Adam's
+MOST_GRADIENT = 1e15  # of a number of a gradient, for Adam
 LEAST = 1e-35  # averages of Adam below it are set to 0
 PACE, TOLERATED, LEAST_RADIUS = 0.2, 0.01, 1 / 15  # of the control of the adversarial radius
 RESOLUTION, ROUNDING = 1e-7, 1e-14  # relative: what varies less is a constant to float32, float64

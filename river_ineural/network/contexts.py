@@ -242,7 +242,7 @@ def gradients(
     targets
         r1 and r2, (B, 2, k).
     weight
-        (B,): of each example's k contexts, the 1/b of Algorithm 2 included.
+        (B, k): of each context, the 1/b of Algorithm 2 included.
     g
         Written: views of one flat gradient.
     exploring

@@ -10,13 +10,11 @@ from torch import Tensor
 
 from river_ineural.network.constants import (
     BETA1,
-    BETA2,
     CLOSEST,
     EPSILON,
     FARTHEST,
     LEAST_RADIUS,
     MOST_GRADIENT,
-    MOST_NORM,
     PACE,
     RESOLUTION,
     ROUNDING,
@@ -72,12 +70,11 @@ def gather(
     targets: Tensor,
     weight: Tensor,
 ) -> None:
-    """Rows of the history, x standardised, weight times `share`."""
+    """Rows of the history, x standardised, each context's weight times `share`."""
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
-    torch.index_select(stored_weight, 0, rows, out=weight)
+    weight.copy_(stored_weight[rows].unsqueeze(1)).mul_(share)
     standardize(x, scaling, normalize, x)
-    weight.mul_(share)
 
 
 def oppose(
@@ -159,10 +156,10 @@ def errors(
     reward, residual = targets.permute(1, 2, 0)  # (k, B)
     by_class = reward.shape
     torch.sub(f1.view(by_class), reward, out=error1.view(by_class))
-    error1.view(by_class).mul_(weight)
+    error1.view(by_class).mul_(weight.t())
     if exploring:
         torch.sub(scores, f1, out=error2)
-        error2.view(by_class).sub_(residual).mul_(weight).mul_(SQRT_HALF)
+        error2.view(by_class).sub_(residual).mul_(weight.t()).mul_(SQRT_HALF)
     if error1.is_cuda:
         return True
     return bool(error1.isfinite().all() and not (exploring and not error2.isfinite().all()))
@@ -183,17 +180,25 @@ def rescale(gradient: Tensor, inverse: Tensor, scaled: Tensor) -> None:
     torch.mul(gradient, inverse, out=scaled)
 
 
-def sgd(parameters: Tensor, gradient: Tensor, n_updates: Tensor, lr: float) -> None:
+def sgd(
+    parameters: Tensor, gradient: Tensor, n_updates: Tensor, lr: float, max_norm: float
+) -> None:
     """One update as in Algorithm 2."""
     norm = torch.linalg.vector_norm(gradient)
     fine = norm.isfinite()
     n_updates += fine
-    shorter = (MOST_NORM / norm.clamp_min(TINY)).clamp_max(1.0)
+    shorter = (max_norm / norm.clamp_min(TINY)).clamp_max(1.0)
     parameters.sub_(torch.where(fine, gradient * shorter, 0.0), alpha=lr)
 
 
 def adam(
-    parameters: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, n_updates: Tensor, lr: float
+    parameters: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    n_updates: Tensor,
+    lr: float,
+    beta2: float,
 ) -> None:
     """One update of Adam in one call, where `torch.optim.Adam` takes a dozen."""
     n_updates += 1
@@ -207,7 +212,7 @@ def adam(
         [n_updates],
         lr=lr,
         beta1=BETA1,
-        beta2=BETA2,
+        beta2=beta2,
         eps=EPSILON,
         weight_decay=0.0,
         amsgrad=False,

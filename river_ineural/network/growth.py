@@ -48,6 +48,7 @@ def draw(
     columns: Columns,
     n_features: int,
     init_scale: float,
+    n_blank: int,
     rng: np.random.Generator,
 ) -> Fresh:
     """Draw what is new: hidden layers from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1,
@@ -67,6 +68,9 @@ def draw(
         Of the features that appear.
     n_features
         In use, those included.
+    n_blank
+        Columns in front that no example uses; their weights are 0, so that the input gradient is 0
+        there as well.
     """
     std = (2 / new.hidden_dim) ** 0.5
     w = Weights(flat, new)
@@ -82,4 +86,5 @@ def draw(
         drawn.append(normal(first[:, :n_known, columns].shape, std * init_scale))
         fresh = first[:, n_known:, :n_features]
         fresh.copy_(normal(fresh.shape, std * init_scale))
+        fresh[..., :n_blank] = 0
     return Fresh(columns, drawn)
