@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,22 @@ from river.base.typing import FeatureName
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
 from river_ineural.active.width import TheoreticalWidth
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
+from river_ineural.benchmark import ladder
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.history import History
 from river_ineural.learning.state import State
 from river_ineural.learning.training import Training
 
-__all__ = ["ABLATIONS", "BASELINES", "GAMMAS", "LEARNERS", "POLICIES", "RETRAINED", "SENSITIVITY"]
+__all__ = [
+    "ABLATIONS",
+    "BASELINES",
+    "GAMMAS",
+    "LADDER",
+    "LEARNERS",
+    "POLICIES",
+    "RETRAINED",
+    "SENSITIVITY",
+]
 
 Floats = NDArray[np.floating[Any]]
 Limits = dict[str, Any]  # budget, horizon, seed
@@ -138,10 +149,14 @@ POLICIES: dict[str, Make] = {
         )
     },
 }
+LADDER: dict[str, Make] = {
+    rung.name: partial(ladder.learner, number) for number, rung in enumerate(ladder.RUNGS)
+}
 LEARNERS: dict[str, Make] = {
     "I-NeurAL": ineural(),
     **BASELINES,
     **SENSITIVITY,
     **ABLATIONS,
     **POLICIES,
+    **LADDER,
 }

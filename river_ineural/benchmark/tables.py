@@ -10,15 +10,17 @@ from itertools import product
 from pathlib import Path
 
 from river_ineural.benchmark.cells import STREAMS, Cell, read, run_cells
+from river_ineural.benchmark.ladder import RUNGS
 from river_ineural.benchmark.learners import (
     ABLATIONS,
     BASELINES,
+    LADDER,
     POLICIES,
     RETRAINED,
     SENSITIVITY,
 )
 
-__all__ = ["EXPERIMENTS", "Experiment", "best", "methods", "ordered", "run", "table"]
+__all__ = ["EXPERIMENTS", "Experiment", "best", "ladder", "methods", "ordered", "run", "table"]
 
 SIX = tuple(STREAMS)
 HELD_BACK_AFTER = 10_000  # rounds; the rest of each stream is held back
@@ -96,6 +98,12 @@ EXPERIMENTS = {
         budgets=(0.1,),
     ),
     "baselines": Experiment("regret of the paper's other methods", learners=(*BASELINES,)),
+    "ladder": Experiment(
+        "regret from the printed algorithm to the defaults, one change at a time",
+        values=(),
+        streams=("phishing", "ijcnn", "mnist"),
+        learners=(*LADDER,),
+    ),
 }
 
 
@@ -130,6 +138,8 @@ def run(
         print(table(path, value))
     if name in ("baselines", "multiclass"):
         print(methods(path))
+    if name == "ladder":
+        print(ladder(path))
 
 
 def table(path: Path, value: str) -> str:
@@ -204,6 +214,25 @@ def methods(path: Path) -> str:
                 f"{shown} ({rows[0]['setting']})" if rows and rows[0]["setting"] else shown
             )
         lines.append(line(budget, method, cells))
+    return "\n".join(lines)
+
+
+def ladder(path: Path) -> str:
+    """Markdown: a line a rung, what it changes and why, regret, seconds a run."""
+    rows = [row for row in read(path) if not row["error"]]
+    streams = ordered(row["stream"] for row in rows)
+    lines = [f"|  | change | parameter | {' | '.join(streams)} | seconds | why |"]
+    lines.append("| --- " * (5 + len(streams)) + "|")
+    for number, rung in enumerate(RUNGS):
+        own = [row for row in rows if row["learner"] == rung.name]
+        cells = [
+            spread([float(row["regret"]) for row in own if row["stream"] == stream], "{:,.0f}")
+            for stream in streams
+        ]
+        took = f"{statistics.mean(float(row['seconds']) for row in own):.1f}" if own else ""
+        parameter = f"`{rung.parameter}`" if number else "`paper.printed`"
+        shown = " | ".join((str(number), rung.name, parameter, *cells, took, rung.why))
+        lines.append(f"| {shown} |")
     return "\n".join(lines)
 
 
