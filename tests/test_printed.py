@@ -62,8 +62,8 @@ def without_constant(weights):
     theta1, theta2 = dense(weights, 1 + DIM)
     m = len(theta1[0])
     blocks1, blocks2 = theta1[0].view(m, -1, 1 + DIM), theta2[0].view(m, -1, 1 + DIM)
-    assert not blocks1[..., 0].any()
-    assert not blocks2[..., 0].any()
+    assert not blocks1[..., 0].any(), "weights of the constant differ by what they are"
+    assert not blocks2[..., 0].any(), "weights of the constant differ by what they are"
     first1, first2 = (blocks[..., 1:].reshape(m, -1).clone() for blocks in (blocks1, blocks2))
     return [first1, *(w.clone() for w in theta1[1:])], [first2, *(w.clone() for w in theta2[1:])]
 
@@ -85,6 +85,7 @@ def run_side_by_side(sampler, twin, examples):
     for t, (x, y) in enumerate(examples):
         vector = torch.tensor(list(x.values()), dtype=torch.float64)
         before = model.scores_one(x)
+        assert len(before) == twin.k, f"round {t}: classes"
         label, ask = sampler.predict_one(x)
         scores, top, query = twin.observe(vector)
         assert_near(list(before.values()), scores, f"round {t}: scores")
@@ -94,11 +95,11 @@ def run_side_by_side(sampler, twin, examples):
         twin.learn(y if query else top)
 
         trainer, history = model._state.trainer, model._state.history
-        assert trainer.iterates.served == twin.drawn
-        assert len(trainer.iterates.kept) == len(twin.omega) == t + 2
+        assert trainer.iterates.served == twin.drawn, "iterates"
+        assert len(trainer.iterates.kept) == len(twin.omega) == t + 2, "iterates"
         assert_same_weights(trainer.weights, twin.hat, f"round {t}: θ̂")
         assert_same_weights(trainer.predicting, twin.theta, f"round {t}: θ")
-        assert history.filled[0] == slice(0, t + 1)
+        assert history.filled[0] == slice(0, t + 1), f"round {t}: history"
         shape = (t + 1, twin.k)
         reward = torch.stack([r for _, r in twin.h1]).view(shape)
         residual = torch.stack([r for _, r in twin.h2]).view(shape)
