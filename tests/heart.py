@@ -21,11 +21,24 @@ import numpy as np
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, active
+from river_ineural import INeurAL, Training, active
 from river_ineural.learning.scaling import CONSTANT
 
 PACKAGE = str(river_ineural.__path__[0])
 STREAM = blobs(60, n_features=4, n_classes=2, seed=4)
+
+
+AS_PRINTED = {
+    "iterate": "uniform",
+    "training": Training(
+        batches="separate",
+        labelled_share=None,
+        pseudo_label_exploration=True,
+        exploration_share=1.0,
+        pseudo_label_steps=1.0,
+        n_iterates=None,
+    ),
+}
 
 
 def trained(**settings):
@@ -70,6 +83,7 @@ def assert_whole(model):
     for flat in (
         state.trainer.flat,
         *state.trainer.iterates.kept,
+        *state.trainer.iterates.returned,
         *state.trainer.optimizer.moments,
     ):
         assert flat.isfinite().all()
@@ -97,7 +111,15 @@ def exceptions_at_every_call():
 
 def exceptions_at_every_line():
     """An interrupt at each third line of the package, from another one on with room for all."""
-    model = trained(n_steps=1)
+    at_every_line(trained(n_steps=1))
+
+
+def exceptions_at_every_line_of_the_print():
+    """The same with what only the printed algorithm does."""
+    at_every_line(trained(n_steps=1, **AS_PRINTED))
+
+
+def at_every_line(model):
     for t in range(2):
         at = t
         while raised_at(at, copy.deepcopy(model), t, by_call=False):
@@ -290,8 +312,9 @@ def modes_of_torch():
     stream = shifting(50, 6, 3)
 
     def run(around, kind):
+        settings = AS_PRINTED if kind == "print" else {"iterate": kind}
         model = active.INeurALSampler(
-            INeurAL(hidden_dim=8, batch_size=8, iterate=kind, seed=1), budget=30, seed=1
+            INeurAL(hidden_dim=8, batch_size=8, seed=1, **settings), budget=30, seed=1
         )
         decisions = []
         for t, (x, y) in enumerate(stream):
@@ -319,7 +342,7 @@ def modes_of_torch():
         lambda: default(torch.set_default_dtype, torch.float16, torch.float32),
         lambda: default(torch.set_default_device, "meta", None),
     )
-    for kind in ("average", "uniform", "last"):
+    for kind in ("average", "uniform", "last", "print"):
         expected = run(contextlib.nullcontext, kind)
         for around in arounds:
             assert run(around, kind) == expected, (kind, around)

@@ -78,7 +78,7 @@ def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     assert trainer.shape[:3] == (k, d + 1, speed.WIDTH)
     sizes = [len(part) for part in trainer.weights.networks]
     floor = contenders.Floor(d + 1, k)
-    assert trainer.activations.n_contexts == floor.n
+    assert trainer.steps.activations.n_contexts == floor.n
     assert sizes == [floor.split, len(floor.flat) - floor.split]
 
 

@@ -31,6 +31,7 @@ def in_a_process(name, **environment):
     [
         "exceptions_at_every_call",
         "exceptions_at_every_line",
+        "exceptions_at_every_line_of_the_print",
         "interrupts",
         "threads_that_predict",
         "threads_that_learn",

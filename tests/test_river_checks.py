@@ -6,10 +6,14 @@ import pytest
 from river import linear_model, preprocessing
 from river.checks import yield_checks
 
-from river_ineural import INeurAL, active, baselines
+from river_ineural import INeurAL, Training, active, baselines
 
 MODELS = {
     "INeurAL": INeurAL(),
+    "INeurAL-as-printed": INeurAL(
+        iterate="uniform",
+        training=Training(batches="separate", labelled_share=None, n_iterates=None),
+    ),
     "INeurALSampler": active.INeurALSampler(INeurAL()),
     "INeurALSampler-around-pipeline": active.INeurALSampler(
         preprocessing.StandardScaler() | INeurAL()

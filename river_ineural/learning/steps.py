@@ -177,6 +177,6 @@ class SeparateBatches(Steps):
         n = len(rows)
         self._take(np.resize(rows, self.batch_size))
         self._gather(w, history, scaling, 1 / self.batch_size)
-        drawn = torch.zeros_like(self.batch.weight)
-        drawn[torch.arange(n), torch.from_numpy(classes)] = 1
-        self.batch.weight.mul_(drawn)
+        drawn = np.zeros(self.batch.weight.shape)
+        drawn[np.arange(n), classes] = 1
+        self.batch.weight.mul_(torch.from_numpy(drawn).to(self.batch.weight))
