@@ -132,7 +132,7 @@ class SeparateBatches(Steps):
     """A batch for each network, a uniform subset of b contexts (Algorithm 2 as printed).
 
     A context is drawn as its example, all of whose other contexts weigh 0. φ is taken of the
-    weights θ1 that predict (Definition 4.1), while f2's are those that it has got to.
+    weights θ1 that predict (DC embedding), while f2's are those that it has got to.
     """
 
     def __init__(
