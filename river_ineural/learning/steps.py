@@ -84,8 +84,8 @@ class Steps:
 class SharedBatch(Steps):
     """One batch for both networks: whole examples, drawn with replacement.
 
-    Each network sees b uniform draws, and the forward pass of f1 that f2's embedding needs is the
-    one that f1 learns from.
+    ⌈b/2⌉ examples, uniform within each ring of the history (`History.rows`). The forward pass of f1
+    that f2's embedding needs is the one that f1 learns from: φ is of the weights that it trains.
     """
 
     def __init__(
