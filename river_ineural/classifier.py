@@ -100,8 +100,9 @@ class INeurAL(NeuralClassifier):
     iterate
         "average" predicts with an exponential average of the weights over some 50 steps, which
         forgets the noise of single batches; "last" with the current weights; "uniform" with weights
-        drawn, each time something is learned, uniformly from all iterates so far (Algorithm 2, line
-        8), of which a reservoir of 8 is kept.
+        drawn, each time something is learned, uniformly from all iterates so far, the initial
+        weights among them (Algorithm 2, line 8); a reservoir of 8 (`Training(n_iterates=8)`)
+        stands for them.
     training
         How both networks are trained, a `Training`; None for its defaults. It has what the paper's
         algorithm sets otherwise.

@@ -95,8 +95,8 @@ def printed(
     Where the print leaves something open:
 
     - while fewer than b contexts are there, all are taken; the divisor stays b;
-    - φ of a context in the history is taken, as Definition 4.1 has it, of the weights θ1 that
-      predict in this round;
+    - φ of a context in the history is taken, as the definition of the DC embedding has it, of
+      the weights θ1 that predict in this round;
     - where all units of f1 are off its gradient is 0, and so is that half of φ;
     - iterates are all kept while they hold at most 100,000,000 numbers, and from then on a
       reservoir stands for them: each draw is uniform over all iterates either way, but draws of

@@ -88,7 +88,7 @@ class Printed:
         return network(contexts, self.theta[0])
 
     def phi(self, contexts):
-        """Definition 4.1, under θ1_{t-1}."""
+        """The DC embedding, under θ1_{t-1}."""
         contexts = contexts.detach().requires_grad_()
         (slope,) = gradient_of(self.f1(contexts).sum(), contexts)
         length = slope.norm(dim=1, keepdim=True)

@@ -26,19 +26,19 @@ def vector(numbers):
 
 
 def contexts(x, k):
-    """x_{t,1} … x_{t,k}, the rows of a (k, kd) matrix (Section 3)."""
+    """x_{t,1} … x_{t,k}, the rows of a (k, kd) matrix ("Problem Definition")."""
     return torch.block_diag(*[x.unsqueeze(0)] * k)
 
 
 def network(z, theta):
-    """W_L σ(W_{L-1} … σ(W_1 z)) of every row z (Section 4)."""
+    """W_L σ(W_{L-1} … σ(W_1 z)) of every row z ("Proposed Algorithms")."""
     for matrix in theta[:-1]:
         z = torch.relu(z @ matrix.T)
     return z @ theta[-1]
 
 
 def embedding(x, theta1):
-    """φ(x_{t,i}) of every row x_{t,i} (Definition 4.1)."""
+    """φ(x_{t,i}) of every row x_{t,i} (DC embedding)."""
     x = x.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(network(x, theta1).sum(), x)
     norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True).clamp_min(TINY)

@@ -149,7 +149,7 @@ def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
 
 @given(shapes, st.integers(0, 2**32))
 def test_embedding_has_norm_one(shape, seed):
-    """‖φ(x_i)‖ = 1 for ‖x‖ = 1 (Definition 4.1): the norm that the package divides by, and the
+    """‖φ(x_i)‖ = 1 for ‖x‖ = 1 (DC embedding): the norm that the package divides by, and the
     embedding it stands for, are the paper's. A dead gradient leaves the context's half.
     """
     k, d, _, _ = shape

@@ -29,7 +29,7 @@ def test_labels_follow_the_posterior(n_classes, margin):
 
 
 def test_a_hard_margin_holds_everywhere():
-    """Assumption 5.3: the best class leads by ε; without one some points are undecided."""
+    """The assumption ε-margin: the best class leads by ε; without one some points are undecided."""
     for margin in (0.4, 1.0):
         stream = KnownPosterior(500, n_classes=3, margin=margin, seed=1)
         for x, _ in stream:

@@ -74,7 +74,7 @@ class RetrainedNetwork(base.Classifier):
     References
     ----------
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    section 6 and appendix D.
+    "Experiments" and "Further Details in Experiments".
     """
 
     def __init__(

@@ -106,7 +106,7 @@ def alps(slack: float, requester_slack: float) -> Make:
     return make
 
 
-# The grids are those of the paper's appendix D.
+# The grids are those of the paper's "Further Details in Experiments".
 RETRAINED: dict[str, Make] = {
     "Random": random,
     **{f"Margin {threshold}": margin(threshold) for threshold in (0.3, 0.5, 0.7, 0.9, 0.95)},

@@ -20,7 +20,8 @@ class KnownPosterior(base.SyntheticDataset):
     """Points on a sphere, labelled by a random teacher network, with P(y | x) known.
 
     x is uniform on the unit sphere. A teacher of 20 ReLU units gives each class a score; the class
-    of the highest score is the Bayes class. With a hard margin ε (Assumption 5.3 of the paper),
+    of the highest score is the Bayes class. With a hard margin ε (the paper's assumption
+    ε-margin),
 
         P(y = Bayes class | x) - P(y = i | x) = ε    for every other class i,
 
@@ -64,7 +65,7 @@ class KnownPosterior(base.SyntheticDataset):
     References
     ----------
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    section 5.
+    the assumption ε-margin of "Regret Analysis".
     """
 
     def __init__(

@@ -84,8 +84,8 @@ class Steps:
 class SharedBatch(Steps):
     """One batch for both networks: whole examples, drawn with replacement.
 
-    Each network sees b uniform draws, and the forward pass of f1 that f2's embedding needs is the
-    one that f1 learns from.
+    ⌈b/2⌉ examples, uniform within each ring of the history (`History.rows`). The forward pass of f1
+    that f2's embedding needs is the one that f1 learns from: φ is of the weights that it trains.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SeparateBatches(Steps):
     """A batch for each network, a uniform subset of b contexts (Algorithm 2 as printed).
 
     A context is drawn as its example, all of whose other contexts weigh 0. φ is taken of the
-    weights θ1 that predict (Definition 4.1), while f2's are those that it has got to.
+    weights θ1 that predict (DC embedding), while f2's are those that it has got to.
     """
 
     def __init__(

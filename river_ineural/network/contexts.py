@@ -200,7 +200,7 @@ def adversary(w: Weights, sign: Buffer, a: Activations, direction: Tensor) -> No
 
 
 def explore(w: Weights, a: Activations) -> None:
-    """f2 of the derivative-context embedding of every class (Definition 4.1), after `exploit`.
+    """f2 of the derivative-context embedding φ (DC embedding) of every class, after `exploit`.
 
     A ReLU network without biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of
     both halves of φ is applied once, at the output.
