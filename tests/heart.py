@@ -36,7 +36,7 @@ AS_PRINTED = {
         pseudo_label_exploration=True,
         exploration_share=1.0,
         pseudo_label_steps=1.0,
-        n_iterates=None,
+        n_iterates=4,
     ),
 }
 
@@ -115,8 +115,8 @@ def exceptions_at_every_line():
 
 
 def exceptions_at_every_line_of_the_print():
-    """The same with what only the printed algorithm does, at every twentieth line."""
-    at_every_line(trained(n_steps=1, **AS_PRINTED), every=20)
+    """The same with what only the printed algorithm does, at every fortieth line."""
+    at_every_line(trained(n_steps=1, **AS_PRINTED), every=40)
 
 
 def at_every_line(model, every=3):
