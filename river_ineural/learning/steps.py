@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -33,8 +35,6 @@ class Steps:
         Parts of the trainer.
     batch_size
         Contexts b a step.
-    n_examples
-        Whose contexts are in the buffers.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Steps:
         optimizer: Optimizer,
         adversary: Adversary,
         batch_size: int,
-        n_examples: int,
     ) -> None:
+        n_examples = self.n_examples(batch_size, shape.n_classes)
         self.weights = Weights(flat, shape)
         self.gradients = Weights(torch.zeros_like(flat), shape)
         self.updater = optimizer.updater(self.weights, self.gradients)
@@ -53,6 +53,11 @@ class Steps:
         self.batch_size = batch_size
         self.batch = Batch(shape, n_examples, flat)
         self.activations = Activations(shape, n_examples, flat)
+
+    @staticmethod
+    def n_examples(batch_size: int, n_classes: int) -> int:
+        """Examples whose contexts are in the buffers."""
+        raise NotImplementedError
 
     def _take(self, rows: NDArray[np.int64]) -> None:
         """Let rows of the history be the batch."""
@@ -88,18 +93,12 @@ class SharedBatch(Steps):
     that f2's embedding needs is the one that f1 learns from: φ is of the weights that it trains.
     """
 
-    def __init__(
-        self,
-        shape: Shape,
-        flat: Tensor,
-        optimizer: Optimizer,
-        adversary: Adversary,
-        batch_size: int,
-    ) -> None:
-        n_examples = batch_examples(batch_size, shape.n_classes)
-        super().__init__(shape, flat, optimizer, adversary, batch_size, n_examples)
+    def __init__(self, shape: Shape, flat: Tensor, *parts: Any) -> None:
+        super().__init__(shape, flat, *parts)
         self.fine = True
         self.forget()
+
+    n_examples = staticmethod(batch_examples)
 
     def forget(self) -> None:
         """Capture anew what a step does: numbers of Python's have changed."""
@@ -135,16 +134,14 @@ class SeparateBatches(Steps):
     weights θ1 that predict (DC embedding), while f2's are those that it has got to.
     """
 
-    def __init__(
-        self,
-        shape: Shape,
-        flat: Tensor,
-        optimizer: Optimizer,
-        adversary: Adversary,
-        batch_size: int,
-    ) -> None:
-        super().__init__(shape, flat, optimizer, adversary, batch_size, batch_size)
+    def __init__(self, shape: Shape, flat: Tensor, *parts: Any) -> None:
+        super().__init__(shape, flat, *parts)
         self.mixed = Weights(torch.zeros_like(flat), shape)  # f1 that predicts, f2 that learns
+
+    @staticmethod
+    def n_examples(batch_size: int, n_classes: int) -> int:
+        """One for each context."""
+        return batch_size
 
     def forget(self) -> None:
         """Nothing is captured."""
