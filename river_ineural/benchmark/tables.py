@@ -9,46 +9,27 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from river_ineural.benchmark.cells import STREAMS, Cell, read, run_cells
+from river_ineural.benchmark.cells import STREAMS, Cell, minutes_needed, read, run_cells
+from river_ineural.benchmark.cited import (
+    PAPER,
+    PAPER_ACCURACIES,
+    PAPER_METHODS,
+    RELEASED,
+    RELEASED_METHODS,
+)
 from river_ineural.benchmark.learners import (
     ABLATIONS,
     BASELINES,
     POLICIES,
     RETRAINED,
     SENSITIVITY,
+    SETTLED,
 )
 
-__all__ = ["EXPERIMENTS", "Experiment", "best", "methods", "ordered", "run", "table"]
+__all__ = ["EXPERIMENTS", "Experiment", "accuracies", "best", "methods", "ordered", "run", "table"]
 
 SIX = tuple(STREAMS)
 HELD_BACK_AFTER = 10_000  # rounds; the rest of each stream is held back
-
-# I-NeurAL's line in the paper's Tables 1 and 3 to 6, in the order of SIX
-PAPER = {
-    ("regret", "0.03"): (689, 469, 2571, 118, 674, 1372),
-    ("accuracy", "0.03"): (94.22, 95.75, 77.45, 99.15, 94.45, 89.00),
-    ("accuracy", "0.1"): (95.64, 97.90, 83.95, 99.30, 97.20, 91.75),
-    ("accuracy", "0.2"): (95.64, 98.35, 84.65, 99.30, 97.95, 91.80),
-    ("accuracy", "0.5"): (96.02, 98.75, 86.05, 99.35, 97.80, 92.30),
-}
-# mean of the authors' released code on the same rows, five seeds (cifar10: two)
-RELEASED = {("regret", "0.03"): (691, 548, 2688, 176, 666, 1537)}
-
-# other methods in the paper's Table 1, each at its best setting
-PAPER_METHODS: dict[str, tuple[int | None, ...]] = {
-    "Random": (1095, 845, 3519, 444, 1599, 1910),
-    "Margin": (704, 974, 3164, 247, 1327, 1474),
-    "NeuAL-NTK-F": (4898, 2684, 6066, 6001, 6192, 5007),
-    "NeuAL-NTK-D": (796, 744, 3410, 742, 1239, 1700),
-    "ALPS": (978, 683, 3108, 379, 1433, 1662),
-}
-# as RELEASED, of three seeds for NeuAL-NTK-F, which was not run on cifar10; ALPS is not in it
-RELEASED_METHODS: dict[str, tuple[int | None, ...]] = {
-    "Random": (1041, 915, 3657, 317, 1854, 1936),
-    "Margin": (746, 898, 4344, 206, 2302, 1555),
-    "NeuAL-NTK-F": (5318, 2249, 5960, 6001, 6040, None),
-    "NeuAL-NTK-D": (907, 977, 3311, 677, 1305, 3030),
-}
 
 
 @dataclass(frozen=True)
@@ -69,6 +50,7 @@ EXPERIMENTS = {
     "accuracy": Experiment(
         "accuracy on held-back rows at four budgets (Tables 3 to 6)",
         values=("accuracy",),
+        learners=("I-NeurAL", *SETTLED),
         budgets=(0.03, 0.1, 0.2, 0.5),
         rounds=HELD_BACK_AFTER,
     ),
@@ -108,6 +90,7 @@ def run(
     learners: Iterable[str] | None = None,
     rounds: int | None = None,
     budgets: Iterable[float] | None = None,
+    minutes: float | None = None,
 ) -> None:
     """Run what is missing of NAME.csv in the folder, then print its table.
 
@@ -125,11 +108,13 @@ def run(
         Cell(stream, learner, budget, seed, experiment.multiclass, rounds or experiment.rounds)
         for stream, budget, learner, seed in chosen
     ]
-    run_cells(cells, path, n_jobs)
+    run_cells(cells, path, n_jobs, minutes)
     for value in experiment.values:
         print(table(path, value))
     if name in ("baselines", "multiclass"):
         print(methods(path))
+    if name == "accuracy":
+        print(accuracies(path))
 
 
 def table(path: Path, value: str) -> str:
@@ -203,6 +188,38 @@ def methods(path: Path) -> str:
             cells.append(
                 f"{shown} ({rows[0]['setting']})" if rows and rows[0]["setting"] else shown
             )
+        lines.append(line(budget, method, cells))
+    return "\n".join(lines)
+
+
+def accuracies(path: Path) -> str:
+    """Markdown: accuracy of each method on held-back rows, below the paper's.
+
+    In brackets the minutes that one run would have taken, where it was cut off.
+    """
+    found: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for row in read(path):
+        found[row["budget"], row["learner"].split(" ")[0]][row["stream"]].append(row)
+    streams = ordered(stream for columns in found.values() for stream in columns)
+    lines = heading("method", streams)
+
+    def place(of: tuple[str, str]) -> tuple[float, int]:
+        return float(of[0]), [*PAPER_METHODS, of[1]].index(of[1])
+
+    for budget, method in sorted(found, key=place):
+        columns = found[budget, method]
+        if figures := PAPER_ACCURACIES.get((budget, method)):
+            cells = [f"{figures[SIX.index(stream)]:.2f}" for stream in streams]
+            lines.append(line(budget, f"{method}, the paper", cells))
+        cells = []
+        for stream in streams:
+            rows = columns[stream]
+            ended = [float(row["accuracy"]) for row in rows if not row["error"]]
+            needed = max(map(minutes_needed, rows), default=0)
+            cut_off = f"({needed} min)" if needed else ""
+            cells.append(spread(ended, "{:.2f}") or cut_off)
         lines.append(line(budget, method, cells))
     return "\n".join(lines)
 
