@@ -205,6 +205,8 @@ def test_bounds_are_computed_once_a_round_and_anew_after_a_label(kind):
     model.predict_one(x)
     assert (model.classifier.latest[2] < before).any()
     assert len(computed) == 3  # learning needs those before it
+    del model.classifier.bounds
+    assert pickle.loads(pickle.dumps(model.classifier)).latest is None
 
 
 def test_the_trained_one_learns():

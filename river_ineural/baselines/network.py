@@ -176,19 +176,18 @@ class RetrainedNetwork(base.Classifier):
     def _train(self) -> None:
         """Up to `n_epochs` passes over what is stored."""
         first, first_bias, last, last_bias = self._weights
-        inputs, targets = self._stored.tensors()
-
-        batch = inputs.new_empty(self.batch_size, inputs.shape[1])
+        inputs, classes = self._stored.tensors()
+        targets = nn.functional.one_hot(classes, len(last)).float()
+        batch = torch.empty_like(inputs[: self.batch_size])
 
         def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
             """Of the cross-entropy: by the logits it is P(y | x) - [y is the class]."""
             x = torch.index_select(inputs, 0, rows, out=batch[: len(rows)])
-            classes = targets[rows].unsqueeze(0)
+            y = targets.index_select(0, rows).t()
             hidden = torch.addmm(first_bias[:, None], first, x.t()).relu_()  # (m, rows)
             logs = torch.addmm(last_bias[:, None], last, hidden).log_softmax(0)
-            loss = -logs.gather(0, classes).mean()
-            behind = logs.exp_().scatter_add_(0, classes, x.new_tensor(-1.0).expand_as(classes))
-            behind /= len(rows)
+            loss = (y * logs).sum() / -len(rows)
+            behind = logs.exp_().sub_(y).div_(len(rows))
             before = behind_relu(last.t() @ behind, hidden)
             torch.mm(before, x, out=gradients[0])
             torch.sum(before, 1, out=gradients[1])
@@ -199,7 +198,7 @@ class RetrainedNetwork(base.Classifier):
         train_epochs(
             self._weights,
             backward,
-            len(targets),
+            len(classes),
             self._rng,
             lr=self.lr,
             batch_size=self.batch_size,

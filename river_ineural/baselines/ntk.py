@@ -27,6 +27,7 @@ Floats = NDArray[np.floating[Any]]
 
 TWO = 2  # classes: the methods are defined for no other number
 TINY = 1e-12
+CACHED = ("latest", "inverse", "theta")  # until the next label
 
 
 class TangentUCB(base.Classifier):
@@ -41,6 +42,8 @@ class TangentUCB(base.Classifier):
     Z is the diagonal of the paper's matrix. Only the context of the chosen class, the one of the
     highest bound, is learned from, with reward 1 if it was right, else 0.
     """
+
+    latest: tuple[dict[FeatureName, Any], Floats, Floats] | None = None  # x, its bounds and widths
 
     def __init__(
         self, hidden_dim: int, gamma: float, ridge: float, max_features: int, seed: int | None
@@ -58,7 +61,6 @@ class TangentUCB(base.Classifier):
         self.last = self.rng.normal(0, (1 / hidden_dim) ** 0.5, hidden_dim).astype(np.float32)  # v
         self.z_first = np.zeros_like(self.first)
         self.z_last = np.full_like(self.last, ridge)
-        self.latest: tuple[dict[FeatureName, Any], Floats, Floats] | None = None
 
     def widen(self) -> None:
         """Weights, N(0, 2/m), and Z for features not seen before."""
@@ -71,9 +73,11 @@ class TangentUCB(base.Classifier):
 
     def forget(self) -> None:
         """What was computed from weights and sums that have changed since."""
-        self.latest = None
-        for name in ("inverse", "theta"):
+        for name in CACHED:
             self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name not in CACHED}
 
     @cached_property
     def inverse(self) -> tuple[Floats, Floats]:
@@ -216,8 +220,7 @@ class TrainedTangent(TangentUCB):
         self.stored.add(x, chosen, int(reward))
         inputs, classes, rewards = self.stored.tensors()
         first, last = weights = [torch.from_numpy(part) for part in (self.first, self.last)]
-
-        batch = inputs.new_empty(self.training["batch_size"], inputs.shape[1])
+        batch = torch.empty_like(inputs[: self.training["batch_size"]])
 
         def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
             """Of the squared error. Rows of a class lie together, as each class has its block."""
