@@ -118,7 +118,7 @@ class RetrainedNetwork(base.Classifier):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._weights = [torch.tensor(part) for part in state["_weights"]]
+        self._weights = [torch.from_numpy(part.copy()) for part in state["_weights"]]
 
     @property
     def _multiclass(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -193,35 +194,50 @@ def methods(path: Path) -> str:
 
 
 def accuracies(path: Path) -> str:
-    """Markdown: accuracy of each method on held-back rows, below the paper's.
+    """Markdown: accuracy of each method on held-back rows at each budget, below the paper's.
 
-    In brackets the minutes that one run would have taken, where it was cut off.
+    In brackets the minutes that a run would take, where none has ended.
     """
-    found: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    found: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for row in read(path):
-        found[row["budget"], row["learner"].split(" ")[0]][row["stream"]].append(row)
-    streams = ordered(stream for columns in found.values() for stream in columns)
+        method = row["learner"].partition(" ")[0]
+        found[method if method in PAPER_METHODS else row["learner"], row["stream"]].append(row)
+    streams = ordered(stream for _, stream in found)
+    others = dict.fromkeys(method for method, _ in found if method not in PAPER_METHODS)
+    methods = [*(each for each in PAPER_METHODS if any(each == m for m, _ in found)), *others]
     lines = heading("method", streams)
-
-    def place(of: tuple[str, str]) -> tuple[float, int]:
-        return float(of[0]), [*PAPER_METHODS, of[1]].index(of[1])
-
-    for budget, method in sorted(found, key=place):
-        columns = found[budget, method]
-        if figures := PAPER_ACCURACIES.get((budget, method)):
-            cells = [f"{figures[SIX.index(stream)]:.2f}" for stream in streams]
-            lines.append(line(budget, f"{method}, the paper", cells))
-        cells = []
-        for stream in streams:
-            rows = columns[stream]
-            ended = [float(row["accuracy"]) for row in rows if not row["error"]]
-            needed = max(map(minutes_needed, rows), default=0)
-            cut_off = f"({needed} min)" if needed else ""
-            cells.append(spread(ended, "{:.2f}") or cut_off)
-        lines.append(line(budget, method, cells))
+    for budget in sorted({row["budget"] for rows in found.values() for row in rows}, key=float):
+        for method in methods:
+            if figures := PAPER_ACCURACIES.get((budget, method)):
+                cells = [f"{figures[SIX.index(stream)]:.2f}" for stream in streams]
+                lines.append(line(budget, f"{method}, the paper", cells))
+            cells = []
+            for stream in streams:
+                runs = found[method, stream]
+                here = [row for row in runs if row["budget"] == budget]
+                ended = [float(row["accuracy"]) for row in here if not row["error"]]
+                minutes = max(map(minutes_needed, here), default=0) or by_fewer(runs, budget)
+                cells.append(spread(ended, "{:.2f}") or (f"({minutes} min)" if minutes else ""))
+            lines.append(line(budget, method, cells))
     return "\n".join(lines)
+
+
+def by_fewer(rows: list[dict[str, str]], budget: str) -> int:
+    """Minutes that a run would take by those with fewer labels; 0 where there are none.
+
+    The time is taken to grow with the square of the labels, as that of training anew on all of them
+    at each.
+    """
+    seconds: dict[float, list[float]] = defaultdict(list)
+    for row in rows:
+        if not row["error"] and float(row["budget"]) < float(budget):
+            seconds[float(row["budget"])].append(float(row["seconds"]))
+    points = [(share**2, statistics.mean(each)) for share, each in sorted(seconds.items())]
+    if not points:
+        return 0
+    (first, least), (last, most) = (points[0] if len(points) > 1 else (0.0, 0.0)), points[-1]
+    growth = max(0.0, (most - least) / (last - first))
+    return math.ceil((most + growth * (float(budget) ** 2 - last)) / 60)
 
 
 def ordered(streams: Iterable[str]) -> list[str]:
