@@ -223,21 +223,26 @@ def accuracies(path: Path) -> str:
 
 
 def by_fewer(rows: list[dict[str, str]], budget: str) -> int:
-    """Minutes that a run would take by those with fewer labels; 0 where there are none.
+    """Minutes that a run would take by those with smaller budgets; 0 where there are none.
 
     The time is taken to grow with the square of the labels, as that of training anew on all of them
-    at each.
+    at each; of ALPS, which trains once, in proportion. A run that left some of its budget takes as
+    long with a larger one.
     """
-    seconds: dict[float, list[float]] = defaultdict(list)
-    for row in rows:
-        if not row["error"] and float(row["budget"]) < float(budget):
-            seconds[float(row["budget"])].append(float(row["seconds"]))
-    points = [(share**2, statistics.mean(each)) for share, each in sorted(seconds.items())]
-    if not points:
+    ended = [row for row in rows if not row["error"] and float(row["budget"]) < float(budget)]
+    if not ended:
         return 0
+    seconds: dict[float, list[float]] = defaultdict(list)
+    for row in ended:
+        seconds[float(row["budget"])].append(float(row["seconds"]))
+    largest = max(ended, key=lambda row: float(row["budget"]))
+    once = largest["learner"].startswith("ALPS")
+    left = int(largest["queries"]) < int(float(largest["budget"]) * int(largest["rounds"]))
+    power = 1 if once else 2
+    points = [(share**power, statistics.mean(each)) for share, each in sorted(seconds.items())]
     (first, least), (last, most) = (points[0] if len(points) > 1 else (0.0, 0.0)), points[-1]
-    growth = max(0.0, (most - least) / (last - first))
-    return math.ceil((most + growth * (float(budget) ** 2 - last)) / 60)
+    growth = 0.0 if left and not once else max(0.0, (most - least) / (last - first))
+    return math.ceil((most + growth * (float(budget) ** power - last)) / 60)
 
 
 def ordered(streams: Iterable[str]) -> list[str]:
