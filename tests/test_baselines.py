@@ -13,7 +13,7 @@ from streams import blobs
 from torch import nn
 
 from river_ineural.baselines import RetrainedNetwork
-from river_ineural.baselines.epochs import train_epochs
+from river_ineural.baselines.epochs import Stored, train_epochs
 
 STREAM = blobs(60, n_features=4, n_classes=3, seed=1)
 NAMES = sorted(STREAM[0][0])
@@ -90,17 +90,59 @@ def test_training_ends_where_the_loss_is_small():
 @pytest.mark.parametrize(("tolerance", "n_epochs"), [(0.2499, 5), (0.25, 1)])
 def test_the_tolerance_is_of_the_sum_of_the_batch_losses_for_each_example(tolerance, n_epochs):
     """Two batches of loss 1 a pass, 8 examples: small from 2 / 8 on."""
-    weight, batches = torch.zeros(1, requires_grad=True), []
+    batches = []
 
-    def loss(rows):
+    def backward(rows, gradients):
         batches.append(rows.tolist())
-        return 1 + 0 * weight.sum()
+        gradients[0].zero_()
+        return torch.ones(())
 
     settings = {"lr": 0.1, "batch_size": 4, "n_epochs": 5, "tolerance": tolerance}
-    train_epochs([weight], loss, 8, np.random.default_rng(0), **settings)
+    train_epochs([torch.zeros(1)], backward, 8, np.random.default_rng(0), **settings)
     assert len(batches) == 2 * n_epochs
     for first, second in zip(batches[::2], batches[1::2], strict=True):
         assert sorted(first + second) == list(range(8))
+
+
+def test_steps_are_those_of_adam_with_a_new_state():
+    """PyTorch's, on two parts whose gradients change from step to step, zeros among them."""
+    parts = [torch.linspace(-1, 1, 12).view(3, 4), torch.arange(5.0)]
+    expected = [part.clone().requires_grad_() for part in parts]
+
+    def backward(rows, gradients):
+        for part, gradient in zip(parts, gradients, strict=True):
+            torch.mul(part, float(rows.sum()), out=gradient)
+        return torch.ones(())
+
+    for seed in (1, 2):
+        settings = {"lr": 0.1, "batch_size": 3, "n_epochs": 2, "tolerance": 0.0}
+        train_epochs(parts, backward, 7, np.random.default_rng(seed), **settings)
+        optimizer, rng = torch.optim.Adam(expected, lr=0.1), np.random.default_rng(seed)
+        for _ in range(2):
+            for rows in torch.from_numpy(rng.permutation(7)).split(3):
+                for part in expected:
+                    part.grad = part.detach() * float(rows.sum())
+                optimizer.step()
+        for part, other in zip(parts, expected, strict=True):
+            torch.testing.assert_close(part, other.detach())
+
+
+def test_what_is_stored_are_the_newest_with_zeros_for_features_they_had_not():
+    """Five examples of one to three features, room for three; a copy has no rows to spare."""
+    stored = Stored(capacity=3, n_targets=2)
+    for i, n_features in enumerate((1, 1, 2, 2, 3)):
+        stored.add(np.full(n_features, i + 1.0, np.float32), i, -i)
+        assert len(stored) == min(i + 1, 3)
+    vectors, first, second = stored.tensors()
+    assert vectors.tolist() == [[4, 4, 0], [5, 5, 5], [3, 3, 0]]
+    assert (first.tolist(), second.tolist()) == ([3, 4, 2], [-3, -4, -2])
+    stored = Stored(capacity=100)
+    for i in range(5):
+        stored.add(np.ones(2, np.float32), i)
+    copied = pickle.loads(pickle.dumps(stored))
+    assert (len(stored.vectors), len(copied.vectors)) == (8, 5)
+    copied.add(np.zeros(2, np.float32), 5)
+    assert copied.tensors()[1].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_new_feature_and_a_new_class_leave_known_weights():

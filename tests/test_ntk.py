@@ -169,13 +169,11 @@ def test_training_is_on_the_chosen_context_and_its_reward():
     first, last = (torch.tensor(part) for part in (classifier.first, classifier.last))
     x, y = STREAM[5]
     model.learn_one(x, y)
-    rows = list(classifier.stored)
+    rows = list(zip(*classifier.stored.tensors(), strict=True))
     assert rows[5][2] == (rows[5][1] == classifier.labels.index[y])
+    assert {int(chosen) for _, chosen, _ in rows} == {0, 1}
     weights = [first.requires_grad_(), last.requires_grad_()]
-    errors = [
-        (first[chosen] @ torch.from_numpy(vector)).relu() @ last - reward
-        for vector, chosen, reward in rows
-    ]
+    errors = [(first[chosen] @ vector).relu() @ last - reward for vector, chosen, reward in rows]
     torch.stack(errors).square().mean().backward()
     torch.optim.Adam(weights, lr=0.01).step()
     torch.testing.assert_close(torch.from_numpy(classifier.first), first.detach())
@@ -187,8 +185,28 @@ def test_the_trained_one_stores_no_more_than_its_capacity():
     model = small(NeuALNTKD, capacity=5, n_epochs=1)
     for x, y in STREAM[:12]:
         model.learn_one(x, y)
-    vectors = [vector for vector, _, _ in model.classifier.stored]
-    np.testing.assert_allclose(vectors, [unit(x) for x, _ in STREAM[7:12]], rtol=1e-6)
+    vectors, _, _ = model.classifier.stored.tensors()
+    newest = [unit(STREAM[i][0]) for i in (10, 11, 7, 8, 9)]
+    np.testing.assert_allclose(vectors, newest, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_are_computed_once_a_round_and_anew_after_a_label(kind):
+    model, computed = small(kind), []
+    for x, y in STREAM[:10]:
+        model.learn_one(x, y)
+    bounds = model.classifier.bounds
+    model.classifier.bounds = lambda vector: computed.append(1) or bounds(vector)
+    x, y = STREAM[20]
+    model.predict_one(x)
+    assert len(computed) == 1
+    _, _, before = model.classifier.latest
+    model.learn_one(x, y)
+    model.predict_one(x)
+    assert (model.classifier.latest[2] < before).any()
+    assert len(computed) == 3  # learning needs those before it
+    del model.classifier.bounds
+    assert pickle.loads(pickle.dumps(model.classifier)).latest is None
 
 
 def test_the_trained_one_learns():

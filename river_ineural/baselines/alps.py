@@ -15,7 +15,7 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
 from river_ineural.active import BudgetedSampler
-from river_ineural.baselines.epochs import placed
+from river_ineural.baselines.epochs import Stored, placed
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
@@ -95,9 +95,9 @@ class VersionSpace(base.Classifier):
             for x, y in examples:
                 hypothesis._store(x, y)
             hypothesis._train()
-            hypothesis._stored.clear()
+            hypothesis._stored = Stored(hypothesis.capacity)
         parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
-        self._weights, self._latest = [torch.stack(part).detach() for part in parts], None
+        self._weights, self._latest = [torch.stack(part) for part in parts], None
         self.waiting.clear()
         self.ready = True
 

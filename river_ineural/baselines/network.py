@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.baselines.epochs import padded, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
@@ -110,18 +109,16 @@ class RetrainedNetwork(base.Classifier):
         self._rng = np.random.default_rng(seed)
         self._features = FeatureIndex(max_features)
         self._labels = LabelIndex(max_classes)
-        self._stored: deque[tuple[NDArray[np.floating[Any]], int]] = deque(maxlen=capacity)
+        self._stored = Stored(capacity)
         self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Weights as arrays, without what autograd hangs on them."""
-        return {**self.__dict__, "_weights": [part.detach().numpy() for part in self._weights]}
+        """Weights as arrays."""
+        return {**self.__dict__, "_weights": [part.numpy() for part in self._weights]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._weights = [
-            torch.from_numpy(part.copy()).requires_grad_() for part in state["_weights"]
-        ]
+        self._weights = [torch.from_numpy(part.copy()) for part in state["_weights"]]
 
     @property
     def _multiclass(self) -> bool:
@@ -140,9 +137,9 @@ class RetrainedNetwork(base.Classifier):
             bound = 1 / max(1, d if i < 2 else m) ** 0.5
             part = torch.from_numpy(self._rng.uniform(-bound, bound, shape)).float()
             if self._weights:
-                known = self._weights[i].detach()
+                known = self._weights[i]
                 part[tuple(slice(n) for n in known.shape)] = known
-            grown.append(part.requires_grad_())
+            grown.append(part)
         self._weights = grown
 
     def _logits(self, x: Tensor) -> Tensor:
@@ -172,25 +169,36 @@ class RetrainedNetwork(base.Classifier):
             return False
         self._features, _ = self._features.grown(x)
         self._grow()
-        self._stored.append((placed(self._features, x, values), index))
+        self._stored.add(placed(self._features, x, values), index)
         return True
 
     @single_threaded
     def _train(self) -> None:
         """Up to `n_epochs` passes over what is stored."""
-        vectors, indices = zip(*self._stored, strict=True)
-        inputs, targets = (
-            padded(list(vectors), len(self._features)),
-            torch.tensor(indices, device="cpu"),
-        )
+        first, first_bias, last, last_bias = self._weights
+        inputs, classes = self._stored.tensors()
+        targets = nn.functional.one_hot(classes, len(last)).float()
+        batch = torch.empty_like(inputs[: self.batch_size])
 
-        def loss(rows: Tensor) -> Tensor:
-            return nn.functional.cross_entropy(self._logits(inputs[rows]), targets[rows])
+        def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
+            """Of the cross-entropy: by the logits it is P(y | x) - [y is the class]."""
+            x = torch.index_select(inputs, 0, rows, out=batch[: len(rows)])
+            y = targets.index_select(0, rows).t()
+            hidden = torch.addmm(first_bias[:, None], first, x.t()).relu_()  # (m, rows)
+            logs = torch.addmm(last_bias[:, None], last, hidden).log_softmax(0)
+            loss = (y * logs).sum() / -len(rows)
+            behind = logs.exp_().sub_(y).div_(len(rows))
+            before = behind_relu(last.t() @ behind, hidden)
+            torch.mm(before, x, out=gradients[0])
+            torch.sum(before, 1, out=gradients[1])
+            torch.mm(behind, hidden.t(), out=gradients[2])
+            torch.sum(behind, 1, out=gradients[3])
+            return loss
 
         train_epochs(
             self._weights,
-            loss,
-            len(targets),
+            backward,
+            len(classes),
             self._rng,
             lr=self.lr,
             batch_size=self.batch_size,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
 from river_ineural.active import BudgetedSampler
-from river_ineural.baselines.epochs import padded, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
@@ -27,6 +27,7 @@ Floats = NDArray[np.floating[Any]]
 
 TWO = 2  # classes: the methods are defined for no other number
 TINY = 1e-12
+CACHED = ("latest", "inverse", "theta")  # until the next label
 
 
 class TangentUCB(base.Classifier):
@@ -41,6 +42,8 @@ class TangentUCB(base.Classifier):
     Z is the diagonal of the paper's matrix. Only the context of the chosen class, the one of the
     highest bound, is learned from, with reward 1 if it was right, else 0.
     """
+
+    latest: tuple[dict[FeatureName, Any], Floats, Floats] | None = None  # x, its bounds and widths
 
     def __init__(
         self, hidden_dim: int, gamma: float, ridge: float, max_features: int, seed: int | None
@@ -66,6 +69,20 @@ class TangentUCB(base.Classifier):
             fresh = self.rng.normal(0, (2 / self.hidden_dim) ** 0.5, (*self.first.shape[:2], new))
             self.first = np.concatenate((self.first, fresh.astype(np.float32)), axis=2)
             self.z_first = _widened(self.z_first, new, self.ridge)
+            self.forget()
+
+    def forget(self) -> None:
+        """What was computed from weights and sums that have changed since."""
+        for name in CACHED:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name not in CACHED}
+
+    @cached_property
+    def inverse(self) -> tuple[Floats, Floats]:
+        """1 / Z of both layers, which rounds between two labels share."""
+        return 1 / self.z_first, 1 / self.z_last
 
     def tangent(self, x: Floats) -> tuple[Floats, Floats]:
         """Hidden units (2, m), and the gradient before them (2, m): g is (delta xᵀ, hidden)."""
@@ -80,10 +97,19 @@ class TangentUCB(base.Classifier):
     def bounds(self, x: Floats) -> tuple[Floats, Floats]:
         """Upper bounds and widths of the classes known (k,), x of norm 1."""
         hidden, delta = self.tangent(x)
-        squares = (delta**2 * ((1 / self.z_first) @ x**2)).sum(1) + hidden**2 @ (1 / self.z_last)
+        first, last = self.inverse
+        squares = (delta**2 * (first @ x**2)).sum(1) + hidden**2 @ last
         widths = np.sqrt(self.gamma * squares)
         k = len(self.labels)
         return (self.value(x, hidden, delta) + widths)[:k], widths[:k]
+
+    def bounds_of(
+        self, x: dict[FeatureName, Any], values: NDArray[np.float64]
+    ) -> tuple[Floats, Floats]:
+        """The bounds of checked values; a round asks twice for those of one x."""
+        if self.latest is None or self.latest[0] != x:
+            self.latest = dict(x), *self.bounds(self.vector(x, values))
+        return self.latest[1:]
 
     def vector(self, x: dict[FeatureName, Any], values: NDArray[np.float64]) -> Floats:
         """Checked values as a vector of norm 1."""
@@ -108,6 +134,7 @@ class TangentUCB(base.Classifier):
         self.z_first[chosen] += np.outer(delta[chosen] ** 2, vector**2)
         self.z_last += hidden[chosen] ** 2
         self.fit(vector, chosen, float(chosen == index))
+        self.forget()
 
     def fit(self, x: Floats, chosen: int, reward: float) -> None:
         """Let the value of the chosen class learn its reward."""
@@ -118,7 +145,7 @@ class TangentUCB(base.Classifier):
         values = self.features.values(x)
         if not len(self.labels):
             return {}
-        upper, _ = self.bounds(self.vector(x, values))
+        upper, _ = self.bounds_of(x, values)
         row = probabilities(upper[None].astype(np.float64))[0]
         return dict(zip(self.labels.labels, row.tolist(), strict=True))
 
@@ -127,7 +154,7 @@ class TangentUCB(base.Classifier):
         values = self.features.values(x)
         if len(self.labels) < TWO:
             return True
-        upper, widths = self.bounds(self.vector(x, values))
+        upper, widths = self.bounds_of(x, values)
         chosen = upper.argmax()
         return bool(abs(upper[chosen] - 0.5) <= 2 * widths[chosen])
 
@@ -143,9 +170,15 @@ class FrozenTangent(TangentUCB):
         super().widen()
         self.b_first = _widened(self.b_first, len(self.features) - self.b_first.shape[2], 0.0)
 
+    @cached_property
+    def theta(self) -> tuple[Floats, Floats]:
+        """θ of both layers."""
+        return self.b_first / self.z_first, self.b_last / self.z_last
+
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
-        by_first: Floats = (delta * ((self.b_first / self.z_first) @ x)).sum(1)
-        return by_first + hidden @ (self.b_last / self.z_last)
+        first, last = self.theta
+        by_first: Floats = (delta * (first @ x)).sum(1)
+        return by_first + hidden @ last
 
     def fit(self, x: Floats, chosen: int, reward: float) -> None:
         hidden, delta = self.tangent(x)
@@ -177,31 +210,35 @@ class TrainedTangent(TangentUCB):
             "n_epochs": n_epochs,
             "tolerance": tolerance,
         }
-        self.stored: deque[tuple[Floats, int, float]] = deque(maxlen=capacity)
+        self.stored = Stored(capacity, n_targets=2)
 
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last
 
     @single_threaded
     def fit(self, x: Floats, chosen: int, reward: float) -> None:
-        self.stored.append((x, chosen, reward))
-        vectors, classes, rewards = zip(*self.stored, strict=True)
-        inputs, blocks = (
-            padded(list(vectors), len(self.features)),
-            torch.tensor(classes, device="cpu"),
-        )
-        targets = torch.tensor(rewards, dtype=torch.float32, device="cpu")
-        weights = [torch.from_numpy(part).requires_grad_() for part in (self.first, self.last)]
+        self.stored.add(x, chosen, int(reward))
+        inputs, classes, rewards = self.stored.tensors()
+        first, last = weights = [torch.from_numpy(part) for part in (self.first, self.last)]
+        batch = torch.empty_like(inputs[: self.training["batch_size"]])
 
-        def loss(rows: Tensor) -> Tensor:
-            first, last = weights
-            products = inputs[rows] @ first.flatten(0, 1).t()  # of both blocks
-            each = products.view(-1, *first.shape[:2])[torch.arange(len(rows)), blocks[rows]]
-            errors: Tensor = each.relu() @ last - targets[rows]
+        def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
+            """Of the squared error. Rows of a class lie together, as each class has its block."""
+            second = classes[rows].bool()
+            rows = torch.cat((rows[~second], rows[second]))
+            n = len(rows) - int(second.sum())
+            blocks = slice(n), slice(n, len(rows))
+            vectors = torch.index_select(inputs, 0, rows, out=batch[: len(rows)])
+            hidden = torch.cat([first[i] @ vectors[b].t() for i, b in enumerate(blocks)], 1).relu_()
+            errors = last @ hidden - rewards[rows]
+            behind = errors * (2 / len(rows))
+            before = behind_relu(torch.outer(last, behind), hidden)
+            for i, block in enumerate(blocks):
+                torch.mm(before[:, block], vectors[block], out=gradients[0][i])
+            torch.mv(hidden, behind, out=gradients[1])
             return errors.square().mean()
 
-        train_epochs(weights, loss, len(targets), self.rng, **self.training)
-        self.first, self.last = (part.detach().numpy() for part in weights)
+        train_epochs(weights, backward, len(rewards), self.rng, **self.training)
 
 
 def _widened(part: Floats, n_columns: int, fill: float) -> Floats:

@@ -44,10 +44,14 @@ def main() -> None:
         command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
         command.add_argument("--budgets", nargs="+", type=float, help="shares of the stream")
         command.add_argument("--rounds", type=int, help="of each stream, to COMMAND-ROUNDS.csv")
+        command.add_argument(
+            "--minutes", type=float, default=20, help="a cell at most (default 20)"
+        )
         command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSV")
         command.set_defaults(
             run=lambda a, name=name: tables.run(
-                name, a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds, a.budgets
+                *(name, a.seeds, a.jobs, a.out, a.streams, a.learners),
+                *(a.rounds, a.budgets, a.minutes),
             )
         )
     arguments = parser.parse_args()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import importlib
 import itertools
+import math
 import multiprocessing
 import os
 import platform
+import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ from river_ineural.active.budget import Budget
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.learners import LEARNERS
 
-__all__ = ["STREAMS", "Cell", "read", "run_cell", "run_cells", "write"]
+__all__ = ["STREAMS", "Cell", "minutes_needed", "read", "run_cell", "run_cells", "write"]
 
 STREAMS = {
     kind.name: kind
@@ -65,11 +68,69 @@ def load(cell: Cell) -> tuple[int, Iterator[tuple[X, ClfTarget]]]:
     return len(order), (examples[i] for i in order)
 
 
-def run_cell(cell: Cell) -> dict[str, Any]:
+class TooLong(Exception):
+    """A cell that would take more minutes than it may."""
+
+
+def minutes_needed(row: dict[str, Any]) -> int:
+    """What a row that was cut off says; 0 for any other."""
+    found = re.match(r"TooLong: would take about (\d+) minutes", row["error"])
+    return int(found[1]) if found else 0
+
+
+class Clock:
+    """Process time of a run, and what the whole of it would take.
+
+    Parameters
+    ----------
+    rounds, labels
+        Rounds, and labels at most.
+    minutes
+        It may take so many; None: any number.
+    """
+
+    def __init__(self, rounds: int, labels: int, minutes: float | None) -> None:
+        self.rounds, self.labels, self.minutes = rounds, labels, minutes
+        self.start, self.learning = time.process_time(), 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Until now."""
+        return time.process_time() - self.start
+
+    def expected(self, rounds: int, labels: int) -> float:
+        """Seconds of the whole run after so many rounds and labels.
+
+        Labels go on to come as they did. Each costs in proportion to those stored by then, so
+        that learning grows with their square; the rest grows with the rounds.
+        """
+        in_the_end = min(self.labels, labels * self.rounds / rounds)
+        learning = self.learning * (in_the_end / labels) ** 2
+        return (self.seconds - self.learning) * self.rounds / rounds + learning
+
+    def learned(self, began: float, rounds: int, labels: int) -> None:
+        """Count the learning of a label that began then (`seconds`).
+
+        Raises
+        ------
+        TooLong
+            If the time is up, or if twice as much would be needed by what a tenth of it showed.
+        """
+        now = self.seconds
+        self.learning += now - began
+        if self.minutes is None or now < 6 * self.minutes:
+            return
+        expected = max(now, self.expected(rounds, labels))
+        if now > 60 * self.minutes or expected > 120 * self.minutes:
+            raise TooLong(f"would take about {math.ceil(expected / 60)} minutes")
+
+
+def run_cell(cell: Cell, minutes: float | None = None) -> dict[str, Any]:
     """Mistakes over the rounds (the regret), labels asked for, seconds, and the curve.
 
     Examples after the rounds are held back: `accuracy` is the share of them, in per cent, that the
-    classifier gets right in the end. A failure is a result too: its text is in `error`.
+    classifier gets right in the end. A failure is a result too: its text is in `error`. One of more
+    than so many minutes of process time is cut off and says how many it would take.
     """
     torch.set_num_threads(1)  # in a process of its own
     row: dict[str, Any] = {**asdict(cell), "error": ""}
@@ -78,17 +139,19 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         n = n_examples if cell.rounds is None else min(cell.rounds, n_examples)
         limits = {"budget": cell.budget, "horizon": n, "seed": cell.seed}
         model, wrong, curve = LEARNERS[cell.learner](limits), 0, []
-        start = time.process_time()
+        clock = Clock(n, Budget(cell.budget, n).total or n, minutes)
         for t, (x, y) in enumerate(itertools.islice(stream, n)):
             predicted, ask = model.predict_one(x)
             wrong += predicted != y
             if ask:
+                began = clock.seconds
                 model.learn_one(x, y)
+                clock.learned(began, t + 1, model.n_queries)
             if (t + 1) * POINTS // n > t * POINTS // n:
                 curve.append(wrong)
         assert model.n_queries <= (Budget(cell.budget, n).total or 0)
         row |= {"rounds": n, "regret": wrong, "queries": model.n_queries}
-        row |= {"seconds": round(time.process_time() - start, 2)}
+        row |= {"seconds": round(clock.seconds, 2)}
         right = [model.classifier.predict_one(x) == y for x, y in stream]
         row |= {"accuracy": round(100 * float(np.mean(right)), 3) if right else ""}
         row |= {"curve": " ".join(map(str, curve))}
@@ -124,18 +187,26 @@ def key(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in ("stream", "learner", "budget", "seed", "multiclass"))
 
 
-def run_cells(cells: list[Cell], path: Path, n_jobs: int) -> None:
-    """Run the cells that the file does not hold yet, and append each as it is done."""
-    rows: list[dict[str, Any]] = [row for row in read(path) if not row["error"]]
+def run_cells(cells: list[Cell], path: Path, n_jobs: int, minutes: float | None = None) -> None:
+    """Run the cells that the file does not hold yet, and append each as it is done.
+
+    Failures are tried again, but for those cut off that need more minutes than there are now.
+    """
+    rows: list[dict[str, Any]] = [
+        row
+        for row in read(path)
+        if not row["error"] or minutes_needed(row) > (minutes or float("inf"))
+    ]
     done = {key(row) for row in rows}
     missing = [cell for cell in cells if key(asdict(cell)) not in done]
     if rows:
-        write(path, rows)  # without a line cut off and without failures, which are tried again
+        write(path, rows)  # without a line cut off and without what is tried again
     spawn = multiprocessing.get_context("spawn")  # no state of this process, no thread of torch's
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool, Progress() as progress:
         done_so_far = len(cells) - len(missing)
         task = progress.add_task(path.name, total=len(cells), completed=done_so_far)
-        for future in as_completed([pool.submit(run_cell, cell) for cell in missing]):
+        within = partial(run_cell, minutes=minutes)
+        for future in as_completed([pool.submit(within, cell) for cell in missing]):
             row = future.result()
             rows.append(row)
             write(path, rows)

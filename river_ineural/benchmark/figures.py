@@ -14,7 +14,9 @@ from river_ineural.benchmark.cells import read
 from river_ineural.benchmark.ladder import RUNGS
 from river_ineural.benchmark.tables import best, ordered
 
-__all__ = ["ablation", "curves", "draw", "ladder", "policy", "run", "sensitivity"]
+__all__ = [
+    *("ablation", "curves", "draw", "ladder", "policy", "run", "sensitivity", "sensitivity_curves"),
+]
 
 DEFAULT = "steps 8 and 0.35"
 
@@ -174,6 +176,33 @@ def sensitivity(path: Path, folder: Path) -> None:
     draw(folder / "sensitivity", len(streams), paint)
 
 
+def sensitivity_curves(path: Path, folder: Path) -> None:
+    """Mistakes against rounds, mean over seeds: a row of panels a width, a line for each γ.
+
+    The first row is the paper's Figure 2.
+    """
+    rows = by_stream(read(path))
+    streams = streams_of(rows)
+    widths = list(dict.fromkeys(learner.partition(", γ = ")[0] for _, learner in rows))
+    panels = [(width, stream) for width in widths for stream in streams]
+
+    def paint(axes: Any) -> None:
+        for panel, (width, stream) in zip(axes.flat, panels, strict=False):
+            found = {
+                float(learner.partition(", γ = ")[2]): each
+                for (of, learner), each in rows.items()
+                if of == stream and learner.startswith(width)
+            }
+            for gamma in sorted(found):
+                runs = np.array([[int(n) for n in row["curve"].split()] for row in found[gamma]])
+                rounds = np.linspace(0, int(found[gamma][0]["rounds"]), runs.shape[1] + 1)[1:]
+                half = slice(1, None, 2)  # of the points, the last among them: a smaller file
+                panel.plot(rounds[half], runs.mean(0)[half], lw=1.2, label=f"γ = {gamma:g}")
+            panel.set(title=f"{stream}, {width}", xlabel="round", ylabel="mistakes")
+
+    draw(folder / "sensitivity-curves", len(panels), paint)
+
+
 def ablation(path: Path, folder: Path) -> None:
     """Regret over that with all parts, mean and deviation over seeds: a panel a stream."""
     rows = by_stream(read(path))
@@ -223,13 +252,14 @@ def ladder(path: Path, folder: Path) -> None:
 
 FIGURES = {
     **dict.fromkeys(("regret", "compare", "multiclass", "baselines"), curves),
-    **{"policy": policy, "sensitivity": sensitivity, "ablation": ablation, "ladder": ladder},
+    **{"policy": policy, "sensitivity": sensitivity, "sensitivity-curves": sensitivity_curves},
+    **{"ablation": ablation, "ladder": ladder},
 }
 
 
 def run(results: Path, folder: Path) -> None:
     """Every figure whose rows are there."""
     for name, make in FIGURES.items():
-        if (path := results / f"{name}.csv").exists():
+        if (path := results / f"{name.removesuffix('-curves')}.csv").exists():
             make(path, folder)
             print(f"{folder}/{name}-{{light,dark}}.svg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,7 +10,14 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from river_ineural.benchmark.cells import STREAMS, Cell, read, run_cells
+from river_ineural.benchmark.cells import STREAMS, Cell, minutes_needed, read, run_cells
+from river_ineural.benchmark.cited import (
+    PAPER,
+    PAPER_ACCURACIES,
+    PAPER_METHODS,
+    RELEASED,
+    RELEASED_METHODS,
+)
 from river_ineural.benchmark.ladder import RUNGS
 from river_ineural.benchmark.learners import (
     ABLATIONS,
@@ -18,39 +26,16 @@ from river_ineural.benchmark.learners import (
     POLICIES,
     RETRAINED,
     SENSITIVITY,
+    SETTLED,
 )
 
-__all__ = ["EXPERIMENTS", "Experiment", "best", "ladder", "methods", "ordered", "run", "table"]
+__all__ = [
+    *("EXPERIMENTS", "Experiment", "accuracies", "best", "ladder", "methods", "ordered"),
+    *("run", "table"),
+]
 
 SIX = tuple(STREAMS)
 HELD_BACK_AFTER = 10_000  # rounds; the rest of each stream is held back
-
-# I-NeurAL's line in the paper's Tables 1 and 3 to 6, in the order of SIX
-PAPER = {
-    ("regret", "0.03"): (689, 469, 2571, 118, 674, 1372),
-    ("accuracy", "0.03"): (94.22, 95.75, 77.45, 99.15, 94.45, 89.00),
-    ("accuracy", "0.1"): (95.64, 97.90, 83.95, 99.30, 97.20, 91.75),
-    ("accuracy", "0.2"): (95.64, 98.35, 84.65, 99.30, 97.95, 91.80),
-    ("accuracy", "0.5"): (96.02, 98.75, 86.05, 99.35, 97.80, 92.30),
-}
-# mean of the authors' released code on the same rows, five seeds (cifar10: two)
-RELEASED = {("regret", "0.03"): (691, 548, 2688, 176, 666, 1537)}
-
-# other methods in the paper's Table 1, each at its best setting
-PAPER_METHODS: dict[str, tuple[int | None, ...]] = {
-    "Random": (1095, 845, 3519, 444, 1599, 1910),
-    "Margin": (704, 974, 3164, 247, 1327, 1474),
-    "NeuAL-NTK-F": (4898, 2684, 6066, 6001, 6192, 5007),
-    "NeuAL-NTK-D": (796, 744, 3410, 742, 1239, 1700),
-    "ALPS": (978, 683, 3108, 379, 1433, 1662),
-}
-# as RELEASED, of three seeds for NeuAL-NTK-F, which was not run on cifar10; ALPS is not in it
-RELEASED_METHODS: dict[str, tuple[int | None, ...]] = {
-    "Random": (1041, 915, 3657, 317, 1854, 1936),
-    "Margin": (746, 898, 4344, 206, 2302, 1555),
-    "NeuAL-NTK-F": (5318, 2249, 5960, 6001, 6040, None),
-    "NeuAL-NTK-D": (907, 977, 3311, 677, 1305, 3030),
-}
 
 
 @dataclass(frozen=True)
@@ -71,6 +56,7 @@ EXPERIMENTS = {
     "accuracy": Experiment(
         "accuracy on held-back rows at four budgets (Tables 3 to 6)",
         values=("accuracy",),
+        learners=("I-NeurAL", *SETTLED),
         budgets=(0.03, 0.1, 0.2, 0.5),
         rounds=HELD_BACK_AFTER,
     ),
@@ -116,6 +102,7 @@ def run(
     learners: Iterable[str] | None = None,
     rounds: int | None = None,
     budgets: Iterable[float] | None = None,
+    minutes: float | None = None,
 ) -> None:
     """Run what is missing of NAME.csv in the folder, then print its table.
 
@@ -133,13 +120,15 @@ def run(
         Cell(stream, learner, budget, seed, experiment.multiclass, rounds or experiment.rounds)
         for stream, budget, learner, seed in chosen
     ]
-    run_cells(cells, path, n_jobs)
+    run_cells(cells, path, n_jobs, minutes)
     for value in experiment.values:
         print(table(path, value))
     if name in ("baselines", "multiclass"):
         print(methods(path))
     if name == "ladder":
         print(ladder(path))
+    if name == "accuracy":
+        print(accuracies(path))
 
 
 def table(path: Path, value: str) -> str:
@@ -234,6 +223,58 @@ def ladder(path: Path) -> str:
         shown = " | ".join((str(number), rung.name, parameter, *cells, took, rung.why))
         lines.append(f"| {shown} |")
     return "\n".join(lines)
+
+
+def accuracies(path: Path) -> str:
+    """Markdown: accuracy of each method on held-back rows at each budget, below the paper's.
+
+    In brackets the minutes that a run would take, where none has ended.
+    """
+    found: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    for row in read(path):
+        method = row["learner"].partition(" ")[0]
+        found[method if method in PAPER_METHODS else row["learner"], row["stream"]].append(row)
+    streams = ordered(stream for _, stream in found)
+    others = dict.fromkeys(method for method, _ in found if method not in PAPER_METHODS)
+    methods = [*(each for each in PAPER_METHODS if any(each == m for m, _ in found)), *others]
+    lines = heading("method", streams)
+    for budget in sorted({row["budget"] for rows in found.values() for row in rows}, key=float):
+        for method in methods:
+            if figures := PAPER_ACCURACIES.get((budget, method)):
+                cells = [f"{figures[SIX.index(stream)]:.2f}" for stream in streams]
+                lines.append(line(budget, f"{method}, the paper", cells))
+            cells = []
+            for stream in streams:
+                runs = found[method, stream]
+                here = [row for row in runs if row["budget"] == budget]
+                ended = [float(row["accuracy"]) for row in here if not row["error"]]
+                minutes = max(map(minutes_needed, here), default=0) or by_fewer(runs, budget)
+                cells.append(spread(ended, "{:.2f}") or (f"({minutes} min)" if minutes else ""))
+            lines.append(line(budget, method, cells))
+    return "\n".join(lines)
+
+
+def by_fewer(rows: list[dict[str, str]], budget: str) -> int:
+    """Minutes that a run would take by those with smaller budgets; 0 where there are none.
+
+    The time is taken to grow with the square of the labels, as that of training anew on all of them
+    at each; of ALPS, which trains once, in proportion. A run that left some of its budget takes as
+    long with a larger one.
+    """
+    ended = [row for row in rows if not row["error"] and float(row["budget"]) < float(budget)]
+    if not ended:
+        return 0
+    seconds: dict[float, list[float]] = defaultdict(list)
+    for row in ended:
+        seconds[float(row["budget"])].append(float(row["seconds"]))
+    largest = max(ended, key=lambda row: float(row["budget"]))
+    once = largest["learner"].startswith("ALPS")
+    left = int(largest["queries"]) < int(float(largest["budget"]) * int(largest["rounds"]))
+    power = 1 if once else 2
+    points = [(share**power, statistics.mean(each)) for share, each in sorted(seconds.items())]
+    (first, least), (last, most) = (points[0] if len(points) > 1 else (0.0, 0.0)), points[-1]
+    growth = 0.0 if left and not once else max(0.0, (most - least) / (last - first))
+    return math.ceil((most + growth * (float(budget) ** power - last)) / 60)
 
 
 def ordered(streams: Iterable[str]) -> list[str]:
