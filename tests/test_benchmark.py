@@ -631,13 +631,14 @@ def test_theory_adds_up(learner, monkeypatch):
 def test_runs_that_are_in_the_file_are_not_made_again(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(theory, "LEARNERS", {"defaults": theory.defaults})
     monkeypatch.setattr(theory, "PARTS", (2, 1))
-    made = [dict.fromkeys(COLUMNS, 0.5) | {"labels": 7} for _ in theory.runs(1, 20)]
+    made = [dict.fromkeys(COLUMNS, 0.00004) | {"labels": 7} for _ in theory.runs(1, 20)]
     for row, cell in zip(made, theory.runs(1, 20), strict=True):
         row |= dict(zip(("stream", "learner", "rounds", "seed"), cell, strict=True))
     cells.write(tmp_path / "theory.csv", made[::-1])
     monkeypatch.setattr(theory, "run_one", None)
     theory.run(1, 1, 20, tmp_path, None)
-    assert "| defaults | R_T | 0.5000 ± 0.0000 | 0.5000 ± 0.0000 |" in capsys.readouterr().out
+    assert r"| defaults | \(R_T\) | 0.0000 | 0.0000 |" in capsys.readouterr().out
+    assert [*map(theory.typed, cells.read(tmp_path / "theory.csv"))] == made[::-1]
 
 
 def test_the_tables_of_theory_by_hand(tmp_path):
@@ -657,10 +658,10 @@ def test_the_tables_of_theory_by_hand(tmp_path):
         "",
         "| | T | 10 | 1,000 |",
         "| --- | --- | --- | --- |",
-        "| one | R_T | 0.2000 ± 0.1414 | 0.0020 ± 0.0014 |",
-        "|  | **R**_T | 2.0 ± 1.4 | 200.0 ± 141.4 |",
-        "|  | N_T | 20 ± 14 | 2,000 ± 1,414 |",
-        "| two | R_T | 0.2000 ± 0.1414 | 0.0020 ± 0.0014 |",
+        r"| one | \(R_T\) | 0.2000 ± 0.1414 | 0.0020 ± 0.0014 |",
+        r"|  | \(\mathbf R_T\) | 2.0 ± 1.4 | 200.0 ± 141.4 |",
+        r"|  | \(\mathbf N_T\) | 20 ± 14 | 2,000 ± 1,414 |",
+        r"| two | \(R_T\) | 0.2000 ± 0.1414 | 0.0020 ± 0.0014 |",
     ]
     sums, labels = " | ".join(["200.0 ± 141.4"] * 3), " | ".join(["2,000 ± 1,414"] * 4)
     assert theory.agreement(rows).splitlines()[2] == (

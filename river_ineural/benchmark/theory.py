@@ -31,11 +31,15 @@ STREAMS: dict[str, dict[str, Any]] = {
     "hard margin, k = 4": {"margin": 0.9, "n_classes": 4},
     "no margin, k = 2": {},
 }
-PARTS = (20, 10, 4, 1)  # the numbers of rounds T are those shares of the largest
+PARTS = (20, 10, 4, 2, 1)  # the numbers of rounds T are those shares of the largest
 EVERY, FRESH = 10, 100  # once in so many rounds, so many fresh points
 FRESH_AT_THE_END = 20_000  # for R_T
 GAMMA = 2.0  # of the print: the theorems want more than 1
-SHOWN = {"returned": ("R_T", ".4f"), "regret": ("**R**_T", ",.1f"), "labels": ("N_T", ",.0f")}
+SHOWN = {  # columns, what they are, and how they are written
+    "returned": (r"\(R_T\)", ".4f"),
+    "regret": (r"\(\mathbf R_T\)", ",.1f"),
+    "labels": (r"\(\mathbf N_T\)", ",.0f"),
+}
 
 
 def printed(**settings: Any) -> Callable[[int, int, int], INeurALSampler]:
@@ -174,9 +178,13 @@ def key(row: dict[str, Any]) -> tuple[str, str, int, int]:
 
 def typed(row: dict[str, str]) -> dict[str, Any]:
     """A row of the file with its numbers."""
-    texts = ("stream", "learner")
     return {
-        name: v if name in texts else float(v) if "." in v else int(v) for name, v in row.items()
+        name: text
+        if name in ("stream", "learner")
+        else int(text)
+        if text.isdigit()
+        else float(text)
+        for name, text in row.items()
     }
 
 
@@ -186,9 +194,9 @@ def of_seeds(rows: list[dict[str, Any]], column: str, **where: Any) -> list[floa
 
 
 def spread(values: list[float], shown: str) -> str:
-    """Mean ± deviation."""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):{shown}} ± {deviation:{shown}}"
+    """Mean ± deviation, of one value nothing but itself."""
+    deviation = f" ± {statistics.stdev(values):{shown}}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):{shown}}{deviation}"
 
 
 def each_once(rows: list[dict[str, Any]], column: str) -> list[Any]:
@@ -217,8 +225,9 @@ def agreement(rows: list[dict[str, Any]]) -> str:
     """Markdown, of the largest T: the sums at the points of the stream and those by fresh ones."""
     most = max(row["rounds"] for row in rows)
     lines = [
-        f"| T = {most:,} | | **R**_T | at fresh points | after T/2 | N_T | at fresh points "
-        "| after T/2 | all asked for up to | R_T, latest |",
+        f"| T = {most:,} | | {SHOWN['regret'][0]} | at fresh points | after T/2 "
+        f"| {SHOWN['labels'][0]} | at fresh points | after T/2 | all asked for up to "
+        f"| {SHOWN['returned'][0]}, latest |",
         "| --- " * 10 + "|",
     ]
     columns = {"regret": ",.1f", "fresh_regret": ",.1f", "late_regret": ",.1f", "labels": ",.0f"}
