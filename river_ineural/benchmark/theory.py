@@ -257,6 +257,11 @@ def draw_curves(rows: list[dict[str, Any]], folder: Path) -> None:
                 panel.plot(lengths, means, "o-", ms=3, color=f"C{i}", label=learner)
                 panel.fill_between(lengths, *ends, color=f"C{i}", alpha=0.2, lw=0)
             panel.set(title=name, xlabel="T", ylabel=symbols[column], xscale="log")
-            panel.set_yscale("symlog", linthresh=1e-3 if column == "returned" else 1)
+            if column == "returned":  # which may be 0
+                panel.set_yscale("symlog", linthresh=1e-3)
+                panel.set_ylim(0, 1)
+            else:
+                panel.set_yscale("log")
+            panel.minorticks_off()
 
     draw(folder / "theory", len(panels), paint)
