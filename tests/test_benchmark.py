@@ -621,38 +621,33 @@ def test_any_stream_can_be_compared(tmp_path):
     assert "Nothing" in failed["error"]
 
 
-def test_theory_counts_regret_against_the_bayes_classifier(tmp_path, monkeypatch):
-    monkeypatch.setattr(theory, "STREAMS", {"hard margin, k = 2": {"margin": 1.0}})
-    rows = theory.run_one("hard margin, k = 2", 200, seed=1)
-    assert len(rows) == theory.POINTS
-    assert [row["rounds"] for row in rows] == list(range(10, 201, 10))
-    for before, after in itertools.pairwise(rows):
-        for column in ("regret", "labels", "mistakes"):
-            assert before[column] <= after[column]
-    last = rows[-1]  # without noise the Bayes classifier errs nowhere: the regret is the mistakes
-    assert last["bayes_mistakes"] == 0
-    assert last["regret"] == last["mistakes"] > 0
-    growth = last["labels"] / rows[9]["labels"] - 1
-    assert f"| {growth:.1%} |" in theory.table(rows)
-    pytest.importorskip("matplotlib")
-    theory.draw_curves(rows, tmp_path)
-    assert (tmp_path / "theory-dark.svg").stat().st_size > 1000
+NAME = "no margin, k = 2"  # of theory's streams
+COLUMNS = (
+    *("stream", "learner", "seed", "rounds", "returned", "latest", "regret", "fresh_regret"),
+    *("labels", "fresh_labels", "late_regret", "late_labels", "all_until"),
+)
 
 
 class Sure(base.Classifier):
-    """A learner that scores class 0 by 2 above class 1, whatever it learns."""
+    """A learner that scores class 0 by 2 above class 1, whatever it learns; `returned` another."""
 
     n_layers = 2
     known_labels = (0, 1)
+    iterate = "uniform"
 
-    def __init__(self, seed=None):
-        pass
+    def __init__(self, seed=None, above=2.0):
+        self.above = above
+        self._state = self
 
     def check_one(self, x, y=0, w=1.0):
         return x
 
     def scores_one(self, x):
-        return {0: 2.0, 1: 0.0}
+        return {0: self.above, 1: 0.0}
+
+    def scores_of_many(self, names, x):
+        assert names == [f"x{j}" for j in range(10)]
+        return np.tile([self.above, 0.0], (len(x), 1))
 
     def learn_one(self, x, y, pseudo_label=False):
         pass
@@ -660,45 +655,148 @@ class Sure(base.Classifier):
     def debug_one(self, x):
         return ""
 
+    def returned(self):
+        return Sure(above=-2.0)
 
-def test_theory_asks_where_the_width_of_the_analysis_says(monkeypatch):
-    """Below 2β_t with γ = 1 and never at random; labels, mistakes and regret add up round by round.
+
+@pytest.fixture
+def sure(monkeypatch):
+    """`Sure` in place of what theory runs, with the widths that it sets."""
+    monkeypatch.setattr(theory, "INeurAL", Sure)
+    return theory.defaults
+
+
+def test_what_is_lost_is_over_fresh_points_and_of_what_is_returned(sure, monkeypatch):
+    """Sums are of class 0, which predicts at each round, R_T is of class 1, which is returned."""
+    monkeypatch.setitem(theory.LEARNERS, "sure", sure)
+    row = theory.run_one(NAME, "sure", 800, seed=4)
+    stream = theory.KnownPosterior(800, seed=4, **theory.STREAMS[NAME])
+    _, fresh = stream.draw(100_000, np.random.default_rng(9))
+    lost = (fresh.max(1, keepdims=True) - fresh).mean(0)  # by always class 0, always class 1
+    assert abs(lost[0] - lost[1]) > 0.01
+    assert row["latest"] == pytest.approx(lost[0], abs=0.006)  # 3 deviations of 20,000 points
+    assert row["returned"] == pytest.approx(lost[1], abs=0.006)
+    assert row["fresh_regret"] == pytest.approx(800 * lost[0], rel=0.03)
+
+    own = np.array([list(stream.posterior(x).values()) for x, _ in stream])
+    lost_here = own.max(1) - own[:, 0]
+    assert row["regret"] == pytest.approx(lost_here.sum(), abs=0.01)
+    assert row["late_regret"] == pytest.approx(lost_here[400:].sum(), abs=0.01)
+    assert row["regret"] != pytest.approx(row["fresh_regret"], abs=0.1)  # other points
+
+
+def test_the_bayes_classifier_loses_nothing_and_its_opposite_the_margin():
+    stream = theory.KnownPosterior(n_classes=4, margin=0.9, seed=2)
+    x, posteriors = stream.draw(500, np.random.default_rng(0))
+    bayes = Sure()
+    bayes.known_labels = (2, 0, 3, 1)  # in the order that they appeared in
+    bayes.scores_of_many = lambda names, x: stream.posteriors(x)[:, [2, 0, 3, 1]]
+    assert theory.population(bayes, x, posteriors, 0.89) == (0.0, 0.0)
+    assert theory.population(bayes, x, posteriors, 0.91) == (0.0, 1.0)  # the gap is 0.9
+    bayes.scores_of_many = lambda names, x: -stream.posteriors(x)[:, [2, 0, 3, 1]]
+    assert theory.population(bayes, x, posteriors)[0] == pytest.approx(0.9)
+    bayes.known_labels = (3,)  # without a second class all are asked for
+    bayes.scores_of_many = lambda names, x: np.ones((len(x), 1))
+    of_class_3 = (posteriors.argmax(1) == 3).mean()
+    assert theory.population(bayes, x, posteriors) == (pytest.approx(0.9 * (1 - of_class_3)), 1)
+    bayes.known_labels = ()  # nor is anything predicted without a first
+    assert theory.population(bayes, x, posteriors) == (pytest.approx(0.925), 1.0)
+
+
+def test_labels_are_counted_where_the_width_of_the_analysis_asks(sure, monkeypatch):
+    """Below 2β_t with γ = 1 and never at random, at the points of the stream and at fresh ones.
 
     β_t = (√2 + 6/√2 + √(2 log(20 T))) / √t for T rounds, two classes, two layers and δ = 0.1.
     """
-    monkeypatch.setattr(theory, "INeurAL", Sure)
-    rounds, name = 800, "no margin, k = 2"
-    rows = theory.run_one(name, rounds, seed=4)
-    constant = np.sqrt(2) + 6 / np.sqrt(2) + np.sqrt(2 * np.log(20 * rounds))
-    asked = [2 * constant / np.sqrt(t) > 2 for t in range(1, rounds + 1)]
-    assert 100 < sum(asked) < 150
-
-    stream = theory.KnownPosterior(rounds, seed=4, **theory.STREAMS[name])
-    examples = [(stream.posterior(x), y) for x, y in stream]
-    best = [max(posterior, key=posterior.get) for posterior, _ in examples]
-    regret = np.cumsum([max(posterior.values()) - posterior[0] for posterior, _ in examples])
-    wrong = np.cumsum([y != 0 for _, y in examples])
-    bayes = np.cumsum([y != b for (_, y), b in zip(examples, best, strict=True)])
-    for row in rows:
-        t = row["rounds"]
-        assert row["labels"] == sum(asked[:t])
-        assert row["regret"] == pytest.approx(regret[t - 1], abs=1e-3)
-        assert (row["mistakes"], row["bayes_mistakes"]) == (wrong[t - 1], bayes[t - 1])
+    monkeypatch.setitem(theory.LEARNERS, "sure", sure)
+    counts = []
+    for rounds in (400, 800):
+        row = theory.run_one(NAME, "sure", rounds, seed=4)
+        constant = np.sqrt(2) + 6 / np.sqrt(2) + np.sqrt(2 * np.log(20 * rounds))
+        asked = [2 * constant / np.sqrt(t) > 2 for t in range(1, rounds + 1)]
+        assert row["labels"] == row["all_until"] == sum(asked)
+        assert row["fresh_labels"] == pytest.approx(sum(asked), abs=theory.EVERY)
+        assert row["late_labels"] == sum(asked[rounds // 2 :]) == 0
+        counts.append(sum(asked))
+    assert 80 < counts[0] < counts[1] < 110  # T enters the width
 
 
-def test_the_table_of_theory_by_hand():
-    """Labels i² and i² + 2 of two seeds, regret i³, at the i-th of 20 times of 10 rounds each.
+@pytest.mark.parametrize("learner", theory.LEARNERS)
+def test_each_number_of_rounds_is_a_run_of_its_own(learner):
+    """With its own T in the width, and the print in the theorems' rate; γ as the theorems want."""
+    cells = [cell for cell in theory.runs(2, 20_000) if cell[:2] == (NAME, learner)]
+    assert len(cells) == len(set(cells)) == 2 * len(theory.PARTS)
+    rates = set()
+    for _, _, rounds, seed in cells:
+        model = theory.LEARNERS[learner](2, rounds, seed)
+        assert model.width == active.TheoreticalWidth(horizon=rounds)
+        assert (model.budget, model.exploration, model.seed) == (None, 0.0, seed)
+        assert model.classifier.seed == seed
+        rates.add(model.classifier.lr)
+        printed = learner != "defaults"
+        assert model.gamma > 1 if printed else model.gamma == 1
+        assert model.classifier.iterate == ("uniform" if printed else "average")
+        assert model.classifier.normalize == ("assumed" if printed else True)  # norm 1, or an error
+    theorems = {river_ineural.paper.theorem_rate(rounds, 100) for _, _, rounds, _ in cells}
+    assert (rates == theorems) == (learner == "print, the theorems' rate")
 
-    The last tenth is the last two times: 20³ - 18³ = 2168 in 20 rounds.
-    """
+
+@pytest.mark.parametrize("learner", theory.LEARNERS)
+def test_theory_adds_up(learner, monkeypatch):
+    """Without noise a mistake loses 1; both estimates agree; a seed says all."""
+    monkeypatch.setitem(theory.STREAMS, "no noise", {"margin": 1.0})
+    row = theory.run_one("no noise", learner, 250, seed=1)
+    assert row["regret"] == int(row["regret"])
+    assert 0 < row["regret"] < 250
+    assert row["fresh_regret"] == pytest.approx(row["regret"], abs=30)
+    assert row["fresh_labels"] == pytest.approx(row["labels"], abs=15)
+    assert 0 <= row["returned"] <= 1
+    assert list(row) == list(COLUMNS)
+    assert theory.run_one("no noise", learner, 250, seed=1) == row
+
+
+def test_runs_that_are_in_the_file_are_not_made_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(theory, "LEARNERS", {"defaults": theory.defaults})
+    monkeypatch.setattr(theory, "PARTS", (2, 1))
+    made = [dict.fromkeys(COLUMNS, 0.00004) | {"labels": 7} for _ in theory.runs(1, 20)]
+    for row, cell in zip(made, theory.runs(1, 20), strict=True):
+        row |= dict(zip(("stream", "learner", "rounds", "seed"), cell, strict=True))
+    cells.write(tmp_path / "theory.csv", made[::-1])
+    monkeypatch.setattr(theory, "run_one", None)
+    theory.run(1, 1, 20, tmp_path, None)
+    assert r"| defaults | \(R_T\) | 0.0000 | 0.0000 |" in capsys.readouterr().out
+    assert [*map(theory.typed, cells.read(tmp_path / "theory.csv"))] == made[::-1]
+
+
+def test_the_tables_of_theory_by_hand(tmp_path):
+    """Of two seeds, 1 and 3 with a mean of 2 and a deviation of √2, times T."""
     rows = [
-        {"stream": "s", "seed": seed, "rounds": 10 * i, "labels": i**2 + 2 * seed, "regret": i**3}
-        for seed in (0, 1)
-        for i in range(1, 21)
+        {"stream": stream, "learner": learner, "seed": seed, "rounds": rounds}
+        | dict.fromkeys(("returned", "latest"), seed / rounds)
+        | dict.fromkeys(("regret", "fresh_regret", "late_regret"), seed * rounds / 10)
+        | dict.fromkeys(("labels", "fresh_labels", "late_labels", "all_until"), seed * rounds)
+        for stream in ("s", "other")
+        for learner in ("one", "two")
+        for rounds in (10, 1000)
+        for seed in (1, 3)
     ]
-    assert theory.table(rows).splitlines()[2:] == [
-        "| s | 101 | 401 | 297.0% | 1,000.0 | 8,000.0 | 108.4000 |"
+    assert theory.table(rows).splitlines()[:8] == [
+        "**s**",
+        "",
+        "| | T | 10 | 1,000 |",
+        "| --- | --- | --- | --- |",
+        r"| one | \(R_T\) | 0.2000 ± 0.1414 | 0.0020 ± 0.0014 |",
+        r"|  | \(\mathbf R_T\) | 2.0 ± 1.4 | 200.0 ± 141.4 |",
+        r"|  | \(\mathbf N_T\) | 20 ± 14 | 2,000 ± 1,414 |",
+        r"| two | \(R_T\) | 0.2000 ± 0.1414 | 0.0020 ± 0.0014 |",
     ]
+    sums, labels = " | ".join(["200.0 ± 141.4"] * 3), " | ".join(["2,000 ± 1,414"] * 4)
+    assert theory.agreement(rows).splitlines()[2] == (
+        f"| s | one | {sums} | {labels} | 0.0020 ± 0.0014 |"
+    )
+    pytest.importorskip("matplotlib")
+    theory.draw_curves(rows, tmp_path)
+    assert 1_000 < (tmp_path / "theory-dark.svg").stat().st_size < 150_000
 
 
 def test_another_checkout_stands_beside_this_one(tmp_path, monkeypatch):

@@ -48,6 +48,33 @@ def test_every_iteration_is_the_same_and_seeds_differ():
     assert all(np.linalg.norm(list(x.values())) == pytest.approx(1) for x, _ in one)
 
 
+@pytest.mark.parametrize("settings", [{}, {"margin": 0.6, "n_classes": 3}], ids=str)
+def test_fresh_points_are_of_the_same_distribution(settings):
+    """The same teacher and the same gap, other points; the stream is as it was."""
+    stream = KnownPosterior(6_000, seed=1, **settings)
+    before = [x for x, _ in stream]
+    x, posteriors = stream.draw(6_000, np.random.default_rng(5))
+    assert (x.shape, posteriors.shape) == ((6_000, 10), (6_000, stream.n_classes))
+    np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1)
+    names = [f"x{j}" for j in range(10)]
+    for row, posterior in zip(x[:20], posteriors[:20], strict=True):
+        expected = stream.posterior(dict(zip(names, row.tolist(), strict=True)))
+        assert list(expected.values()) == pytest.approx(posterior)
+    own = np.array([list(row.values()) for row in before])
+    np.testing.assert_allclose(stream.posteriors(x), posteriors)
+    np.testing.assert_allclose(x.mean(0), own.mean(0), atol=0.025)
+    classes = (each.argmax(1) for each in (posteriors, stream.posteriors(own)))
+    shares = [np.bincount(each, minlength=stream.n_classes) / 6_000 for each in classes]
+    np.testing.assert_allclose(*shares, atol=0.035)
+    if "margin" in settings:
+        runner_up, top = np.sort(stream._scores(x), axis=1)[:, -2:].T
+        assert (top - runner_up).min() >= stream.gap
+    assert not {tuple(row) for row in x.tolist()} & {tuple(row) for row in own.tolist()}
+    assert [x for x, _ in stream] == before
+    again, _ = stream.draw(6_000, np.random.default_rng(5))
+    assert (again == x).all()
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"n_classes": 1}, {"n_features": 1}, {"margin": 0.0}, {"gap": -1.0}, {"n_samples": 0}],

@@ -28,10 +28,12 @@ def main() -> None:
     command.add_argument("--results", type=Path, default=Path("results"), help="folder of the CSVs")
     command.add_argument("--out", type=Path, default=Path("docs/assets"), help="of the figures")
     command.set_defaults(run=lambda a: figures.run(a.results, a.out))
-    command = commands.add_parser("theory", help="regret and labels where P(y | x) is known")
+    command = commands.add_parser(
+        "theory", help="R_T, and sums of regret and labels, P(y | x) known"
+    )
     command.add_argument("--seeds", type=int, default=5, help="runs a stream (default 5)")
     command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    command.add_argument("--rounds", type=int, default=50_000, help="T (default 50,000)")
+    command.add_argument("--rounds", type=int, default=20_000, help="largest T (default 20,000)")
     command.add_argument("--out", type=Path, default=Path("results"), help="folder of theory.csv")
     command.add_argument("--assets", type=Path, help="draw the figure in this folder")
     command.set_defaults(run=lambda a: theory.run(a.seeds, a.jobs, a.rounds, a.out, a.assets))

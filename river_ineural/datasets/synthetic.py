@@ -126,20 +126,61 @@ class KnownPosterior(base.SyntheticDataset):
     def posterior(self, x: dict[FeatureName, float]) -> dict[int, float]:
         """P(y | x) by label."""
         row = np.array([[x[f"x{j}"] for j in range(len(x))]])
-        return dict(enumerate(self._posteriors(self._scores(row))[0].tolist()))
+        return dict(enumerate(self.posteriors(row)[0].tolist()))
+
+    def posteriors(self, x: Floats) -> Floats:
+        """P(y | x) of points (n, d), in the order of the names x0, x1, …: (n, k)."""
+        return self._posteriors(self._scores(x))
+
+    def _block(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Some points (B, d), those that are far enough from a boundary, and P(y | x), (B, k)."""
+        x = _sphere(rng, 256, self.n_features)
+        scores = self._scores(x)
+        if self.margin is not None:
+            runner_up, top = np.sort(scores, axis=1)[:, -2:].T
+            far = top - runner_up >= self.gap
+            x, scores = x[far], scores[far]
+        return x, self._posteriors(scores)
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Fresh points of the distribution that the stream is drawn from, which stays as it is.
+
+        Parameters
+        ----------
+        n
+            How many, at least 1.
+        rng
+            Generator of the draws.
+
+        Returns
+        -------
+        x (n, d), in the order of the names x0, x1, …, and P(y | x), (n, k).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from river_ineural import datasets
+
+        >>> stream = datasets.KnownPosterior(n_classes=3, margin=0.7, seed=1)
+        >>> x, posteriors = stream.draw(5, np.random.default_rng(2))
+        >>> x.shape, posteriors.max(1).round(2).tolist()
+        ((5, 10), [0.8, 0.8, 0.8, 0.8, 0.8])
+        """
+        check_integer("n", n, least=1)
+        blocks, left = [], n
+        while left > 0:
+            blocks.append(self._block(rng))
+            left -= len(blocks[-1][0])
+        x, posteriors = (np.concatenate(part)[:n] for part in zip(*blocks, strict=True))
+        return x, posteriors
 
     def __iter__(self) -> Iterator[tuple[dict[FeatureName, float], int]]:
         rng = np.random.default_rng([self.seed, 1])
         names: list[FeatureName] = [f"x{j}" for j in range(self.n_features)]
         left = self.n_samples
         while left:
-            x = _sphere(rng, 256, self.n_features)
-            scores = self._scores(x)
-            if self.margin is not None:
-                runner_up, top = np.sort(scores, axis=1)[:, -2:].T
-                far = top - runner_up >= self.gap
-                x, scores = x[far], scores[far]
-            cumulated = self._posteriors(scores).cumsum(1)
+            x, posteriors = self._block(rng)
+            cumulated = posteriors.cumsum(1)
             labels = (rng.random((len(x), 1)) > cumulated[:, :-1]).sum(1)
             for row, label in zip(x[:left].tolist(), labels.tolist(), strict=False):
                 yield dict(zip(names, row, strict=True)), label
