@@ -231,10 +231,11 @@ def ladder(path: Path, folder: Path) -> None:
     """Regret of every rung over that of the defaults, mean and range over seeds."""
     rows = by_stream(read(path))
     names = [rung.name for rung in RUNGS]
+    streams = [stream for stream in streams_of(rows) if rows[stream, names[-1]]]
 
     def paint(axes: Any) -> None:
         (panel,) = axes.flat
-        for i, stream in enumerate(streams_of(rows)):
+        for i, stream in enumerate(streams):
             runs = [[int(row["regret"]) for row in rows[stream, name]] for name in names]
             whole = statistics.mean(runs[-1])
             at = [number for number, each in enumerate(runs) if each]

@@ -33,13 +33,13 @@ class Rung:
     @property
     def parameter(self) -> str:
         """The parameters as a user writes them."""
-        shown = [*self.classifier.items(), *self.sampler.items()]
+        shown = [
+            f"{name}={value!r}" for name, value in (*self.classifier.items(), *self.sampler.items())
+        ]
         if self.training:
             inner = ", ".join(f"{name}={value!r}" for name, value in self.training.items())
-            shown.append(("training", f"Training({inner})"))
-        return ", ".join(
-            f"{name}={value if name == 'training' else repr(value)}" for name, value in shown
-        )
+            shown.append(f"Training({inner})")
+        return ", ".join(shown)
 
 
 RUNGS = (

@@ -207,11 +207,12 @@ def methods(path: Path) -> str:
 
 
 def ladder(path: Path) -> str:
-    """Markdown: a line a rung, what it changes and why, regret, seconds a run."""
+    """Markdown: what each rung sets and why; then its regret, and seconds a run."""
     rows = [row for row in read(path) if not row["error"]]
     streams = ordered(row["stream"] for row in rows)
-    lines = [f"|  | change | parameter | {' | '.join(streams)} | seconds | why |"]
-    lines.append("| --- " * (5 + len(streams)) + "|")
+    reasons = ["|  | change | parameter | why |", "| --- " * 4 + "|"]
+    lines = [f"|  | change | {' | '.join(streams)} | seconds |"]
+    lines.append("| --- " * (3 + len(streams)) + "|")
     for number, rung in enumerate(RUNGS):
         own = [row for row in rows if row["learner"] == rung.name]
         cells = [
@@ -219,10 +220,10 @@ def ladder(path: Path) -> str:
             for stream in streams
         ]
         took = f"{statistics.mean(float(row['seconds']) for row in own):.1f}" if own else ""
+        lines.append(f"| {' | '.join((str(number), rung.name, *cells, took))} |")
         parameter = f"`{rung.parameter}`" if number else "`paper.printed`"
-        shown = " | ".join((str(number), rung.name, parameter, *cells, took, rung.why))
-        lines.append(f"| {shown} |")
-    return "\n".join(lines)
+        reasons.append(f"| {number} | {rung.name} | {parameter} | {rung.why} |")
+    return "\n".join([*reasons, "", *lines])
 
 
 def accuracies(path: Path) -> str:
