@@ -152,7 +152,9 @@ def printed(
         raise ValueError(f"classes must be a tuple of at least two labels, got {classes!r}.")
     if lr is None:
         lr = theorem_rate(rounds, hidden_dim)
-    settings = replace(AS_PRINTED, exploration_lr=exploration_lr or lr, **training)
+    settings = replace(
+        AS_PRINTED, exploration_lr=lr if exploration_lr is None else exploration_lr, **training
+    )
     classifier = INeurAL(
         hidden_dim=hidden_dim,
         n_layers=n_layers,

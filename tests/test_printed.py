@@ -131,3 +131,15 @@ def test_every_round_is_as_printed_by_torch(optimizer, monkeypatch):
     """The same with the phases that run on a GPU."""
     sampler, twin = pair(3, 2, optimizer, monkeypatch=monkeypatch, rounds=100)
     run_side_by_side(sampler, twin, stream(3, rounds=100))
+
+
+@pytest.mark.parametrize("name", ["lr", "exploration_lr"])
+def test_a_rate_of_0_is_an_error_not_another_rate(name):
+    with pytest.raises(ValueError, match=name):
+        paper.printed((0, 1), 10, **{name: 0.0})
+
+
+def test_f2_has_the_rate_of_f1_unless_told():
+    assert paper.printed((0, 1), 10, lr=0.5).classifier.training.exploration_lr == 0.5
+    told = paper.printed((0, 1), 10, lr=0.5, exploration_lr=0.1)
+    assert told.classifier.training.exploration_lr == 0.1
