@@ -12,7 +12,7 @@ from torch import Tensor
 
 from river_ineural.inputs.features import FeatureIndex
 
-__all__ = ["Stored", "behind_relu", "placed", "train_epochs"]
+__all__ = ["Stored", "placed", "train_epochs"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -104,12 +104,6 @@ def train_epochs(
             )
         if total <= tolerance * n_examples:
             break
-
-
-def behind_relu(gradient: Tensor, hidden: Tensor) -> Tensor:
-    """Gradient before a ReLU from the one behind it: 0 where the unit is off."""
-    before: Tensor = torch.ops.aten.threshold_backward(gradient, hidden, 0)
-    return before
 
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:

@@ -11,10 +11,11 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
+from river_ineural.network.eager import behind_relu
 from river_ineural.network.threads import single_threaded
 
 __all__ = ["RetrainedNetwork"]
@@ -188,7 +189,8 @@ class RetrainedNetwork(base.Classifier):
             logs = torch.addmm(last_bias[:, None], last, hidden).log_softmax(0)
             loss = (y * logs).sum() / -len(rows)
             behind = logs.exp_().sub_(y).div_(len(rows))
-            before = behind_relu(last.t() @ behind, hidden)
+            before = last.t() @ behind
+            behind_relu(before, hidden, out=before)
             torch.mm(before, x, out=gradients[0])
             torch.sum(before, 1, out=gradients[1])
             torch.mm(behind, hidden.t(), out=gradients[2])

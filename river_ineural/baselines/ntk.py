@@ -14,10 +14,11 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
 from river_ineural.active import BudgetedSampler
-from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
+from river_ineural.network.eager import behind_relu
 from river_ineural.network.scores import probabilities
 from river_ineural.network.threads import single_threaded
 
@@ -232,7 +233,8 @@ class TrainedTangent(TangentUCB):
             hidden = torch.cat([first[i] @ vectors[b].t() for i, b in enumerate(blocks)], 1).relu_()
             errors = last @ hidden - rewards[rows]
             behind = errors * (2 / len(rows))
-            before = behind_relu(torch.outer(last, behind), hidden)
+            before = torch.outer(last, behind)
+            behind_relu(before, hidden, out=before)
             for i, block in enumerate(blocks):
                 torch.mm(before[:, block], vectors[block], out=gradients[0][i])
             torch.mv(hidden, behind, out=gradients[1])
