@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from river import base
 from river.base.typing import ClfTarget
 
 from river_ineural.inputs.features import FeatureIndex
@@ -14,6 +15,7 @@ from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.parameters import Fixed, Live, renamed
 from river_ineural.inputs.validation import check_seed, choice, integer, real
 from river_ineural.learning.adversary import Adversary
+from river_ineural.learning.change import Watch
 from river_ineural.learning.history import History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
@@ -41,6 +43,16 @@ def check_training(name: str, training: Any) -> None:
     """Raise unless it is one, or None."""
     if not (training is None or isinstance(training, Training)):
         raise TypeError(f"{name} must be None or a Training, got {training!r}.")
+
+
+def check_detector(name: str, detector: Any) -> None:
+    """Raise unless it can tell of a change, or is turned off."""
+    if isinstance(detector, str) and detector == "surprise":
+        return
+    if not (detector is None or isinstance(detector, base.BinaryDriftDetector)):
+        raise TypeError(
+            f"{name} must be 'surprise', None or one of river.drift.binary, got {detector!r}."
+        )
 
 
 def check_classes(name: str, classes: Any) -> None:
@@ -106,6 +118,11 @@ class INeurAL(NeuralClassifier):
     training
         How both networks are trained, a `Training`; None for its defaults. It has what the paper's
         algorithm sets otherwise.
+    drift_detector
+        How the labels that are given tell that the stream has changed. "surprise" weighs each
+        mistake by how sure the model was: `learning.change.Surprise`. One of `river.drift.binary`
+        is told the mistakes of which it was sure. After an alarm the networks learn anew, from the
+        labels since and from what the older ones are still worth. None: never.
     classes
         Labels known beforehand, as a non-empty tuple. Others may still appear.
     max_features
@@ -155,6 +172,7 @@ class INeurAL(NeuralClassifier):
     normalize = Fixed[bool | str](choice(True, False, "assumed"))
     iterate = Fixed[str](choice("average", "last", "uniform"))
     training = Fixed[Training | None](check_training)
+    drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)
     classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)
     max_features = Fixed[int](integer(1))
     max_classes = Fixed[int](integer(2))
@@ -176,6 +194,7 @@ class INeurAL(NeuralClassifier):
         normalize: bool | str = True,
         iterate: str = "average",
         training: Training | None = None,
+        drift_detector: base.BinaryDriftDetector | str | None = "surprise",
         classes: tuple[ClfTarget, ...] | None = None,
         max_features: int = 10_000,
         max_classes: int = 100,
@@ -194,6 +213,7 @@ class INeurAL(NeuralClassifier):
         self.normalize = normalize
         self.iterate = iterate
         self.training = training
+        self.drift_detector = drift_detector
         self.classes = classes
         self.max_features = max_features
         self.max_classes = max_classes
@@ -231,7 +251,25 @@ class INeurAL(NeuralClassifier):
             Scaling(self.center, self.scale, normalize, like),
             History(self.capacity, training.labelled_share, of_batches, like),
             trainer,
+            self._first_watch(),
         )
+
+    def _first_watch(self) -> Watch | None:
+        if self.drift_detector is None:
+            return None
+        detector = self.drift_detector
+        return Watch(None if isinstance(detector, str) else detector.clone())
+
+    @property
+    def n_drifts(self) -> int:
+        """Changes of the stream that were noticed, and not taken back."""
+        watch = self._state.watch
+        return watch.n_drifts if watch else 0
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change was noticed just now, and labels say the most."""
+        return self._state.trial is not None
 
     def returned(self) -> Self:
         """A copy that predicts with what the algorithm returns (Algorithm 1, line 28).

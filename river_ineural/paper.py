@@ -156,6 +156,7 @@ def printed(
         AS_PRINTED, exploration_lr=lr if exploration_lr is None else exploration_lr, **training
     )
     classifier = INeurAL(
+        drift_detector=None,
         hidden_dim=hidden_dim,
         n_layers=n_layers,
         lr=lr,

@@ -141,6 +141,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         pseudo_label: bool,
     ) -> None:
         """Rewards and residuals into the history, then train: values (B, names), w (B,)."""
+        n_known = len(self._state.labels)
         state = self._state.grown(names, values, labels)
         index = state.labels.index
         classes = [index[label] for label in labels if label in index]
@@ -152,7 +153,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
             state.features.touch()
-            state.learn(x, targets, w, pseudo_label, self.n_steps)
+            self._state = state.told(x, targets, w, pseudo_label, self.n_steps, n_known)
 
     @single_threaded
     def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:

@@ -116,6 +116,24 @@ class History(Tensors):
             )
         return self.twin(x=x, targets=targets)
 
+    def emptied(self) -> History:
+        """A history of the same size and capacity with nothing in it; this one stays as it is."""
+        parts = {name: torch.empty_like(getattr(self, name)) for name in self.TENSORS}
+        return self.twin(**parts, added=[0, 0])
+
+    def labelled(self) -> NDArray[np.int64]:
+        """Rows of the labelled examples, the oldest first."""
+        n, capacity = self.added[0], self.capacities[0]
+        return np.arange(max(0, n - capacity), n) % capacity
+
+    def stored(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[Floats, NDArray[np.int64], NDArray[np.float64]]:
+        """Raw x (B, d), class (B,) and weight (B,) of some rows."""
+        at = torch.from_numpy(rows).to(self.x.device)
+        x, targets, weight = (getattr(self, name)[at].cpu().numpy() for name in self.TENSORS)
+        return x, targets[:, 0].argmax(axis=1), weight.astype(np.float64)
+
     def put(self, columns: Columns, values: Floats) -> None:
         """Values (d,) into some columns of every stored example."""
         for rows in self.filled:

@@ -16,6 +16,7 @@ from river_ineural.network.phases import Buffer, raw
 
 __all__ = ["CONSTANT", "RawScaling", "Scaling"]
 
+MEMORY = 20_000  # examples that the statistics are of, the older the less
 CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
 
 
@@ -30,10 +31,11 @@ class RawScaling(NamedTuple):
 class Scaling(Tensors):
     """Centre, scale each feature, then scale to unit norm (the paper assumes ‖x‖ = 1).
 
-    With the mean of all examples learned so far, and q the fourth root of the mean fourth power of
+    With the mean of the examples learned so far, and q the fourth root of the mean fourth power of
     their distance from it, feature by feature, z = (x - mean) / q. A feature that has not varied
     is not scaled. The fourth power lies between the standard deviation, with which rare values of
-    a mostly constant feature dwarf all others, and the range, which one outlier sets.
+    a mostly constant feature dwarf all others, and the range, which one outlier sets. From 20,000
+    examples on, older ones count less and less: features that move are followed.
 
     Unit norm alone would forget how far an example is from the mean. So a constant s, the root
     mean square of that distance, is put in front of the example first:
@@ -105,11 +107,26 @@ class Scaling(Tensors):
         scaling[0, columns] = -reference[columns].to(scaling.dtype)
         return self.twin(reference=reference, moments=moments, scaling=scaling)
 
+    def faded(self, n: int) -> Scaling:
+        """These statistics as if they were of n examples, or as many as they are of.
+
+        They follow those that come. This object stays as it is.
+        """
+        other = self.twin(
+            **{name: getattr(self, name).clone() for name in self.TENSORS}, n=min(n, self.n)
+        )
+        other.moments[1:] *= other.n / max(1, self.n)
+        return other
+
     def update(self, rows: NDArray[np.floating[Any]]) -> None:
         """Let rows (B, d) move the statistics."""
         x: Any = rows
         if isinstance(self.raw.moments, Tensor):
             x = torch.from_numpy(rows).to(self.moments.device)
+        if self.n + len(rows) > MEMORY:  # older ones fade, so that what moves is followed
+            left = max(0, MEMORY - len(rows))
+            self.moments[1:] *= left / self.n
+            self.n = left
         self.phases.observe(x, self.n, self.center, self.scale, self.normalize, *self.raw)
         self.n += len(rows)
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
+from river_ineural.learning.change import Trial, Watch
 from river_ineural.learning.history import History
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import lasting
@@ -26,6 +27,9 @@ Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
+MOST_STEPS = 1000  # of networks that learn anew from what the history holds
+WORTHLESS = 0.1  # old labels that weigh no more are dropped
+FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 
 
 @dataclass
@@ -42,6 +46,8 @@ class State:
     scaling: Scaling
     history: History
     trainer: Trainer
+    watch: Watch | None
+    trial: Trial | None = None
 
     def grown(self, names: Iterable[FeatureName], values: Values, labels: list[ClfTarget]) -> State:
         """A state that knows these names and labels too, as far as the caps leave room.
@@ -68,6 +74,10 @@ class State:
     ) -> State:
         """With these features, `columns` of them new, and labels."""
         self.settle()
+        trial = self.trial
+        if trial:
+            former = trial.former._grown(features, columns, known, names, values)
+            trial = replace(trial, former=former)
         n_features = CONSTANT + len(features)
         if not self.trainer.n_features:
             columns = slice(0, n_features)
@@ -80,7 +90,7 @@ class State:
             first[column] = at[features.names[column - CONSTANT]]
         scaling = self.scaling.widened(room, columns, first[appeared])
         history = self.history.resized(room, len(known))
-        grown = State(features, known, scaling, history, trainer)
+        grown = State(features, known, scaling, history, trainer, self.watch, trial)
         if history is not self.history:  # nothing is shared with this state
             grown.settle()
         return grown
@@ -98,6 +108,8 @@ class State:
         for fresh in self.trainer.pending:
             self.history.put(fresh.columns, self.scaling.absent)
         self.trainer.settle()
+        if self.trial:
+            self.trial.former.settle()
 
     def vectors(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """Raw vectors (B, d) of checked values (B, names)."""
@@ -148,13 +160,123 @@ class State:
         each = self.trainer.training.pseudo_label_steps if pseudo_label else n_steps
         self.trainer.learn(self.history, self.scaling, len(x) * each, pseudo_label)  # line 26
 
+    def told(
+        self,
+        x: Floats,
+        targets: Floats,
+        w: Values,
+        pseudo_label: bool,
+        n_steps: float,
+        n_known: int,
+    ) -> State:
+        """`learn`, and see by labels that are given whether the stream has changed.
+
+        Parameters
+        ----------
+        n_known
+            Classes that were known before: the label of a new one is no mistake.
+
+        Returns
+        -------
+        This state; at an alarm, and while it is tried whether there was a change, perhaps another.
+        """
+        since = 0
+        if not pseudo_label and self.watch is not None and n_known > 1:
+            since = self.watched(x, targets[:, 0].argmax(axis=1).tolist(), n_known)
+        self.learn(x, targets, w, pseudo_label, n_steps)
+        if since:
+            return self.alarmed(since, n_steps)
+        return self if pseudo_label or not self.trial else self.tried(len(x), n_steps)
+
+    def watched(self, x: Floats, classes: list[int], n_known: int) -> int:
+        """Let given labels of raw vectors (B, d), before they are learned, tell of a change.
+
+        Returns
+        -------
+        0, or at an alarm the number of labels since the change.
+        """
+        assert self.watch is not None
+        scorer = self.trial.former if self.trial else self
+        for part in passes(len(x)):
+            _, scores = scorer.trainer.scores(x[part], scorer.scaling)
+            known = scores[:, :n_known].astype(np.float64)
+            for row, label in zip(known, classes[part], strict=True):
+                if label >= n_known:
+                    continue
+                if self.trial:
+                    self.trial.see(row, label)
+                elif since := self.watch.see(row, label):
+                    return since
+        return 0
+
+    def alarmed(self, since: int, n_steps: float) -> State:
+        """After a change so many labels ago: networks that learn anew, the former ones on trial.
+
+        This state stays as it is, as the former one.
+        """
+        assert self.watch is not None
+        trial = self.watch.alarm(self, min(since, self.history.n_labelled))
+        return self._judged(trial, n_steps, follow=True)
+
+    def tried(self, n: int, n_steps: float) -> State:
+        """After n more labels in a trial: what it has come to."""
+        trial, watch = self.trial, self.watch
+        assert trial is not None
+        assert watch is not None
+        trial.n_judged += n
+        if trial.refuted:
+            return self._former(trial, watch, n_steps)
+        state = self._judged(trial, n_steps) if trial.due(n) else self
+        if trial.over:
+            watch.start()
+            state = replace(state, trial=None)
+        return state
+
+    @lasting
+    def _former(self, trial: Trial, watch: Watch, n_steps: float) -> State:
+        """The former state, which learns the labels that have been given since the alarm."""
+        x, classes, w = self.history.stored(self.history.labelled()[-trial.n_judged :])
+        former = trial.former
+        former.learn(x, former.targets(x, classes.tolist()), w, False, n_steps)
+        watch.refute()
+        return former
+
+    @lasting
+    def _judged(self, trial: Trial, n_steps: float, follow: bool = False) -> State:
+        """Networks anew, from the labels since the change and from what older ones are worth.
+
+        With `follow` the statistics follow examples from now on as if there had been few before.
+        """
+        older, newer = trial.former.history, self.history
+        rows = older.labelled()
+        n_old = len(rows) - trial.n_since
+        x, classes, w = older.stored(rows[:n_old])
+        becomes, worth = trial.fates(len(self.labels))
+        classes, w = becomes[classes], w * worth[classes]
+        kept = w > WORTHLESS
+        parts = [(x[kept], classes[kept], w[kept]), older.stored(rows[n_old:])]
+        if trial.n_judged:
+            parts.append(newer.stored(newer.labelled()[-trial.n_judged :]))
+        judged = replace(
+            self,
+            scaling=self.scaling.faded(FOLLOWED) if follow else self.scaling,
+            history=newer.emptied(),
+            trainer=self.trainer.renewed(),
+            trial=trial,
+        )
+        for x, classes, w in parts:
+            judged.history.add(x, judged.targets(x, classes.tolist()), w, pseudo_label=False)
+        steps = min(MOST_STEPS, n_steps * judged.history.n_labelled)
+        judged.trainer.learn(judged.history, judged.scaling, steps, pseudo_label=False)
+        return judged
+
     def __sizeof__(self) -> int:
         """Bytes of this object and of torch, which River does not count, less those of the arrays
         that are views of torch's memory, which it counts.
         """
         storages: dict[int, int] = {}
         views: dict[int, int] = {}
-        pending: list[Any] = [self.scaling, self.history, self.trainer]
+        pending: list[Any] = [self.scaling, self.history, self.trainer, self.trial]
         while pending:
             part = pending.pop()
             if isinstance(part, Tensor):
@@ -172,7 +294,8 @@ class State:
     def on(self, device: torch.device) -> State:
         """The same on a device; this state stays as it is."""
         moved = {name: getattr(self, name).on(device) for name in ("scaling", "history", "trainer")}
-        return replace(self, **moved)
+        trial = self.trial and replace(self.trial, former=self.trial.former.on(device))
+        return replace(self, **moved, trial=trial)
 
 
 def passes(n_rows: int) -> list[slice]:

@@ -176,6 +176,23 @@ class Trainer(Tensors):
             other.bind()
         return other
 
+    def renewed(self) -> Trainer:
+        """A trainer of the same networks that has learned nothing; this one stays as it is."""
+        other, shape = self.beside(), self.shape
+        other.rng = copy.deepcopy(self.rng)
+        other.flat = torch.zeros_like(self.flat)
+        draw(
+            *(other.flat, shape, 0, slice(0, self.n_features), self.n_features),
+            *(self.training.init_scale, self.n_blank, other.rng),
+        )
+        other.pending = []
+        other.steps_due = other.explorations_due = 0.0
+        other.optimizer = Optimizer(self.training, other.flat)
+        other.adversary = Adversary(self.adversary.most, other.flat)
+        other.iterates = self.iterates.renewed(other.flat)
+        other.bind()
+        return other
+
     def room_for(self, n_features: int, n_classes: int) -> Shape:
         """The shape with so many features, and room for more, and classes.
 

@@ -1,0 +1,270 @@
+"""Noticing from its mistakes that what a model learned is true no longer."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from river.base import BinaryDriftDetector
+
+if TYPE_CHECKING:
+    from river_ineural.learning.state import State
+
+__all__ = ["Surprise", "Trial", "Watch"]
+
+SURE = 0.6  # gap from which a mistake says something of change
+GAPS = (0.3, SURE, 0.9)  # that part the kinds of labels
+EXPECTED = (0.45, 0.3, 0.15, 0.08)  # share of mistakes of each kind, before any is seen
+WORTH = 8  # labels that this counts as
+MEMORY = 60  # labels of a kind that its share of mistakes is of
+LEAST, MOST = 0.02, 0.6  # a share of mistakes: no single label decides
+YOUNG = 10  # labels of a class from which mistakes there count
+FIRST = 30  # labels of a new model from which no change is told: it is learning
+ALARM = 6.0  # log likelihood ratio: a change is e⁶, 400 times as likely
+CALM = ALARM / 4  # below it the labels held back count as usual ones
+DECIDED = 3.0  # log likelihood ratio that confirms an alarm, or takes it back
+RECENT = 10  # labels since a change, where a detector does not say how many
+LONGEST = 64  # labels of which an alarm can be
+JUDGED = (4, 8, 16, 32, 48)  # labels after an alarm at which old ones are judged anew
+
+
+class Surprise:
+    """CUSUM of log likelihood ratios: a change against the mistakes to be expected.
+
+    Where a mistake was to be expected with probability p, a label adds log(q / p) if the model was
+    wrong, else log((1 - q) / (1 - p)); below 0 the sum starts again (Page, 1954). q is what p would
+    be after a change. There are two kinds: q = p/2 + 0.3 if little of what was learned still holds,
+    and q = 1 - p if labels are turned round. So the label of an example of which the model was sure
+    counts for much, that of one that it could not tell for nothing.
+
+    Examples
+    --------
+    >>> surprise = Surprise()
+    >>> [surprise.update(wrong, expected=0.05) for wrong in (False, True, True, True)]
+    [0, 0, 0, 3]
+
+    References
+    ----------
+    Page: Continuous inspection schemes. Biometrika, 1954.
+    """
+
+    def __init__(self) -> None:
+        self.sums = [0.0, 0.0]
+        self.lengths = [0, 0]
+
+    def update(self, wrong: bool, expected: float) -> int:
+        """Take a label in.
+
+        Returns
+        -------
+        0, or after an alarm the number of labels since the change.
+        """
+        for i, changed in enumerate((0.5 * expected + 0.3, 1 - expected)):
+            self.sums[i] += evidence(wrong, expected, changed)
+            self.lengths[i] += 1
+            if self.sums[i] <= 0:
+                self.sums[i], self.lengths[i] = 0.0, 0
+        worst = int(self.sums[1] > self.sums[0])
+        return self.lengths[worst] if self.sums[worst] > ALARM else 0
+
+
+def evidence(wrong: bool, expected: float, changed: float) -> float:
+    """Log likelihood ratio of a share of mistakes that has risen, if it can have."""
+    changed = max(expected, changed)
+    if wrong:
+        return math.log(changed / expected)
+    return math.log((1 - changed) / (1 - expected))
+
+
+class Watch:
+    """Who looks at the mistakes at labels that are given.
+
+    How many are to be expected depends on how sure the model was. Labels are of four kinds, by the
+    gap between the top two scores, and each has a share of mistakes that is followed. Labels that
+    may be of a change do not move it: they are held back until it is calm again.
+
+    Parameters
+    ----------
+    detector
+        None: `Surprise`. A binary drift detector of River's is told of the labels of which the
+        model was sure, and only of these: of half of the others it says the wrong one anyhow.
+    """
+
+    def __init__(self, detector: BinaryDriftDetector | None) -> None:
+        self.detector = detector
+        self.n_drifts = 0
+        self.start()
+
+    def start(self) -> None:
+        """Look at a model that is new."""
+        self.shares = list(EXPECTED)
+        self.counts = [WORTH] * len(EXPECTED)
+        self.n_of_class: dict[int, int] = {}
+        self.n = 0
+        self.recent: deque[tuple[int, float, int]] = deque(maxlen=LONGEST)
+        self.calm()
+
+    def calm(self) -> None:
+        """Nothing points to a change."""
+        self.surprise = Surprise()
+        self.river = None if self.detector is None else self.detector.clone()
+        self.held: list[tuple[int, bool]] = []
+
+    def alarm(self, former: State, since: int) -> Trial:
+        """What is to be tried after an alarm, of which the labels since the change tell already."""
+        self.n_drifts += 1
+        trial = Trial(former, min(since, len(self.recent)))
+        for top, gap, label in list(self.recent)[-trial.n_since :]:
+            trial.count(top, gap, label)
+        return trial
+
+    def refute(self) -> None:
+        """Take an alarm back."""
+        self.n_drifts -= 1
+        self.calm()
+
+    def young(self, label: int) -> bool:
+        """Whether too few labels of a class have come for mistakes there to say anything.
+
+        Nor do they say that what was learned of other classes holds no more.
+        """
+        return self.n_of_class.get(label, 0) < YOUNG
+
+    def expected(self, gap: float) -> float:
+        """The share of mistakes where the top two scores are so far apart, and a standard error."""
+        kind = kind_of(gap)
+        share, n = self.shares[kind], self.counts[kind]
+        return min(MOST, max(LEAST, share + math.sqrt(share * (1 - share) / n)))
+
+    def see(self, scores: NDArray[np.float64], label: int) -> int:
+        """Take in a label, and the scores (k,) of its example before it is learned.
+
+        Returns
+        -------
+        0, or at an alarm the number of labels since the change.
+        """
+        if self.young(label):
+            self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
+            return 0
+        top, gap = top_of(scores)
+        wrong = top != label
+        self.recent.append((top, gap, label))
+        self.n += 1
+        since = 0
+        if self.n > FIRST:
+            since = self._told(gap, wrong)
+            if since:
+                return since
+        self.held.append((kind_of(gap), wrong))
+        if self.n <= FIRST or self.river is not None or max(self.surprise.sums) <= CALM:
+            for kind, mistaken in self.held:
+                n = self.counts[kind] = min(MEMORY, self.counts[kind] + 1)
+                self.shares[kind] += (mistaken - self.shares[kind]) / n
+            self.held = []
+        return 0
+
+    def _told(self, gap: float, wrong: bool) -> int:
+        if self.river is None:
+            return self.surprise.update(wrong, self.expected(gap))
+        if gap < SURE:
+            return 0
+        self.river.update(wrong)
+        return RECENT if self.river.drift_detected else 0
+
+
+def kind_of(gap: float) -> int:
+    """Which of the four kinds of labels; a NaN gap is of the first."""
+    return sum(gap >= least for least in GAPS)
+
+
+@dataclass
+class Trial:
+    """An alarm: was it one, and what of the old labels still holds?
+
+    What the model said before is kept beside what takes its place, and told of each label. While
+    that says what it said before the alarm, the alarm was none, and it comes back (Wald's
+    sequential test, `DECIDED` either way). And it tells what became of each class: `turned` counts,
+    by what it says, the labels given. Where it is as sure as ever and always wrong in the same way,
+    old labels of that class are worth as much as before, under another name; where it is wrong in
+    all ways they are worth nothing.
+
+    Parameters
+    ----------
+    former
+        The state before the alarm. It grows with the one in use.
+    n_since
+        Labels since the change, until the alarm.
+    n_judged
+        Labels after the alarm.
+    turned
+        By class that the former model says, and by label: how many, each weighing how sure the
+        model was.
+    ratio
+        Log likelihood ratio of the change, from labels after the alarm.
+    confirmed
+        Whether it has been enough.
+    """
+
+    former: State
+    n_since: int
+    n_judged: int = 0
+    turned: dict[int, dict[int, float]] = field(default_factory=dict)
+    ratio: float = 0.0
+    confirmed: bool = False
+
+    def see(self, scores: NDArray[np.float64], label: int) -> None:
+        """Take in a label, and what the former model said of it: scores (k,)."""
+        watch = self.former.watch
+        assert watch is not None
+        if watch.young(label):
+            return
+        top, gap = top_of(scores)
+        self.count(top, gap, label)
+        expected = watch.expected(gap)
+        self.ratio += evidence(top != label, expected, 0.5 * expected + 0.3)
+        self.confirmed |= self.ratio >= DECIDED
+
+    def count(self, top: int, gap: float, label: int) -> None:
+        """Note the label of an example of which the former model said `top`."""
+        row = self.turned.setdefault(top, {})
+        row[label] = row.get(label, 0.0) + min(1.0, gap / SURE)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the alarm was none."""
+        return not self.confirmed and self.ratio <= -DECIDED
+
+    def due(self, n: int) -> bool:
+        """Whether old labels are to be judged anew, n labels having come."""
+        return any(self.n_judged - n < at <= self.n_judged for at in JUDGED)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is to be decided any more."""
+        return self.n_judged >= JUDGED[-1]
+
+    def fates(self, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """What old labels of each class have become, and what they weigh.
+
+        Of n labels that were said to be of a class, m are of the commonest: old ones are taken for
+        such and weigh 2m/(n + 1) - 1, at least 0. A class of which there is no evidence weighs 0.
+
+        Returns
+        -------
+        Classes (k,), weights in [0, 1) (k,).
+        """
+        becomes, worth = np.arange(n_classes), np.zeros(n_classes)
+        for top, row in self.turned.items():
+            becomes[top] = max(row, key=row.__getitem__)
+            worth[top] = max(0.0, 2 * max(row.values()) / (sum(row.values()) + 1) - 1)
+        return becomes, worth
+
+
+def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
+    """The top class, and how far it is before the runner-up, of scores (k,), k at least 2."""
+    runner_up, top = np.partition(scores, -2)[-2:]
+    return int(scores.argmax()), float(top - runner_up)

@@ -1,0 +1,410 @@
+"""Noticing that a stream changes, and forgetting what holds no more."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import drift
+from streams import blobs
+
+from river_ineural import INeurAL
+from river_ineural.learning import change
+from river_ineural.learning.change import Surprise, Trial, Watch, evidence, kind_of
+from river_ineural.learning.scaling import MEMORY
+
+
+def small(**settings):
+    return INeurAL(**{"hidden_dim": 16, "n_steps": 4.0, "capacity": 512, "seed": 1, **settings})
+
+
+def learned(stream, **settings):
+    model = small(**settings)
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def accuracy(model, stream):
+    return np.mean([model.predict_one(x) == y for x, y in stream])
+
+
+def turned(stream, k, only=None):
+    """Labels moved on by one, of all classes or of the first so many."""
+    last = k if only is None else only
+    return [(x, (y + 1) % last if y < last else y) for x, y in stream]
+
+
+STEADY = blobs(400, n_features=5, n_classes=3, noise=0.4, seed=3)
+MORE = blobs(900, n_features=5, n_classes=3, noise=0.4, seed=3)[400:]
+
+
+# Surprise
+
+
+@given(st.booleans(), st.floats(0.02, 0.6), st.floats(0.02, 0.98))
+def test_evidence_is_the_log_likelihood_ratio(wrong, expected, changed):
+    q = max(expected, changed)
+    likelihood = q / expected if wrong else (1 - q) / (1 - expected)
+    assert evidence(wrong, expected, changed) == pytest.approx(math.log(likelihood))
+
+
+@given(st.floats(0.02, 0.45))
+def test_evidence_falls_on_average_while_nothing_changes(expected):
+    for changed in (0.5 * expected + 0.3, 1 - expected):
+        mean = expected * evidence(True, expected, changed)
+        mean += (1 - expected) * evidence(False, expected, changed)
+        assert mean < 0
+
+
+def test_surprise_tells_when_the_change_began():
+    surprise = Surprise()
+    assert not any(surprise.update(False, 0.05) for _ in range(50))
+    alarms = [surprise.update(True, 0.05) for _ in range(3)]
+    assert alarms == [0, 0, 3]
+
+
+@pytest.mark.parametrize("expected", [0.02, 0.1, 0.3, 0.45])
+def test_false_alarms_are_rarer_than_one_in_200_labels(expected):
+    """A CUSUM at h alarms every e^h labels on average at most (Lorden, 1971). These are two."""
+    rng = np.random.default_rng(0)
+    n_alarms, surprise = 0, Surprise()
+    for wrong in (rng.random(40_000) < expected).tolist():
+        if surprise.update(wrong, expected):
+            n_alarms, surprise = n_alarms + 1, Surprise()
+    assert n_alarms < 40_000 / 200
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.floats(0.02, 0.2))
+def test_labels_turned_round_are_noticed_within_30(seed, expected):
+    rng = np.random.default_rng(seed)
+    surprise = Surprise()
+    assert any(surprise.update(bool(wrong), expected) for wrong in rng.random(30) > expected)
+
+
+# Watch
+
+
+def scores(top, gap, k=3):
+    row = np.zeros(k)
+    row[top] = gap
+    return row
+
+
+def grown_up(watch, k=3):
+    """A watch that has seen every class often enough, and always right."""
+    for _ in range(change.YOUNG):
+        for label in range(k):
+            watch.see(scores(label, 1.0, k), label)
+    for _ in range(change.FIRST):
+        watch.see(scores(0, 1.0, k), 0)
+    return watch
+
+
+def test_kinds_of_labels():
+    assert [kind_of(gap) for gap in (math.nan, -1.0, 0.0, 0.3, 0.6, 0.9, 2.0)] == [
+        *(0, 0, 0, 1, 2, 3, 3)
+    ]
+
+
+def test_a_new_model_and_a_young_class_are_never_a_change():
+    watch = Watch(None)
+    for _ in range(change.YOUNG):
+        assert all(watch.see(scores(0, 1.0), label) == 0 for label in (1, 2))
+    assert watch.n == 0  # each of them a mistake, none of which counted
+    assert all(watch.see(scores(0, 1.0), 1) == 0 for _ in range(change.FIRST))
+    watch = grown_up(Watch(None), k=2)
+    assert all(watch.see(scores(0, 1.0), 2) == 0 for _ in range(change.YOUNG))
+    assert any(watch.see(scores(0, 1.0), 2) for _ in range(10))
+
+
+def test_mistakes_to_be_expected_follow_those_made():
+    watch = Watch(None)
+    for _ in range(change.YOUNG):
+        watch.see(scores(0, 0.1), 0)
+        watch.see(scores(1, 0.1), 1)
+    rng = np.random.default_rng(1)
+    for wrong in rng.random(600) < 0.2:
+        watch.see(scores(0, 0.7), int(wrong))
+    share = watch.shares[kind_of(0.7)]
+    assert 0.1 < share < 0.3
+    assert watch.expected(0.7) == pytest.approx(
+        share + math.sqrt(share * (1 - share) / change.MEMORY)
+    )
+
+
+def test_what_looks_like_a_change_does_not_become_usual():
+    watch = grown_up(Watch(None))
+    before = watch.expected(1.0)
+    assert watch.see(scores(0, 1.0), 1) == 0
+    assert watch.expected(1.0) == before
+    for _ in range(40):
+        watch.see(scores(0, 1.0), 0)
+    assert watch.held == []
+    assert watch.expected(1.0) != before
+
+
+@pytest.mark.parametrize("detector", [drift.binary.DDM(warm_start=10), drift.binary.HDDMA()])
+def test_a_detector_of_rivers_is_told_of_sure_labels_only(detector):
+    watch = grown_up(Watch(detector))
+    assert not any(watch.see(scores(0, 0.1), 1) for _ in range(100))
+    for _ in range(60):
+        assert watch.see(scores(0, 0.9), 0) == 0
+    assert any(watch.see(scores(0, 0.9), 1) for _ in range(40))
+    assert detector.drift_detected is False  # the one given is only a pattern
+
+
+# Trial
+
+
+def test_fates_of_old_labels():
+    trial = Trial(former=None, n_since=0)
+    for top, label, n in ((0, 1, 9), (1, 1, 5), (1, 2, 4), (2, 2, 3)):
+        for _ in range(n):
+            trial.count(top, 1.0, label)
+    becomes, worth = trial.fates(4)
+    assert becomes.tolist() == [1, 1, 2, 3]
+    assert worth == pytest.approx([2 * 9 / 10 - 1, 0.0, 2 * 3 / 4 - 1, 0.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 2), st.integers(0, 3)), max_size=40))
+def test_fates_are_classes_and_weights(said):
+    trial = Trial(former=None, n_since=0)
+    for top, gap, label in said:
+        trial.count(top, gap, label)
+    becomes, worth = trial.fates(4)
+    assert set(becomes) <= {0, 1, 2, 3}
+    assert ((worth >= 0) & (worth < 1)).all()
+    assert (worth[[i for i in range(4) if i not in {top for top, _, _ in said}]] == 0).all()
+
+
+# The classifier
+
+
+def until_alarm(model, stream):
+    """Learn until a change is noticed: labels that it took."""
+    for i, (x, y) in enumerate(stream):
+        model.learn_one(x, y)
+        if model.changing:
+            return i + 1
+    raise AssertionError("no alarm")
+
+
+def test_nothing_is_lost_where_nothing_changes():
+    model, without = learned(STEADY), learned(STEADY, drift_detector=None)
+    assert model.n_drifts == 0
+    assert not model.changing
+    assert torch.equal(model._state.trainer.flat, without._state.trainer.flat)
+    x = STEADY[0][0]
+    assert model.scores_one(x) == without.scores_one(x)
+
+
+def test_labels_moved_on_are_noticed_and_old_ones_renamed():
+    model = learned(STEADY)
+    assert accuracy(model, MORE) > 0.95
+    after = turned(MORE, 3)
+    n = until_alarm(model, after)
+    assert n <= 10
+    for x, y in after[n : n + 60]:
+        model.learn_one(x, y)
+    assert (model.n_drifts, model.changing) == (1, False)
+    assert accuracy(model, after[200:]) > 0.95
+    assert model._state.history.n_labelled > 200  # old labels serve under their new names
+
+
+def test_what_has_not_changed_is_kept():
+    """Two of four classes change places: the others are known as before, within 10 labels more."""
+    steady = blobs(800, n_features=6, n_classes=4, noise=0.4, seed=5)
+    model, after = learned(steady[:400]), turned(steady[400:], 4, only=2)
+    kept = [(x, y) for x, y in after if y >= 2]
+    before = accuracy(model, kept)
+    n = until_alarm(model, after)
+    for x, y in after[n : n + 10]:
+        model.learn_one(x, y)
+    assert before > 0.9
+    assert accuracy(model, kept) > 0.9
+    assert accuracy(model, after) > 0.8
+
+
+def test_a_new_class_is_no_change():
+    stream = blobs(900, n_features=6, n_classes=3, noise=0.4, seed=5)
+    model = learned([(x, y) for x, y in stream[:500] if y < 2])
+    for x, y in stream[500:]:
+        model.learn_one(x, y)
+    assert model.n_drifts == 0
+    assert accuracy(model, stream) > 0.9
+
+
+def test_the_former_state_stays_as_it_is_until_it_is_judged():
+    model = learned(STEADY)
+    x, y = MORE[0]
+    until_alarm(model, turned(MORE, 3))
+    former = model._state.trial.former
+    flat, rows = former.trainer.flat.clone(), former.history.n_labelled
+    for x, y in turned(MORE, 3)[20:24]:
+        model.learn_one(x, y)
+        model.learn_one(x, y, pseudo_label=True)
+    assert torch.equal(former.trainer.flat, flat)
+    assert former.history.n_labelled == rows
+
+
+def test_a_false_alarm_is_taken_back():
+    """Noise for ten labels, then all as before: the former model is back, with what it missed."""
+    model = learned(STEADY)
+    rng = np.random.default_rng(0)
+    n = until_alarm(model, [(x, (y + 1 + rng.integers(2)) % 3) for x, y in MORE])
+    former = copy.deepcopy(model._state.trial.former)
+    taken = 0
+    for x, y in MORE[n:]:
+        model.learn_one(x, y)
+        taken += 1
+        if not model.changing:
+            break
+    assert taken < 20
+    assert model.n_drifts == 0
+    assert model._state.history.added[0] == former.history.added[0] + taken
+    assert accuracy(model, MORE[100:]) > 0.95
+
+
+def test_changes_are_noticed_again_and_again():
+    model = learned(STEADY)
+    rounds = []
+    for turn in range(1, 4):
+        stream = [(x, (y + turn) % 3) for x, y in MORE[:150]]
+        rounds.append(until_alarm(model, stream))
+        for x, y in stream[rounds[-1] :]:
+            model.learn_one(x, y)
+        assert accuracy(model, [(x, (y + turn) % 3) for x, y in MORE[150:]]) > 0.9
+    assert model.n_drifts == 3
+    assert max(rounds) <= 2 * min(rounds) + 5  # coming back is not slower
+
+
+@pytest.mark.filterwarnings("ignore:max_features=7 reached")
+def test_classes_and_features_may_appear_during_a_trial():
+    model = learned(STEADY, max_features=7)
+    after = turned(MORE, 3)
+    n = until_alarm(model, after)
+    for i, (x, y) in enumerate(after[n : n + 40]):
+        named = {**x, f"new {i % 3}": float(i)} if i % 2 else x
+        model.learn_one(named, 3 if i % 10 == 9 else y)
+        former = model._state.trial and model._state.trial.former
+        if former:
+            assert former.features is model._state.features
+            assert former.labels is model._state.labels
+            assert former.trainer.shape == model._state.trainer.shape
+    assert set(model.known_labels) == {0, 1, 2, 3}
+    assert np.isfinite(list(model.scores_one(x).values())).all()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_in_the_middle_of_a_trial_goes_on_the_same(copied):
+    model = learned(STEADY)
+    after = turned(MORE, 3)
+    n = until_alarm(model, after)
+    other = copied(model)
+    for x, y in after[n : n + 55]:
+        for each in (model, other):
+            each.learn_one(x, y)
+    assert not model.changing
+    x = MORE[0][0]
+    assert other.scores_one(x) == model.scores_one(x)
+    assert torch.equal(other._state.trainer.flat, model._state.trainer.flat)
+
+
+def test_what_fails_in_forgetting_leaves_a_model_that_goes_on(monkeypatch):
+    model = learned(STEADY)
+    after = turned(MORE, 3)
+    n = until_alarm(copy.deepcopy(model), after)
+    for x, y in after[: n - 1]:
+        model.learn_one(x, y)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(model._state.history), "emptied", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.learn_one(*after[n - 1])
+    assert not model.changing
+    until_alarm(model, after[n:])
+    for x, y in after[n + 20 : n + 80]:
+        model.learn_one(x, y)
+    assert accuracy(model, after[200:]) > 0.9
+
+
+def test_frames_are_watched_row_by_row():
+    import pandas as pd
+
+    model = learned(STEADY)
+    frame = turned(MORE[:20], 3)
+    model.learn_many(pd.DataFrame([x for x, _ in frame]), pd.Series([y for _, y in frame]))
+    assert model.n_drifts == 1
+    frame = turned(MORE[20:90], 3)
+    model.learn_many(pd.DataFrame([x for x, _ in frame]), pd.Series([y for _, y in frame]))
+    assert not model.changing
+    assert accuracy(model, turned(MORE[90:], 3)) > 0.9
+
+
+def test_without_a_detector_nothing_is_noticed():
+    model = learned(STEADY + turned(MORE, 3), drift_detector=None)
+    assert (model.n_drifts, model.changing) == (0, False)
+
+
+def test_detectors_of_rivers():
+    model = small(drift_detector=drift.binary.DDM(warm_start=10))
+    for x, y in STEADY:
+        model.learn_one(x, y)
+    until_alarm(model, turned(MORE, 3))
+    assert model.clone().n_drifts == 0
+    for wrong in ("ddm", 3, drift.ADWIN()):
+        with pytest.raises(TypeError, match="drift_detector"):
+            INeurAL(drift_detector=wrong)
+
+
+def test_memory_counts_the_former_model_and_gives_it_back():
+    model = learned(STEADY)
+    before = model._raw_memory_usage
+    after = turned(MORE, 3)
+    n = until_alarm(model, after)
+    during = model._raw_memory_usage
+    for x, y in after[n : n + 55]:
+        model.learn_one(x, y)
+    assert during > 1.5 * before
+    assert model._raw_memory_usage < 1.1 * before
+
+
+# Features that move
+
+
+def test_statistics_follow_features_that_move():
+    """After a million examples, too: the mean is that of the last 20,000, the older the less."""
+    rng = np.random.default_rng(0)
+    model = learned([({"a": value}, int(value > 0)) for value in rng.normal(size=50)], n_steps=0.0)
+    scaling = model._state.scaling
+    scaling.reference[:] = 0
+    for _ in range(30):
+        scaling.update(rng.normal(0, 1, size=(1000, 2)))
+    assert scaling.n <= MEMORY
+    for _ in range(60):
+        scaling.update(rng.normal(5, 2, size=(1000, 2)))
+    weight = np.exp(-60_000 / MEMORY)  # of what was before
+    assert scaling.moments[0, 1].item() == pytest.approx(5 * (1 - weight), abs=0.1)
+    variance = 4 * (1 - weight) + weight * 1 + 25 * weight * (1 - weight)
+    assert scaling.moments[1, 1].item() / scaling.n == pytest.approx(variance, rel=0.05)
+
+
+def test_statistics_of_few_follow_at_once():
+    rng = np.random.default_rng(0)
+    scaling = learned(STEADY)._state.scaling
+    mean = scaling.moments[0].clone()
+    variance = scaling.moments[1] / scaling.n
+    faded = scaling.faded(50)
+    assert (faded.n, scaling.n) == (50, 400)
+    assert torch.equal(faded.moments[0], mean)
+    assert torch.allclose(faded.moments[1] / faded.n, variance)
+    faded.update(rng.normal(3, 0.1, size=(200, len(mean))))
+    assert torch.equal(scaling.moments[0], mean)
+    assert (faded.moments[0] > mean + 0.5 * (3 - mean)).all()
