@@ -28,7 +28,6 @@ __all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
 SHARE = 0.05  # of the labels
 POINTS = 100  # of the curves
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
-MOVING = 5  # hundredths of the rounds, of which the figure shows the mean accuracy
 DRAWN = (
     *("label flip", "mixed", "agrawal gradual"),
     *("phishing back", "mnist arriving", "magic gradual"),
@@ -270,9 +269,12 @@ def hundredths(rows: list[dict[str, str]], column: str) -> Floats:
 def draw_curves(rows: Rows, folder: Path) -> None:
     """changes-{light,dark}.svg: accuracy of I-NeurAL and of River's best, labels asked for below.
 
-    Means over seeds; dotted lines stand where something changes.
+    Means over seeds, of the accuracy over a twentieth of the rounds, of the labels over a fiftieth.
+    Dotted lines stand where something changes.
     """
     shown = {stream: best for stream in DRAWN if (best := best_of_river(rows, stream))}
+    if not shown:
+        return
 
     def paint(axes: Any) -> None:
         panels = zip(axes[::2].flat, axes[1::2].flat, shown.items(), strict=False)
@@ -280,16 +282,18 @@ def draw_curves(rows: Rows, folder: Path) -> None:
             row = rows[stream, best][0]
             ends = np.linspace(0, int(row["rounds"]), POINTS + 1)[1:]
             for i, (name, label) in enumerate(((OWN, OWN), (best, "River's best learner"))):
-                if found := rows.get((stream, name)):
-                    wrong = np.convolve(
-                        hundredths(found, "curve"), np.ones(MOVING) / MOVING, "valid"
-                    )
-                    above.plot(ends[MOVING - 1 :], 100 - wrong, color=f"C{i}", lw=1.2, label=label)
-                    below.plot(ends, hundredths(found, "asks"), color=f"C{i}", lw=0.8)
+                if not (found := rows.get((stream, name))):
+                    continue
+                wrong = np.convolve(hundredths(found, "curve"), np.full(5, 1 / 5), "valid")
+                above.plot(ends[4::2], 100 - wrong[::2], color=f"C{i}", lw=1.2, label=label)
+                asked = hundredths(found, "asks").reshape(-1, 2).mean(1)
+                below.plot(ends[1::2], asked, color=f"C{i}", lw=0.8)
             for panel in (above, below):
                 for change in map(int, row["changes"].split()):
                     panel.axvline(change, color="gray", lw=0.8, ls=":")
+                panel.set_xlim(0, ends[-1])
             above.set(title=stream, ylabel="accuracy (%)")
+            above.tick_params(labelbottom=False)
             below.set(xlabel="round", ylabel="labels (%)", ylim=(0, None))
 
     draw(folder / "changes", 6 * -(-len(shown) // 3), paint, panel=(3.2, 1.9))
