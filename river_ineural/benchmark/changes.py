@@ -109,7 +109,7 @@ def run_one(cell: Cell) -> dict[str, Any]:
         n = min(cell.rounds or len(stream.y), len(stream.y))
         model = LEARNERS[cell.learner](int(stream.y.max()) + 1, n, cell.seed)
         wrong, asked = np.zeros(n, bool), np.zeros(n, bool)
-        names = range(stream.x.shape[1])
+        names = [str(j) for j in range(stream.x.shape[1])]
         examples = zip(stream.x[:n].tolist(), stream.y[:n].tolist(), strict=True)
         start = time.process_time()
         for t, (values, y) in enumerate(examples):
