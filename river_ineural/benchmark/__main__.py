@@ -5,7 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from river_ineural.benchmark import against, figures, profile, speed, tables, theory
+from river_ineural.benchmark import (
+    against,
+    changes,
+    changing,
+    figures,
+    profile,
+    speed,
+    tables,
+    theory,
+)
 from river_ineural.benchmark.learners import LEARNERS
 
 
@@ -37,6 +46,19 @@ def main() -> None:
     command.add_argument("--out", type=Path, default=Path("results"), help="folder of theory.csv")
     command.add_argument("--assets", type=Path, help="draw the figure in this folder")
     command.set_defaults(run=lambda a: theory.run(a.seeds, a.jobs, a.rounds, a.out, a.assets))
+    command = commands.add_parser("changes", help="mistakes on streams that change")
+    command.add_argument("--streams", nargs="+", choices=changing.STREAMS, help="default: all")
+    command.add_argument("--learners", nargs="+", choices=changes.LEARNERS, help="default: all")
+    command.add_argument("--seeds", type=int, default=3, help="runs a cell (default 3)")
+    command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    command.add_argument("--rounds", type=int, help="of each stream, to changes-ROUNDS.csv")
+    command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSV")
+    command.add_argument("--assets", type=Path, help="draw the figure in this folder")
+    command.set_defaults(
+        run=lambda a: changes.run(
+            *(a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds, a.assets)
+        )
+    )
     for name, experiment in tables.EXPERIMENTS.items():
         command = commands.add_parser(name, help=experiment.what)
         usual = " ".join(experiment.streams)

@@ -11,7 +11,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,7 +28,10 @@ from river_ineural.active.budget import Budget
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.learners import LEARNERS
 
-__all__ = ["STREAMS", "Cell", "minutes_needed", "read", "run_cell", "run_cells", "write"]
+__all__ = [
+    *("STREAMS", "Cell", "minutes_needed", "processor", "read", "run_cell", "run_cells"),
+    *("setting", "write"),
+]
 
 STREAMS = {
     kind.name: kind
@@ -158,10 +161,16 @@ def run_cell(cell: Cell, minutes: float | None = None) -> dict[str, Any]:
     except Exception as error:  # kept as a row
         row |= dict.fromkeys(("regret", "queries", "seconds", "accuracy", "curve"), "")
         row["error"] = f"{type(error).__name__}: {error}"
-    row |= {"machine": processor(), "cpus": os.cpu_count()}
-    row |= {"python": platform.python_version(), "torch": torch.__version__}
-    row |= {"numpy": np.__version__}
-    return row
+    return row | setting()
+
+
+def setting() -> dict[str, Any]:
+    """Hardware and versions of a run."""
+    return {
+        **{"machine": processor(), "cpus": os.cpu_count()},
+        **{"python": platform.python_version(), "torch": torch.__version__},
+        "numpy": np.__version__,
+    }
 
 
 def processor() -> str:
@@ -187,10 +196,21 @@ def key(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in ("stream", "learner", "budget", "seed", "multiclass"))
 
 
-def run_cells(cells: list[Cell], path: Path, n_jobs: int, minutes: float | None = None) -> None:
+def run_cells(
+    cells: list[Cell],
+    path: Path,
+    n_jobs: int,
+    minutes: float | None = None,
+    run: Callable[[Cell], dict[str, Any]] | None = None,
+) -> None:
     """Run the cells that the file does not hold yet, and append each as it is done.
 
     Failures are tried again, but for those cut off that need more minutes than there are now.
+
+    Parameters
+    ----------
+    run
+        Makes the row of a cell. None: `run_cell`, of so many minutes at most.
     """
     rows: list[dict[str, Any]] = [
         row
@@ -205,8 +225,8 @@ def run_cells(cells: list[Cell], path: Path, n_jobs: int, minutes: float | None 
     with ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool, Progress() as progress:
         done_so_far = len(cells) - len(missing)
         task = progress.add_task(path.name, total=len(cells), completed=done_so_far)
-        within = partial(run_cell, minutes=minutes)
-        for future in as_completed([pool.submit(within, cell) for cell in missing]):
+        run = run or partial(run_cell, minutes=minutes)
+        for future in as_completed([pool.submit(run, cell) for cell in missing]):
             row = future.result()
             rows.append(row)
             write(path, rows)

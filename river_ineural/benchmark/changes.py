@@ -1,0 +1,299 @@
+"""I-NeurAL beside River's learners on streams that change, at the same share of the labels."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from river import base, forest, linear_model, preprocessing, tree
+
+from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.benchmark.cells import Cell, read, run_cells, setting
+from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS
+from river_ineural.benchmark.contenders import X
+from river_ineural.benchmark.figures import Rows, by_stream, draw
+from river_ineural.benchmark.tables import spread
+from river_ineural.classifier import INeurAL
+
+__all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
+
+SHARE = 0.05  # of the labels
+POINTS = 100  # of the curves
+AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
+DRAWN = (
+    *("label flip", "mixed", "agrawal gradual"),
+    *("phishing back", "mnist arriving", "magic gradual"),
+)
+
+Make = Callable[[int, int, int], BudgetedSampler]  # of k classes, n rounds and a seed
+Floats = NDArray[np.floating[Any]]
+
+
+def ineural(k: int, n: int, seed: int) -> BudgetedSampler:
+    """The defaults, not told how long the stream is."""
+    return INeurALSampler(INeurAL(seed=seed), budget=SHARE, seed=seed)
+
+
+def told(k: int, n: int, seed: int) -> BudgetedSampler:
+    """The defaults, told how long it is."""
+    return INeurALSampler(INeurAL(seed=seed), budget=SHARE, horizon=n, seed=seed)
+
+
+def linear(k: int, seed: int) -> Any:
+    """Logistic regression, or softmax regression of more than two classes."""
+    model = linear_model.LogisticRegression() if k == 2 else linear_model.SoftmaxRegression()
+    return preprocessing.StandardScaler() | model
+
+
+def hoeffding(k: int, seed: int) -> base.Classifier:
+    """A tree that replaces branches which have become wrong."""
+    return tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
+
+
+def adaptive_forest(k: int, seed: int) -> base.Classifier:
+    """Trees that are replaced where a detector finds a change."""
+    return forest.ARFClassifier(seed=seed)
+
+
+def at_random(classifier: Callable[[int, int], base.Classifier]) -> Make:
+    """Asks a little more often than the budget allows, so that it is spent."""
+    return lambda k, n, seed: RandomSampler(
+        classifier(k, seed), p=1.1 * SHARE, budget=SHARE, seed=seed
+    )
+
+
+def by_margin(classifier: Callable[[int, int], base.Classifier]) -> Make:
+    """Asks where the top two probabilities are closer than 0.5."""
+    return lambda k, n, seed: MarginSampler(
+        classifier(k, seed), threshold=0.5, budget=SHARE, seed=seed
+    )
+
+
+RIVER: dict[str, Make] = {
+    f"{name}, {how}": ask(classifier)
+    for name, classifier in (
+        ("logistic regression", linear),
+        ("Hoeffding adaptive tree", hoeffding),
+        ("adaptive random forest", adaptive_forest),
+    )
+    for how, ask in (("at random", at_random), ("by margin", by_margin))
+}
+OWN, TOLD = "I-NeurAL", "I-NeurAL, length given"
+LEARNERS: dict[str, Make] = {OWN: ineural, TOLD: told, **RIVER}
+
+
+def learners_of(stream: str) -> tuple[str, ...]:
+    """What is compared on a stream; where nothing changes, whether the length is given."""
+    return (OWN, TOLD) if stream in STILL else (OWN, *RIVER)
+
+
+def run_one(cell: Cell) -> dict[str, Any]:
+    """Mistakes (the regret), labels asked for, both cumulative after each hundredth of the rounds.
+
+    `drifts` are the rounds in which the learner noticed a change, where it says so. A failure is a
+    result too: its text is in `error`.
+    """
+    torch.set_num_threads(1)  # in a process of its own
+    row: dict[str, Any] = {**asdict(cell), "error": ""}
+    columns = ("regret", "queries", "seconds", "changes", "drifts", "curve", "asks")
+    try:
+        stream = STREAMS[cell.stream].make(cell.seed)
+        n = min(cell.rounds or len(stream.y), len(stream.y))
+        model = LEARNERS[cell.learner](int(stream.y.max()) + 1, n, cell.seed)
+        wrong, asked = np.zeros(n, bool), np.zeros(n, bool)
+        names = [str(j) for j in range(stream.x.shape[1])]
+        examples = zip(stream.x[:n].tolist(), stream.y[:n].tolist(), strict=True)
+        start = time.process_time()
+        for t, (values, y) in enumerate(examples):
+            x: X = dict(zip(names, values, strict=True))
+            predicted, asked[t] = model.predict_one(x)
+            wrong[t] = predicted != y
+            if asked[t]:
+                model.learn_one(x, y)
+        row |= {"rounds": n, "regret": int(wrong.sum()), "queries": int(asked.sum())}
+        row |= {"seconds": round(time.process_time() - start, 2)}
+        row |= {"changes": joined(stream.changes), "drifts": joined(getattr(model, "drifts", ()))}
+        row |= {"curve": joined(cumulative(wrong)), "asks": joined(cumulative(asked))}
+    except Exception as error:  # kept as a row
+        row |= dict.fromkeys(columns, "") | {"error": f"{type(error).__name__}: {error}"}
+    return row | setting() | {"river": version("river")}
+
+
+def cumulative(happened: NDArray[np.bool_]) -> list[int]:
+    """How often by the end of each hundredth of the rounds."""
+    n = len(happened)
+    ends = [-(-i * n // POINTS) for i in range(1, POINTS + 1)]
+    counts: list[int] = np.cumsum(happened)[np.array(ends) - 1].tolist()
+    return counts
+
+
+def joined(numbers: Iterable[int]) -> str:
+    """As a cell of a file."""
+    return " ".join(map(str, numbers))
+
+
+def run(
+    n_seeds: int,
+    n_jobs: int,
+    folder: Path,
+    streams: Iterable[str] | None = None,
+    learners: Iterable[str] | None = None,
+    rounds: int | None = None,
+    assets: Path | None = None,
+) -> None:
+    """Run what is missing of changes.csv in the folder, print its tables, and draw it.
+
+    Runs of fewer rounds have a file of their own, changes-ROUNDS.csv. Streams whose file is not
+    there are left out.
+    """
+    path = folder / ("changes.csv" if rounds is None else f"changes-{rounds}.csv")
+    wanted = list(streams or STREAMS)
+    for name in wanted:
+        if not STREAMS[name].there:
+            print(f"{name}: left out, there is no {STREAMS[name].file}.npz")
+    cells = [
+        Cell(stream, learner, SHARE, seed, rounds=rounds)
+        for seed in range(n_seeds)
+        for stream in wanted
+        if STREAMS[stream].there
+        for learner in learners_of(stream)
+        if learner in (learners or LEARNERS)
+    ]
+    run_cells(cells, path, n_jobs, run=run_one)
+    rows = by_stream(read(path))
+    print("\n\n".join([panel(rows), flips(rows), standing(rows)]))
+    if assets is not None:
+        draw_curves(rows, assets)
+
+
+def of_each(rows: Rows, stream: str, learner: str, column: str = "regret") -> list[float]:
+    """Values of a column, one a seed."""
+    return [float(row[column]) for row in rows.get((stream, learner), [])]
+
+
+def best_of_river(rows: Rows, stream: str) -> str | None:
+    """Of River's learners the one of fewest mistakes in the mean over seeds."""
+    run = [name for name in RIVER if (stream, name) in rows]
+    return min(run, key=lambda name: statistics.mean(of_each(rows, stream, name)), default=None)
+
+
+def ratio(rows: Rows, stream: str, over: str, under: str) -> float | None:
+    """Of the mean mistakes of two learners; None where one was not run."""
+    means = [of_each(rows, stream, name) for name in (over, under)]
+    return statistics.mean(means[0]) / statistics.mean(means[1]) if all(means) else None
+
+
+def panel(rows: Rows) -> str:
+    """Markdown: mistakes and labels of River's best learner and of I-NeurAL, a line a stream."""
+    lines = ["| stream | rounds | River's best | mistakes | labels | I-NeurAL | labels | ratio |"]
+    lines.append("| --- " * 8 + "|")
+    ratios = {}
+    for stream in PANEL:
+        if (best := best_of_river(rows, stream)) is None:
+            continue
+        cells = [stream, f"{int(rows[stream, best][0]['rounds']):,}", best]
+        for name in (best, OWN):
+            cells.append(spread(of_each(rows, stream, name), "{:,.0f}"))
+            labels = of_each(rows, stream, name, "queries")
+            cells.append(f"{statistics.mean(labels):,.0f}" if labels else "")
+        if found := ratio(rows, stream, OWN, best):
+            ratios[stream] = found
+        lines.append(f"| {' | '.join([*cells, f'{found:.2f}' if found else ''])} |")
+    return "\n".join([*lines, "", summary(ratios)])
+
+
+def summary(ratios: dict[str, float]) -> str:
+    """Their geometric mean and the largest."""
+    if not ratios:
+        return "No ratios yet."
+    mean, worst = statistics.geometric_mean(ratios.values()), max(ratios, key=ratios.__getitem__)
+    return (
+        f"The geometric mean of {len(ratios)} ratios is {mean:.3f}, "
+        f"the largest {ratios[worst]:.2f} ({worst})."
+    )
+
+
+def accuracy_after(row: dict[str, str], rounds: int) -> float | None:
+    """In per cent, from so many rounds after the first change on; None if it ends before.
+
+    Between two points of the curve mistakes are taken to be evenly spread.
+    """
+    n, start = int(row["rounds"]), int(row["changes"].split()[0]) + rounds
+    if start >= n:
+        return None
+    curve = [0, *map(int, row["curve"].split())]
+    before = float(np.interp(start, np.linspace(0, n, len(curve)), curve))
+    return 100 * (1 - (curve[-1] - before) / (n - start))
+
+
+def flips(rows: Rows) -> str:
+    """Markdown: accuracy from 1,500 rounds after the flip to the end, a line a learner."""
+    lines = [f"| | {' | '.join(FLIPS)} |", "| --- " * (1 + len(FLIPS)) + "|"]
+    for learner in (OWN, *RIVER):
+        cells = []
+        for stream in FLIPS:
+            found = [accuracy_after(row, AFTER) for row in rows.get((stream, learner), [])]
+            cells.append(spread([each for each in found if each is not None], "{:.1f}"))
+        if any(cells):
+            lines.append(f"| {' | '.join([learner, *cells])} |")
+    return "\n".join(lines)
+
+
+def standing(rows: Rows) -> str:
+    """Markdown: mistakes where nothing changes, with the length given and without."""
+    lines = ["| stream | length given | not given | ratio |", "| --- " * 4 + "|"]
+    ratios = {}
+    for stream in STILL:
+        if found := ratio(rows, stream, OWN, TOLD):
+            ratios[stream] = found
+            cells = [spread(of_each(rows, stream, name), "{:,.0f}") for name in (TOLD, OWN)]
+            lines.append(f"| {' | '.join([stream, *cells, f'{found:.2f}'])} |")
+    return "\n".join([*lines, "", summary(ratios)])
+
+
+def hundredths(rows: list[dict[str, str]], column: str) -> Floats:
+    """In per cent of the rounds of each hundredth, mean over seeds."""
+    counts = [np.diff([0, *map(int, row[column].split())]) for row in rows]
+    share: Floats = 100 * np.mean(counts, axis=0) * POINTS / int(rows[0]["rounds"])
+    return share
+
+
+def draw_curves(rows: Rows, folder: Path) -> None:
+    """changes-{light,dark}.svg: accuracy of I-NeurAL and of River's best, labels asked for below.
+
+    Means over seeds, of the accuracy over a twentieth of the rounds, of the labels over a fiftieth.
+    Dotted lines stand where something changes.
+    """
+    shown = {stream: best for stream in DRAWN if (best := best_of_river(rows, stream))}
+    if not shown:
+        return
+
+    def paint(axes: Any) -> None:
+        panels = zip(axes[::2].flat, axes[1::2].flat, shown.items(), strict=False)
+        for above, below, (stream, best) in panels:
+            row = rows[stream, best][0]
+            ends = np.linspace(0, int(row["rounds"]), POINTS + 1)[1:]
+            for i, (name, label) in enumerate(((OWN, OWN), (best, "River's best learner"))):
+                if not (found := rows.get((stream, name))):
+                    continue
+                wrong = np.convolve(hundredths(found, "curve"), np.full(5, 1 / 5), "valid")
+                above.plot(ends[4::2], 100 - wrong[::2], color=f"C{i}", lw=1.2, label=label)
+                asked = hundredths(found, "asks").reshape(-1, 2).mean(1)
+                below.plot(ends[1::2], asked, color=f"C{i}", lw=0.8)
+            for panel in (above, below):
+                for change in map(int, row["changes"].split()):
+                    panel.axvline(change, color="gray", lw=0.8, ls=":")
+                panel.set_xlim(0, ends[-1])
+            above.set(title=stream, ylabel="accuracy (%)")
+            above.tick_params(labelbottom=False)
+            below.set(xlabel="round", ylabel="labels (%)", ylim=(0, None))
+
+    draw(folder / "changes", 6 * -(-len(shown) // 3), paint, panel=(3.2, 1.9))
