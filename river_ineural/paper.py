@@ -179,6 +179,7 @@ def printed(
         thrift=0.0,
         confidence=0.0,
         exploration=0.0,
+        audits=0.0,
         seed=seed,
     )
 

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import torch
+
+from river_ineural.active import Budget
 
 TINY = 1e-12  # a zero vector is left zero when it is scaled to a norm
 
@@ -367,12 +370,17 @@ class ReferenceClassifier:
 class ReferenceSampler:
     """The query decision and the pseudo-labels of Algorithm 1."""
 
-    def __init__(self, classifier, gamma, width, budget, horizon, confidence, exploration, seed):
+    def __init__(
+        self, classifier, gamma, width, budget, horizon, confidence, exploration, audits, seed
+    ):
         self.classifier = classifier
         self.gamma, self.width, self.confidence = gamma, width, confidence
         self.budget, self.horizon = budget, horizon
-        self.exploration, self.rng = exploration, random.Random(seed)
+        self.exploration, self.audits, self.rng = exploration, audits, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = self.last_ask = 0
+        self.n_labels = self.n_waiting = 0  # told by whoever learns
+        if isinstance(budget, Budget):
+            self.budget, self.bucket, self.depth = budget.limit, budget.burst, budget.burst
 
     def round(self, x):
         """Lines 4 to 12 and 18 to 26: predicted label, whether to ask, scores, gap."""
@@ -381,21 +389,33 @@ class ReferenceSampler:
         order = sorted(range(len(labels)), key=lambda i: -scores[i])
         top = labels[order[0]] if labels else None
         gap = scores[order[0]] - scores[order[1]] if len(labels) > 1 else 0.0
-        if self.horizon is None:  # a burst of 20 labels, refilled by their share of the rounds
-            may = self.budget * self.t + 20 - self.n_queries
-            left = min(1, may / 20)
-        else:
-            may = math.floor(self.budget * self.horizon) - self.n_queries
-            left = may / math.floor(self.budget * self.horizon)
-        if len(labels) < 2 or gap < left**0.75 * 2 * self.gamma * self.width(
-            self.t, len(labels), self.classifier.depth
-        ):
+        if self.horizon is None:  # a bucket, refilled round by round; a fifth is held back
+            may = self.bucket = min(self.depth, self.bucket + Fraction(repr(self.budget)))
+            left, rate = (may / self.depth - 0.2) / 0.8, self.budget
+        else:  # a twentieth is held back at the start, nothing in the end
+            total = math.floor(self.budget * self.horizon)
+            may, rate = total - self.n_queries, self.budget
+            left = (may / total - 0.05 * max(0, 1 - self.t / self.horizon)) / 0.95
+        left = min(1, max(0, left))
+        threshold = left**0.75 * 2 * self.gamma
+        threshold *= self.width(self.t, max(2, len(labels)), self.classifier.depth)
+        if self.n_waiting:
+            threshold *= self.n_labels / (self.n_labels + self.n_waiting)
+        chance = rate * self.audits
+        if self.audits and self.horizon is None:
+            chance = rate * max(self.audits, left)
+        if self.exploration and self.t - self.last_ask >= 1 / self.exploration:
+            chance = max(chance, self.exploration)
+        if len(labels) < 2:
+            wanted = self.n_queries < 10  # then the more rarely the more were asked for
+            wanted = wanted or self.rng.random() < max(rate, 5 / self.n_queries)
+        elif gap < threshold:
             wanted = True
-        elif self.exploration and self.t - self.last_ask >= 1 / self.exploration:
-            wanted = self.rng.random() < self.exploration
         else:
-            wanted = False
+            wanted = chance > 0 and self.rng.random() < chance
         ask = wanted and may >= 1
+        if self.horizon is None:
+            self.bucket -= ask
         self.n_queries += ask
         self.last_ask = self.t if ask else self.last_ask
         if not ask and len(labels) > 1 and gap >= self.confidence:

@@ -17,9 +17,10 @@ from streams import blobs
 from river_ineural import INeurAL, Training, active
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
 from river_ineural.active.learner import route
+from river_ineural.active.pending import Pending
 from river_ineural.network.scores import gap
 
-BURST = 20  # stated in the samplers' docstrings
+ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
 
 
@@ -28,14 +29,28 @@ def small(**settings):
 
 
 def eager(kind, budget=None, horizon=None):
-    """A sampler that would ask at every round."""
+    """A sampler that would ask at every round, whether or not the labels come."""
     if kind == "random":
         inner, asks = linear_model.SoftmaxRegression(), {"p": 1.0}
         return active.RandomSampler(inner, budget=budget, horizon=horizon, seed=1, **asks)
     if kind == "margin":
         inner = linear_model.SoftmaxRegression()
         return active.MarginSampler(inner, threshold=1.0, budget=budget, horizon=horizon)
-    return active.INeurALSampler(small(lr=0.01), gamma=1e6, budget=budget, horizon=horizon, seed=1)
+    model = active.INeurALSampler(
+        *(small(lr=0.01), 1e6), thrift=0.0, budget=budget, horizon=horizon, seed=1
+    )
+    return unhurried(model)
+
+
+def unhurried(model):
+    """It does not mind labels that are on their way."""
+    model._pending = NoneExpected()
+    return model
+
+
+class NoneExpected(Pending):
+    def count(self, now):
+        return 0
 
 
 KINDS = ["random", "margin", "ineural"]
@@ -60,7 +75,9 @@ def cap(budget, horizon, t):
     if isinstance(budget, int):
         return budget
     share = Fraction(repr(budget))
-    return math.floor(share * horizon) if horizon else math.floor(share * t + BURST)
+    if horizon:
+        return math.floor(share * horizon)
+    return math.floor(share * t + max(LEAST, math.floor(share * ROUNDS)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,12 +122,14 @@ def test_share_of_a_known_horizon_is_spent_to_the_last_label(kind, share, horizo
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_share_of_an_unknown_horizon_is_a_burst_then_a_rate(kind):
-    """budget · t + 20 labels by every round t, where every round wants one."""
-    model = eager(kind, 0.2)
+    """A bucket of 20 that is full in the first round, and 1/5 more from each on, where every round
+    wants one.
+    """
+    model = eager(kind, Budget(0.2, burst=20))
     for t, (x, y) in enumerate(STREAM, start=1):
         if model.predict_one(x)[1]:
             model.learn_one(x, y)
-        assert model.n_queries == min(t, math.floor(Fraction("0.2") * t + BURST))
+        assert model.n_queries == min(t, math.floor(Fraction("0.2") * (t - 1) + 20))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,7 +143,6 @@ def test_integer_budget_is_a_number_of_labels(kind, horizon):
 
 
 def test_no_budget_is_no_limit():
-    assert Budget(None).allows(n_rounds=1, n_queries=10**9)
     model = eager("ineural")
     assert all(model.predict_one(x)[1] for x, _ in STREAM)
 
@@ -200,9 +218,8 @@ def trained(**settings):
 
 def test_asks_exactly_when_the_gap_is_below_the_threshold():
     """I_t = 1{gap < 2γβ_t}, with random asks and learning off."""
-    model = trained(
-        gamma=3.0, width=ConstantWidth(0.1), exploration=0.0, self_training=False, seed=1
-    )
+    settings = {"width": ConstantWidth(0.1), "exploration": 0.0, "self_training": False}
+    model = unhurried(trained(gamma=3.0, **settings, seed=1))
     gaps = [gap(model.classifier.scores_one(x).values()) for x, _ in STREAM]
     asks = [model.predict_one(x)[1] for x, _ in STREAM]
     assert asks == [g < 2 * 3.0 * 0.1 for g in gaps]
@@ -211,23 +228,27 @@ def test_asks_exactly_when_the_gap_is_below_the_threshold():
 
 @pytest.mark.parametrize("horizon", [None, len(STREAM)])
 def test_the_threshold_shrinks_with_what_is_left(horizon):
-    """To the power of 3/4 of the share of the labels, of a burst of 20 where their number is not
-    known; up to 2γβ again as rounds refill the burst.
+    """To the power of 3/4 of the share of the labels that is not held back: a twentieth of them at
+    the start, or a fifth of a bucket; up to 2γβ again as rounds refill it.
     """
-    settings = {"gamma": 5.0, "width": ConstantWidth(0.1), "exploration": 0.0, "seed": 1}
-    model = trained(budget=0.25, horizon=horizon, self_training=False, **settings)
-    asked, shares = 0, []
+    settings = {"gamma": 5.0, "width": ConstantWidth(0.1), "exploration": 0.0, "audits": 0.0}
+    budget = 0.25 if horizon else Budget(0.25, burst=20)
+    model = unhurried(trained(budget=budget, horizon=horizon, self_training=False, **settings))
+    left, shares = 30.0 if horizon else 20.0, []
     for t, (x, _) in enumerate(STREAM, start=1):
-        total = 0.25 * len(STREAM)
-        shares.append((total - asked) / total if horizon else min(1, (0.25 * t + 20 - asked) / 20))
-        wanted = gap(model.classifier.scores_one(x).values()) < shares[-1] ** 0.75
+        if horizon:
+            shares.append((left / 30 - 0.05 * (1 - t / 120)) / 0.95)
+        else:
+            left = 20.0 if t == 1 else min(20.0, left + 0.25)
+            shares.append((left / 20 - 0.2) / 0.8)
+        share = min(1.0, max(0.0, shares[-1]))
+        wanted = gap(model.classifier.scores_one(x).values()) < share**0.75
         ask = model.predict_one(x)[1]
-        assert ask == (wanted and shares[-1] * (total if horizon else 20) >= 1)
-        asked += ask
+        assert ask == (wanted and left >= 1)
+        left -= ask
     assert min(shares) < 0.8
     if horizon is None:
         assert shares != sorted(shares, reverse=True)
-        assert model._budget.left(n_rounds=10_000, n_queries=asked) == 1
 
 
 def test_width_is_given_round_classes_and_depth():
@@ -566,16 +587,14 @@ def test_the_width_gets_the_depth_of_the_learner():
 
 
 def test_a_budget_that_is_overspent_leaves_nothing():
-    """As after it was lowered: no share below 0, and none above 1 before the first round."""
-    assert Budget(0.01).left(n_rounds=10, n_queries=50) == 0
-    assert Budget(5).left(n_rounds=10, n_queries=50) == 0
-    assert Budget(0.5).left(n_rounds=10, n_queries=0) == 1
-    model = trained(budget=0.5, exploration=0.0, self_training=False)
-    for x, _ in STREAM[:40]:
-        model.n_queries += 1
-        model.predict_one(x)
-    model.budget = 0.1
-    assert not any(model.predict_one(x)[1] for x, _ in STREAM[:40])
+    """As after it was lowered: no share below 0."""
+    model = unhurried(trained(budget=0.5, thrift=0.0, exploration=0.0, self_training=False))
+    for _ in range(40):
+        model._account.spend()
+    for budget in (0.1, 5):
+        model.mutate({"horizon": 120 if budget == 0.1 else None, "budget": budget})
+        assert model._account.share(reserve=False) == model._account.share(reserve=True) == 0
+        assert not any(model.predict_one(x)[1] for x, _ in STREAM[:40])
 
 
 WRAPPERS = {

@@ -117,7 +117,8 @@ def test_what_is_public_can_be_imported():
     from river_ineural import INeurAL, Training, active, baselines, datasets, paper
 
     for owner, names in (
-        (active, "INeurALSampler RandomSampler MarginSampler Budget Learner"),
+        (active, "INeurALSampler RandomSampler MarginSampler Budget Decision"),
+        (active, "Learner ChangingLearner"),
         (active, "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
         (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
         (paper, "printed experiments theorem_rate GAMMAS"),

@@ -51,6 +51,7 @@ def test_separable_stream_needs_few_labels(n_classes, seed):
     assert model.n_queries <= 15 * n_classes
 
 
+@pytest.mark.filterwarnings("ignore:Only one class was seen")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_imbalanced_stream_never_locks_out(seed):
     """5 % positives, and the first dozens of examples may well be all negative: the learner must

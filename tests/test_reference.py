@@ -10,7 +10,7 @@ from reference import ReferenceClassifier, ReferenceSampler, dense, flatten
 from streams import blobs, shifting
 
 from river_ineural import INeurAL, Training
-from river_ineural.active import ConstantWidth, INeurALSampler, TheoreticalWidth
+from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
 from river_ineural.network.scores import gap
 
 LR = {"adam": (3e-3, 1e-3), "sgd": (0.3, 0.1)}  # η1, η2
@@ -113,7 +113,7 @@ def assert_same_state(model, twin, tolerance):
 def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
     """Algorithm 1 on both; labels asked for arrive `delay` rounds later. Returns the twin."""
     settings = {"gamma": 2.5, "budget": 0.4, "horizon": len(stream), "confidence": 0.25}
-    settings |= {"exploration": 0.05, "seed": 5, **decision}
+    settings |= {"exploration": 0.05, "audits": 0.25, "seed": 5, **decision}
     width = settings.pop("width", ConstantWidth(0.05))
     sampler = INeurALSampler(model, width=width, **settings)
     reference = ReferenceSampler(twin, width=width, **settings)
@@ -132,6 +132,9 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
             weights = {} if w is None else {"w": w[t % len(w)]}
             sampler.learn_one(x, y, **weights)
             twin.learn(x, y, **weights)
+            reference.n_labels += 1
+        reference.n_waiting = len(waiting)
+        assert sampler.n_pending == len(waiting)
         assert_same_state(model, twin, tolerance)
         assert sampler.n_queries == reference.n_queries
         assert sampler.n_pseudo_labels == reference.n_pseudo_labels
@@ -241,7 +244,10 @@ def test_theoretical_width_agrees():
 def test_share_of_an_unknown_horizon_agrees():
     """The same with a burst of labels that rounds refill: the fewer are left, the closer a call."""
     model, twin = pair()
-    reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8, budget=0.1, horizon=None)
+    budget = Budget(0.1, burst=20)
+    reference = run_side_by_side(
+        model, twin, shifting(300, 7, 3), 1e-8, budget=budget, horizon=None
+    )
     assert 20 < reference.n_queries < 50
 
 

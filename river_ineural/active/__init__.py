@@ -2,8 +2,9 @@
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget
+from river_ineural.active.decision import Decision
 from river_ineural.active.ineural import INeurALSampler
-from river_ineural.active.learner import Learner
+from river_ineural.active.learner import ChangingLearner, Learner
 from river_ineural.active.margin import MarginSampler
 from river_ineural.active.random import RandomSampler
 from river_ineural.active.width import ConstantWidth, TheoreticalWidth, Width
@@ -11,7 +12,9 @@ from river_ineural.active.width import ConstantWidth, TheoreticalWidth, Width
 __all__ = [
     "Budget",
     "BudgetedSampler",
+    "ChangingLearner",
     "ConstantWidth",
+    "Decision",
     "INeurALSampler",
     "Learner",
     "MarginSampler",

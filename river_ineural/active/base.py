@@ -1,10 +1,11 @@
-"""What all samplers share: rounds, queries, a budget, a lock."""
+"""What all samplers share: rounds, decisions, labels on their way, a budget, a lock."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +13,18 @@ from river import base
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.budget import Budget
+from river_ineural.active.account import Account, whole
+from river_ineural.active.budget import Budget, together
+from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
+from river_ineural.active.learner import route
+from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed
 
 __all__ = ["BudgetedSampler"]
+
+FIRST = 10  # labels that are always asked for while fewer than two classes are known
+MOST_DRIFTS = 1_000  # that are remembered
 
 
 def check_classifier(name: str, classifier: Any) -> None:
@@ -27,7 +35,7 @@ def check_classifier(name: str, classifier: Any) -> None:
 
 def check_budget(name: str, budget: Any) -> None:
     """Raise unless it can be one."""
-    Budget(budget)
+    together(budget, None)
 
 
 def check_horizon(name: str, horizon: Any) -> None:
@@ -42,11 +50,18 @@ class BudgetedSampler(ActiveLearningClassifier):
     when it is asked for, whether or not it ever arrives. A label that was not asked for may be
     learned at no cost. Threads take turns.
 
-    Subclasses say in `_wants_label` which labels they want.
+    Subclasses say in `_wanted` which labels they want, and why.
+
+    Attributes
+    ----------
+    n_by_reason
+        Rounds by the reason of their decision.
+    drifts
+        Rounds in which the learner noticed a change of the stream; the last 1,000.
     """
 
     classifier = Live[Any](check_classifier)
-    budget = Live[float | int | None](
+    budget = Live[Budget | float | int | None](
         check_budget, lambda model, budget: model._limit(budget, model.horizon)
     )
     horizon = Live[int | None](
@@ -57,20 +72,57 @@ class BudgetedSampler(ActiveLearningClassifier):
     def __init__(
         self,
         classifier: base.Classifier,
-        budget: float | int | None,
+        budget: Budget | float | int | None,
         horizon: int | None,
         seed: int | None,
     ) -> None:
         super().__init__(classifier, seed=seed)
         self.budget = budget
         self.horizon = horizon
-        self._limit(budget, horizon)
-        self.n_rounds = 0
-        self.n_queries = 0
+        self._last: tuple[bool, Reason, float, float, float] | None = None
+        self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
+        self.drifts: list[int] = []
+        self._n_drifts = 0  # of the learner, when last looked at
+        self._account = Account(together(budget, horizon))
+        self._pending = Pending()
+        self._n_labels = 0  # learned in all, asked for or not
+        self._warned = False
         self._lock = threading.RLock()
 
-    def _limit(self, budget: float | int | None, horizon: int | None) -> None:
-        self._budget = Budget(budget, horizon)
+    def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
+        with self._lock:
+            self._account.change(together(budget, horizon))
+
+    @property
+    def n_rounds(self) -> int:
+        """Predictions made so far."""
+        return self._account.n_rounds
+
+    @property
+    def n_queries(self) -> int:
+        """Labels asked for so far."""
+        return self._account.n_asked
+
+    @property
+    def n_pending(self) -> int:
+        """Labels asked for within the last 5,000 rounds that were not learned yet."""
+        with self._lock:
+            return self._pending.count(self.n_rounds)
+
+    @property
+    def last_decision(self) -> Decision | None:
+        """What was decided in the last round, and why; None before the first."""
+        if self._last is None:
+            return None
+        ask, reason, gap, threshold, left = self._last
+        # Made here: a round that nobody asks about pays nothing.
+        return Decision(ask, reason, gap, threshold, whole(left))
+
+    @property
+    def n_drifts(self) -> int:
+        """Changes of the stream that the learner has noticed; 0 if it does not look for any."""
+        learner, _ = route(self.classifier)
+        return int(getattr(learner, "n_drifts", 0))
 
     @property
     def _mutable_attributes(self) -> set[str]:
@@ -78,17 +130,56 @@ class BudgetedSampler(ActiveLearningClassifier):
         return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        self.n_rounds += 1
-        return self._granted(self._wants_label(x, y_pred))
+        self._account.round()
+        return self._decide(x, self._wanted(x, y_pred))
 
-    def _granted(self, wanted: bool) -> bool:
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+        """Why the label is wanted; the gap and the threshold."""
+        raise NotImplementedError
+
+    def _decide(self, x: dict[FeatureName, Any], wanted: Wanted) -> bool:
         """Whether the budget allows a label that is wanted, which then counts."""
-        ask = wanted and self._budget.allows(self.n_rounds, self.n_queries)
-        self.n_queries += ask
+        (reason, gap, threshold), account = wanted, self._account
+        ask = False
+        if reason != "none":
+            if ask := account.allows():
+                account.spend()
+                self._pending.ask(x, account.n_rounds)
+            else:
+                reason = "budget"
+        self.n_by_reason[reason] += 1
+        self._last = ask, reason, gap, threshold, account.left
         return ask
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        raise NotImplementedError
+    def _of_few_classes(self, n_classes: int) -> Wanted:
+        """Where fewer than two classes are known: all without a limit, else the first ten, and
+        then the more rarely the more were asked for, so that a budget outlasts a long wait.
+        """
+        if self._account.budget.limit is not None:
+            if n_classes and self._n_labels >= FIRST and not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"Only one class was seen in {self._n_labels} labels: labels are asked for "
+                    "more rarely until another appears. INeurAL(classes=...) names the classes "
+                    "beforehand.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            n = self.n_queries
+            if n >= FIRST and self._rng.random() >= max(self._account.rate or 0.0, 5 / n):
+                return UNWANTED
+        return FEW_CLASSES
+
+    def _note_drifts(self, learner: Any) -> None:
+        """An alarm that is taken back was none."""
+        n = getattr(learner, "n_drifts", 0)
+        if n != self._n_drifts:
+            if n > self._n_drifts:
+                self.drifts.append(self.n_rounds)
+                del self.drifts[:-MOST_DRIFTS]
+            else:
+                del self.drifts[-1:]
+            self._n_drifts = n
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
@@ -109,6 +200,13 @@ class BudgetedSampler(ActiveLearningClassifier):
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one."""
         with self._lock:
             self.classifier.learn_one(x, y, **self._taken(kwargs))
+            self._learned(x)
+
+    def _learned(self, x: dict[FeatureName, Any]) -> None:
+        """The classifier has learned the label of x."""
+        self._n_labels += 1
+        self._pending.settle(x)
+        self._note_drifts(route(self.classifier)[0])
 
     def _taken(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Without a weight for a classifier that takes none, as in River's evaluation."""

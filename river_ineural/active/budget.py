@@ -6,36 +6,49 @@ from dataclasses import dataclass
 
 from river_ineural.inputs.validation import check_integer, check_real
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "together"]
+
+BURST_ROUNDS = 2_500  # whose labels a bucket holds
+LEAST_BURST = 20  # labels pay most early on
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many labels may be asked for by a given round.
+    """How many labels may be asked for: in all, or as a share of a stream.
+
+    A share of an unknown number of rounds is a token bucket: it is full at first, each round adds
+    `limit` labels to it, up to `burst`, and each label asked for takes one. So in any w rounds in
+    a row at most limit · w + burst are asked for, and what is not used is not saved up beyond
+    `burst`.
 
     Parameters
     ----------
     limit
         None: no limit. An int: that many labels in all, at least 0. A float in [0, 1]: a share of
         the stream, which is a hard cap of ⌊limit · horizon⌋ labels if the horizon is known, else
-        never more than limit · t + `burst` by round t.
+        the rate of a bucket.
     horizon
         Rounds in the stream, at least 1; None if unknown.
     burst
-        Labels that may be asked for ahead of a share of an unknown number of rounds, at least 0.
-        Labels pay most early on.
+        Depth of the bucket in labels, at least 1; only for a share without a horizon. None: the
+        labels of 2,500 rounds, ⌊2,500 · limit⌋, but at least 20.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range, or `burst` is given where there is no bucket.
 
     Examples
     --------
-    >>> Budget(0.03, horizon=12_000).allows(n_rounds=500, n_queries=359)
-    True
-    >>> Budget(0.03, horizon=12_000).allows(n_rounds=500, n_queries=360)
-    False
+    >>> Budget(0.03, horizon=12_000).total, Budget(60).total, Budget(0.03).total
+    (360, 60, None)
+    >>> Budget(0.03).bucket, Budget(0.001).bucket, Budget(0.03, burst=5).bucket
+    (75, 20, 5)
     """
 
     limit: float | int | None = None
     horizon: int | None = None
-    burst: int = 20
+    burst: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.limit, float):
@@ -44,7 +57,13 @@ class Budget:
             check_integer("budget", self.limit, least=0)
         if self.horizon is not None:
             check_integer("horizon", self.horizon, least=1)
-        check_integer("burst", self.burst, least=0)
+        if self.burst is not None:
+            check_integer("burst", self.burst, least=1)
+            if not isinstance(self.limit, float) or self.horizon is not None:
+                raise ValueError(
+                    f"burst is for a share (float) without a horizon, got {self.burst} with "
+                    f"budget {self.limit!r} and horizon {self.horizon!r}."
+                )
 
     @property
     def total(self) -> int | None:
@@ -53,32 +72,59 @@ class Budget:
             return self.limit
         if self.horizon is None:
             return None
-        return int(self.limit * self.horizon + 1e-9)  # 0.29 · 100 is 28.999…
+        return floor(self.limit * self.horizon)
 
-    def left(self, n_rounds: int, n_queries: int) -> float:
-        """Share still to be asked for at round `n_rounds`, in [0, 1], `n_queries` being asked.
+    @property
+    def bucket(self) -> int | None:
+        """Depth of the bucket, in labels; None where there is none."""
+        if not isinstance(self.limit, float) or self.horizon is not None:
+            return None
+        if self.burst is not None:
+            return self.burst
+        return max(LEAST_BURST, floor(self.limit * BURST_ROUNDS))
 
-        Of the labels in all where their number is known, else of the `burst` that may be asked for
-        ahead of their share of the rounds. 1 without a limit.
+    @property
+    def rate(self) -> float | None:
+        """Labels a round, in [0, 1]; None where that is not known.
 
         Examples
         --------
-        >>> Budget(0.03, horizon=12_000).left(n_rounds=200, n_queries=90)
-        0.75
-        >>> Budget(0.03).left(n_rounds=200, n_queries=16)  # 6 are the share, 20 the burst
-        0.5
+        >>> Budget(0.03).rate, Budget(60, horizon=1_200).rate, Budget(60).rate
+        (0.03, 0.05, None)
         """
-        if self.limit is None:
-            return 1.0
-        if self.total is None:
-            ahead = self.limit * n_rounds + self.burst - n_queries
-            return min(1.0, max(0.0, ahead / max(1, self.burst)))
-        return max(0.0, 1 - n_queries / self.total) if self.total else 0.0
+        if isinstance(self.limit, float):
+            return self.limit
+        if self.limit is None or self.horizon is None:
+            return None
+        return min(1.0, self.limit / self.horizon)
 
-    def allows(self, n_rounds: int, n_queries: int) -> bool:
-        """Whether one more label may be asked for at round `n_rounds`, `n_queries` being asked."""
-        if self.total is not None:
-            return n_queries < self.total
-        if self.limit is None:
-            return True
-        return n_queries + 1 <= self.limit * n_rounds + self.burst
+
+def floor(labels: float) -> int:
+    """⌊labels⌋, but for rounding: 0.29 · 100 is 28.999…"""
+    return int(labels + 1e-9)
+
+
+def together(budget: Budget | float | int | None, horizon: int | None) -> Budget:
+    """What a sampler's `budget` and `horizon` say together.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is out of its range, or the two name different horizons.
+
+    Examples
+    --------
+    >>> together(0.1, 200)
+    Budget(limit=0.1, horizon=200, burst=None)
+    >>> together(Budget(0.1), 200)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: horizon is 200 where budget is Budget(limit=0.1, ...): leave the horizon ...
+    """
+    if not isinstance(budget, Budget):
+        return Budget(budget, horizon)
+    if horizon not in (None, budget.horizon):
+        raise ValueError(
+            f"horizon is {horizon} where budget is {budget!r}: "
+            "leave the horizon to the Budget, or write the same in both."
+        )
+    return budget

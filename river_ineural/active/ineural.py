@@ -12,7 +12,10 @@ from typing import Any
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural.active.account import Account
 from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.budget import Budget
+from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.learner import check_learner, route
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
@@ -39,11 +42,12 @@ class INeurALSampler(BudgetedSampler):
     With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
     of round t is asked for when (Algorithm 1, line 11)
 
-        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift
+        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift · (share of labels there)
 
-    or fewer than two classes are known, or, after a long silence, at random: a network that has
-    become sure of a wrong answer would never ask again. Where the gap reaches `confidence`, î is
-    learned as a pseudo-label within the prediction (lines 18 to 23).
+    or fewer than two classes are known, or now and then at random: a network that has become sure
+    of a wrong answer would never ask again. The labels there are those learned, out of these and
+    those still expected. Where the gap reaches `confidence`, î is learned as a pseudo-label within
+    the prediction (lines 18 to 23).
 
     Parameters
     ----------
@@ -58,9 +62,9 @@ class INeurALSampler(BudgetedSampler):
         β_t: None for `ConstantWidth(0.08)`, or a `TheoreticalWidth`, or any callable with their
         signature.
     budget
-        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for. With
-        a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, never more than
-        budget · t + 20 are asked for by round t. None: no limit.
+        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
+        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, in
+        any w rounds at most budget · w + max(20, ⌊2,500 · budget⌋) are asked for. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known.
     thrift
@@ -72,6 +76,9 @@ class INeurALSampler(BudgetedSampler):
     exploration
         Probability ε, in [0, 1], of asking at random at a round before which nothing was asked for
         1/ε rounds; 0 turns it off.
+    audits
+        Share, in [0, 1], of the labels a round (`Budget.rate`) that are asked for at random where
+        nothing else asks; more of what a bucket would not hold. 0 turns it off.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -79,8 +86,10 @@ class INeurALSampler(BudgetedSampler):
 
     Attributes
     ----------
-    n_rounds, n_queries, n_pseudo_labels
-        Predictions made, labels asked for, pseudo-labels learned so far.
+    n_rounds, n_queries, n_pending, n_pseudo_labels
+        Predictions made, labels asked for, labels of those still expected, pseudo-labels learned.
+    last_decision, n_by_reason, n_drifts, drifts
+        As in `BudgetedSampler`.
 
     Raises
     ------
@@ -109,6 +118,7 @@ class INeurALSampler(BudgetedSampler):
     thrift = Live[float](real(0))
     confidence = Live[float](real(0))
     exploration = Live[float](real(0, 1))
+    audits = Live[float](real(0, 1))
     self_training = Live[bool](choice(True, False))
 
     def __init__(
@@ -116,11 +126,12 @@ class INeurALSampler(BudgetedSampler):
         classifier: base.Classifier,
         gamma: float = 6.0,
         width: Width | None = None,
-        budget: float | int | None = None,
+        budget: Budget | float | int | None = None,
         horizon: int | None = None,
         thrift: float = 0.75,
         confidence: float = 0.6,
         exploration: float = 0.02,
+        audits: float = 0.25,
         self_training: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -130,6 +141,7 @@ class INeurALSampler(BudgetedSampler):
         self.thrift = thrift
         self.confidence = confidence
         self.exploration = exploration
+        self.audits = audits
         self.self_training = self_training
         self._n_learned = 0  # labels learned of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
@@ -167,6 +179,7 @@ class INeurALSampler(BudgetedSampler):
     ) -> tuple[dict[ClfTarget, float], bool]:
         with self._lock:
             learner, pipelines = route(self.classifier)
+            given = x
             if pipelines:
                 known = learner.known_labels  # one that it can learn must do as well
                 self._check(learner, pipelines, x, kwargs, **({"y": known[0]} if known else {}))
@@ -177,36 +190,54 @@ class INeurALSampler(BudgetedSampler):
             if self.self_training and len(scores) > 1 and margin >= self.confidence:
                 top = max(scores, key=scores.__getitem__)  # line 8
                 learner.check_one(checked, top)  # it can be learned: else nothing has changed
-            self.n_rounds += 1
-            ask = self._granted(self._wants(margin, len(scores), learner.n_layers))
+            self._account.round()
+            ask = self._decide(given, self._wants(margin, len(scores), learner))
             if ask:
                 self._last_ask = self.n_rounds
             elif top is not None:
                 learner.learn_one(checked, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
+                self._note_drifts(learner)
             return scores, ask
 
-    def _threshold(self, t: int, n_classes: int, n_layers: int) -> float:
-        """2γβ_t, times the share of the budget that is left, to the power of `thrift`."""
-        beta = self.width or USUAL
-        left: float = self._budget.left(t, self.n_queries) ** self.thrift
-        return 2 * self.gamma * beta(t, max(2, n_classes), n_layers) * left
+    def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
+        """2γβ_t, times the share of the budget that is left, to the power of `thrift`, and times
+        the share of labels that are there: not all is asked for while the first are on their way.
+        """
+        beta, t = self.width or USUAL, account.n_rounds
+        threshold: float = 2 * self.gamma * beta(t, max(2, n_classes), n_layers)
+        threshold *= share**self.thrift
+        if n_pending := self._pending.count(t):
+            threshold *= self._n_labels / (self._n_labels + n_pending)
+        return threshold
 
-    def _wants(self, margin: float, n_classes: int, n_layers: int) -> bool:
-        """Whether a label is wanted where the top two scores are that far apart (line 11).
+    def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:
+        """Why a label is wanted where the top two scores are that far apart (line 11).
 
         Not where that is NaN: a model that is no use does not spend the budget.
         """
         if math.isnan(margin):
-            return False
-        if n_classes < 2 or margin < self._threshold(self.n_rounds, n_classes, n_layers):
-            return True
-        silence = self.n_rounds - self._last_ask
-        return silence * self.exploration >= 1 and self._rng.random() < self.exploration
+            return UNWANTED
+        if n_classes < 2:
+            return self._of_few_classes(n_classes)
+        account, changing = self._account, getattr(learner, "changing", False)
+        share = account.share(reserve=not changing)
+        threshold = self._threshold(account, n_classes, learner.n_layers, share)
+        if margin < threshold:
+            return "change" if changing else "gap", margin, threshold
+        p = 0.0
+        if self.audits and account.rate:
+            p = account.rate * self.audits
+            if account.bucket is not None:  # what it would not hold is for audits as well
+                reserved = account.share(reserve=True) if changing else share
+                p = max(p, account.rate * reserved)
+        if (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
+            p = max(p, self.exploration)
+        return "audit" if p and self._rng.random() < p else "none", margin, threshold
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         learner, _ = route(self.classifier)
-        return self._wants(gap(y_pred.values()), len(y_pred), learner.n_layers)
+        return self._wants(gap(y_pred.values()), len(y_pred), learner)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
@@ -230,6 +261,7 @@ class INeurALSampler(BudgetedSampler):
             with self._steps_learn(pipelines) if seen else nullcontext():
                 self.classifier.learn_one(x, y, **self._taken(kwargs))
             self._n_learned += seen
+            self._learned(x)
 
     def _steps_learn(self, pipelines: list[Any]) -> AbstractContextManager[Any]:
         """Unsupervised steps learn in predictions, and so not in `learn_one`.
@@ -289,8 +321,11 @@ class INeurALSampler(BudgetedSampler):
         with self._lock:
             learner, pipelines = route(self.classifier)
             table = learner.debug_one(self._transformed(pipelines, x, {}, learn=False))
+            ahead = copy.copy(self._account)
+            ahead.round()
+            share = ahead.share(reserve=not getattr(learner, "changing", False))
             sizes = len(learner.known_labels), learner.n_layers
-            return f"{table}\nthreshold: {self._threshold(self.n_rounds + 1, *sizes):.5f}"
+            return f"{table}\nthreshold: {self._threshold(ahead, *sizes, share):.5f}"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

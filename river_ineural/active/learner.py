@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from river.base.typing import ClfTarget, FeatureName
 
-__all__ = ["Learner", "check_learner", "route"]
+__all__ = ["ChangingLearner", "Learner", "check_learner", "route"]
 
 
 class Learner(Protocol):
@@ -47,6 +47,16 @@ class Learner(Protocol):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """What there is to know about the scores of x, to read."""
         ...
+
+
+class ChangingLearner(Learner, Protocol):
+    """A `Learner` that looks for changes of the stream; a learner need not have these members."""
+
+    changing: bool
+    """Whether it is in the middle of a change: what the budget holds back may be asked for."""
+
+    n_drifts: int
+    """Changes noticed so far; one less when the last is taken back."""
 
 
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")

@@ -8,6 +8,8 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.budget import Budget
+from river_ineural.active.decision import Wanted
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import real
 from river_ineural.network.scores import gap
@@ -46,12 +48,15 @@ class MarginSampler(BudgetedSampler):
         self,
         classifier: base.Classifier,
         threshold: float = 0.5,
-        budget: float | int | None = None,
+        budget: Budget | float | int | None = None,
         horizon: int | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(classifier, budget, horizon, seed)
         self.threshold = threshold
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        return len(y_pred) < 2 or gap(y_pred.values()) < self.threshold
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+        if len(y_pred) < 2:
+            return self._of_few_classes(len(y_pred))
+        margin = gap(y_pred.values())
+        return "gap" if margin < self.threshold else "none", margin, self.threshold

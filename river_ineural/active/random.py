@@ -8,6 +8,8 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.budget import Budget
+from river_ineural.active.decision import AUDIT, UNWANTED, Wanted
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import real
 
@@ -24,9 +26,9 @@ class RandomSampler(BudgetedSampler):
     p
         Probability of asking, in [0, 1].
     budget
-        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for. With
-        a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, never more than
-        budget · t + 20 are asked for by round t. None: no limit.
+        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
+        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, in
+        any w rounds at most budget · w + max(20, ⌊2,500 · budget⌋) are asked for. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known.
     seed
@@ -51,12 +53,12 @@ class RandomSampler(BudgetedSampler):
         self,
         classifier: base.Classifier,
         p: float = 0.1,
-        budget: float | int | None = None,
+        budget: Budget | float | int | None = None,
         horizon: int | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(classifier, budget, horizon, seed)
         self.p = p
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        return self._rng.random() < self.p
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+        return AUDIT if self._rng.random() < self.p else UNWANTED

@@ -14,7 +14,8 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
-from river_ineural.active import BudgetedSampler
+from river_ineural.active import Budget, BudgetedSampler
+from river_ineural.active.decision import AUDIT, UNWANTED, Wanted
 from river_ineural.baselines.epochs import Stored, placed
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.inputs.features import FeatureIndex
@@ -199,7 +200,7 @@ class ALPS(BudgetedSampler):
         batch_size: int = 64,
         n_epochs: int = 100,
         tolerance: float = 1e-3,
-        budget: float | int | None = None,
+        budget: Budget | float | int | None = None,
         horizon: int | None = None,
         max_features: int = 10_000,
         seed: int | None = None,
@@ -231,14 +232,15 @@ class ALPS(BudgetedSampler):
         reliable = self._missed + 1 <= self.requester_slack * np.sqrt(self._at_least)
         return REQUESTERS[int(reliable.argmax())] if reliable.any() else REQUESTERS[-1]
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         if not self.classifier.ready:
-            return True
+            return AUDIT
         agreed = self.classifier.agreed(x)
         if agreed is not None:
             self.classifier.learn_one(x, agreed)  # the pseudo-label
-            return False
-        return gap(y_pred.values()) < self.requester
+            return UNWANTED
+        margin, requester = gap(y_pred.values()), self.requester
+        return "gap" if margin < requester else "none", margin, requester
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label: how reliable the requesters are, and the losses."""

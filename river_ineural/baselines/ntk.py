@@ -13,7 +13,8 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
-from river_ineural.active import BudgetedSampler
+from river_ineural.active import Budget, BudgetedSampler
+from river_ineural.active.decision import Wanted
 from river_ineural.baselines.epochs import Stored, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
@@ -150,14 +151,11 @@ class TangentUCB(base.Classifier):
         row = probabilities(upper[None].astype(np.float64))[0]
         return dict(zip(self.labels.labels, row.tolist(), strict=True))
 
-    def unsure(self, x: dict[FeatureName, Any]) -> bool:
-        """Whether |U - 1/2| ≤ 2 · width for the chosen class, or fewer than two are known."""
-        values = self.features.values(x)
-        if len(self.labels) < TWO:
-            return True
-        upper, widths = self.bounds_of(x, values)
+    def doubt(self, x: dict[FeatureName, Any]) -> tuple[float, float]:
+        """|U - 1/2| and 2 · width of the chosen class; two classes have to be known."""
+        upper, widths = self.bounds_of(x, self.features.values(x))
         chosen = upper.argmax()
-        return bool(abs(upper[chosen] - 0.5) <= 2 * widths[chosen])
+        return float(abs(upper[chosen] - 0.5)), float(2 * widths[chosen])
 
 
 class FrozenTangent(TangentUCB):
@@ -253,8 +251,11 @@ class TangentSampler(BudgetedSampler):
 
     classifier: TangentUCB
 
-    def _wants_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        return self.classifier.unsure(x)
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+        if len(self.classifier.labels) < TWO:
+            return self._of_few_classes(len(self.classifier.labels))
+        gap, threshold = self.classifier.doubt(x)
+        return "gap" if gap <= threshold else "none", gap, threshold
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -315,7 +316,7 @@ class NeuALNTKF(TangentSampler):
         hidden_dim: int = 100,
         gamma: float = 0.5,
         ridge: float = 1.0,
-        budget: float | int | None = None,
+        budget: Budget | float | int | None = None,
         horizon: int | None = None,
         max_features: int = 10_000,
         seed: int | None = None,
@@ -380,7 +381,7 @@ class NeuALNTKD(TangentSampler):
         n_epochs: int = 10,
         tolerance: float = 1e-3,
         capacity: int = 10_000,
-        budget: float | int | None = None,
+        budget: Budget | float | int | None = None,
         horizon: int | None = None,
         max_features: int = 10_000,
         seed: int | None = None,

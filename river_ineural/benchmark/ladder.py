@@ -79,6 +79,7 @@ RUNGS = (
             "thrift": 0.0,
             "confidence": 0.0,
             "exploration": 0.0,
+            "audits": 0.0,
         },
     ),
     Rung(
@@ -180,7 +181,7 @@ RUNGS = (
     Rung(
         "asking after a silence",
         "a network that is sure of a wrong answer asks again",
-        sampler={"exploration": 0.02},
+        sampler={"exploration": 0.02, "audits": 0.25},
     ),
     Rung(
         "the defaults",

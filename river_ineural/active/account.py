@@ -1,0 +1,141 @@
+"""What has been asked for, against a budget."""
+
+from __future__ import annotations
+
+import math
+
+from river_ineural.active.budget import Budget
+
+__all__ = ["Account", "whole"]
+
+# Shares of the labels that are held back while nothing changes.
+HELD_BUCKET = 0.2
+HELD_TOTAL = 0.05  # at the start; released evenly over the rounds
+
+
+class Account:
+    """Rounds and labels asked for, counted against a budget.
+
+    A bucket of depth b and rate r that was full at round s, and from which n labels were asked for
+    since, holds b + r · (t - s) - n labels at round t: computed anew each time, so that no rounding
+    adds up.
+
+    Parameters
+    ----------
+    budget
+        A `Budget`.
+
+    Attributes
+    ----------
+    n_rounds, n_asked
+        Rounds started, labels asked for so far.
+    rate, bucket
+        Those of the budget.
+    left
+        What may still be asked for now: what a bucket holds, fractions of a label among it; inf
+        without a limit.
+
+    Examples
+    --------
+    >>> account, asked = Account(Budget(0.25, burst=2)), []
+    >>> for t in range(1, 11):
+    ...     account.round()
+    ...     if account.allows():
+    ...         account.spend()
+    ...         asked.append(t)
+    >>> asked
+    [1, 2, 5, 9]
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.n_rounds = 0
+        self.n_asked = 0
+        self._full(budget)
+
+    def _full(self, budget: Budget) -> None:
+        self.budget = budget
+        self.rate, self.bucket = budget.rate, budget.bucket
+        total = math.inf if budget.total is None else budget.total
+        self._size: float = total if self.bucket is None else self.bucket
+        self._since = self.n_rounds  # the bucket was full then,
+        self._missing = 0.0  # but for so many, those asked for since among them
+        self._count()
+
+    def _count(self) -> None:
+        if self.bucket is None or self.rate is None:
+            self.left = self._size - self.n_asked
+        else:
+            self.left = self.bucket + self.rate * (self.n_rounds - self._since) - self._missing
+
+    def change(self, budget: Budget) -> None:
+        """Go on with another budget.
+
+        What was asked for counts against a total. A bucket holds what the one before held, up to
+        its own depth; after a total, or no limit, as if it had never been full since the start.
+        """
+        held = None if self.bucket is None else self.left
+        self._full(budget)
+        if self.bucket is not None and self.rate is not None:
+            if held is None:
+                held = max(0.0, self.bucket + self.rate * self.n_rounds - self.n_asked)
+            self._missing = max(0.0, self.bucket - held)
+            self._count()
+
+    def round(self) -> None:
+        """Start a round."""
+        self.n_rounds += 1
+        if self.bucket is not None:
+            self._count()
+            if self.left >= self.bucket:
+                self._since, self._missing, self.left = self.n_rounds, 0.0, self.bucket
+
+    @property
+    def available(self) -> float:
+        """Whole labels that may be asked for at once now; inf without a limit."""
+        return whole(self.left)
+
+    def allows(self) -> bool:
+        """Whether one more label may be asked for in this round."""
+        return self.left >= 1
+
+    def spend(self) -> None:
+        """Count a label that is asked for."""
+        self.n_asked += 1
+        self._missing += 1
+        self._count()
+
+    def share(self, reserve: bool) -> float:
+        """Share of the labels that is left, in [0, 1]: of a bucket, or of all. 1 without a limit.
+
+            max(0, (left - held) / (1 - held at the start))
+
+        Parameters
+        ----------
+        reserve
+            Whether a part is held back for a change of the stream: a fifth of a bucket; of a total
+            with a horizon a twentieth at first, and less in proportion to the rounds that are left.
+            Nothing is held back of a total without a horizon.
+
+        Examples
+        --------
+        >>> account = Account(Budget(0.25, burst=10))
+        >>> for _ in range(6):
+        ...     account.spend()
+        >>> account.share(reserve=False), round(account.share(reserve=True), 6)
+        (0.4, 0.25)
+        """
+        if self._size == math.inf:
+            return 1.0
+        left = self.left / self._size if self._size else 0.0
+        if reserve:
+            if self.bucket is not None:
+                left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
+            elif self.budget.horizon is not None:
+                held = HELD_TOTAL * max(0.0, 1 - self.n_rounds / self.budget.horizon)
+                left = (left - held) / (1 - HELD_TOTAL)
+        return min(1.0, max(0.0, left))
+
+
+def whole(labels: float) -> float:
+    """⌊labels⌋, at least 0; inf is inf."""
+    return labels if labels == math.inf else max(0, int(labels))

@@ -1,0 +1,57 @@
+"""What a sampler decided in a round, and why."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, get_args
+
+__all__ = ["AUDIT", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
+
+Reason = Literal["few classes", "gap", "audit", "change", "none", "budget"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+
+Wanted = tuple[Reason, float, float]
+"""Why a label is wanted, "none" if it is not; the gap and the threshold, NaN if there is none."""
+
+AUDIT: Wanted = ("audit", math.nan, math.nan)
+FEW_CLASSES: Wanted = ("few classes", math.nan, math.nan)
+UNWANTED: Wanted = ("none", math.nan, math.nan)
+
+
+class Decision(NamedTuple):
+    """What a sampler decided in a round, and why.
+
+    Parameters
+    ----------
+    asked
+        Whether the label was asked for.
+    reason
+        Why: "few classes", fewer than two are known; "gap", it is below the threshold; "change",
+        the same while the learner is in the middle of a change; "audit", whatever the gap is, as
+        at random. Why not:
+        "none", nothing spoke for it; "budget", it was wanted, but the budget did not allow it.
+    gap, threshold
+        Asked for is what has a gap below the threshold; NaN where there is none.
+    budget_left
+        Labels that may be asked for at once after this round; inf without a limit.
+
+    Examples
+    --------
+    >>> from river import linear_model
+    >>> from river_ineural import active
+
+    >>> model = active.RandomSampler(linear_model.LogisticRegression(), p=1.0, budget=1, seed=1)
+    >>> for _ in range(2):
+    ...     _ = model.predict_one({"a": 1.0})
+    ...     print(model.last_decision)
+    Decision(asked=True, reason='audit', gap=nan, threshold=nan, budget_left=0)
+    Decision(asked=False, reason='budget', gap=nan, threshold=nan, budget_left=0)
+    >>> model.n_by_reason["audit"], model.n_by_reason["budget"]
+    (1, 1)
+    """
+
+    asked: bool
+    reason: Reason
+    gap: float
+    threshold: float
+    budget_left: float
