@@ -169,9 +169,13 @@ def test_fates_of_old_labels():
     for top, label, n in ((0, 1, 9), (1, 1, 5), (1, 2, 4), (2, 2, 3)):
         for _ in range(n):
             trial.count(top, 1.0, label)
+    nine, five, four, three = ((1 - 0.9**n) / 0.1 for n in (9, 5, 4, 3))  # weights of the n last
     becomes, worth = trial.fates(4)
-    assert becomes.tolist() == [1, 1, 2, 3]
-    assert worth == pytest.approx([2 * 9 / 10 - 1, 0.0, 2 * 3 / 4 - 1, 0.0])
+    assert becomes.tolist() == [1, 2, 2, 3]
+    of_second = max(0, 2 * four / (four + 0.9**4 * five + 1) - 1)
+    assert worth == pytest.approx(
+        [2 * nine / (nine + 1) - 1, of_second, 2 * three / (three + 1) - 1, 0.0]
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 2), st.integers(0, 3)), max_size=40))

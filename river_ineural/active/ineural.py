@@ -25,6 +25,8 @@ from river_ineural.network.scores import gap, nearest_distribution
 __all__ = ["INeurALSampler"]
 
 USUAL = ConstantWidth()
+INQUIRY = 0.25  # probability of asking in any round in the middle of a change
+FEWER = 0.2  # of the audits, where the number of labels is fixed
 
 # River keeps on the class of all pipelines whether unsupervised steps learn in predictions.
 PIPELINES = threading.RLock()
@@ -75,10 +77,12 @@ class INeurALSampler(BudgetedSampler):
         sure predictions.
     exploration
         Probability ε, in [0, 1], of asking at random at a round before which nothing was asked for
-        1/ε rounds; 0 turns it off.
+        1/ε rounds, where there are no audits: without a horizon, a number of labels, or no limit.
+        0 turns it off.
     audits
         Share, in [0, 1], of the labels a round (`Budget.rate`) that are asked for at random where
-        nothing else asks; more of what a bucket would not hold. 0 turns it off.
+        nothing else asks; more of what a bucket would not hold, a fifth of it where the number of
+        labels is fixed. 0 turns it off.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -226,13 +230,15 @@ class INeurALSampler(BudgetedSampler):
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         p = 0.0
+        if changing:  # until it is known what of the past still holds
+            return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
         if self.audits and account.rate:
-            p = account.rate * self.audits
-            if account.bucket is not None:  # what it would not hold is for audits as well
-                reserved = account.share(reserve=True) if changing else share
-                p = max(p, account.rate * reserved)
-        if (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
-            p = max(p, self.exploration)
+            if account.bucket is None:  # which no round adds to
+                p = account.rate * self.audits * FEWER
+            else:  # what it would not hold is for audits as well
+                p = account.rate * max(self.audits, share)
+        elif (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
+            p = self.exploration
         return "audit" if p and self._rng.random() < p else "none", margin, threshold
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:

@@ -28,6 +28,7 @@ ALARM = 6.0  # log likelihood ratio: a change is e⁶, 400 times as likely
 CALM = ALARM / 4  # below it the labels held back count as usual ones
 DECIDED = 3.0  # log likelihood ratio that confirms an alarm, or takes it back
 RECENT = 10  # labels since a change, where a detector does not say how many
+FADING = 0.9  # of what labels say of the fate of a class, at each that follows
 LONGEST = 64  # labels of which an alarm can be
 JUDGED = (4, 8, 16, 32, 48)  # labels after an alarm at which old ones are judged anew
 
@@ -97,10 +98,6 @@ class Watch:
     def __init__(self, detector: BinaryDriftDetector | None) -> None:
         self.detector = detector
         self.n_drifts = 0
-        self.start()
-
-    def start(self) -> None:
-        """Look at a model that is new."""
         self.shares = list(EXPECTED)
         self.counts = [WORTH] * len(EXPECTED)
         self.n_of_class: dict[int, int] = {}
@@ -114,18 +111,11 @@ class Watch:
         self.river = None if self.detector is None else self.detector.clone()
         self.held: list[tuple[int, bool]] = []
 
-    def alarm(self, former: State, since: int) -> Trial:
-        """What is to be tried after an alarm, of which the labels since the change tell already."""
-        self.n_drifts += 1
-        trial = Trial(former, min(since, len(self.recent)))
-        for top, gap, label in list(self.recent)[-trial.n_since :]:
-            trial.count(top, gap, label)
-        return trial
-
-    def refute(self) -> None:
-        """Take an alarm back."""
-        self.n_drifts -= 1
-        self.calm()
+    def successor(self) -> Watch:
+        """Who looks at the model that takes the place of this one's."""
+        other = Watch(self.detector)
+        other.n_drifts, other.n_of_class = self.n_drifts + 1, dict(self.n_of_class)
+        return other
 
     def young(self, label: int) -> bool:
         """Whether too few labels of a class have come for mistakes there to say anything.
@@ -195,7 +185,7 @@ class Trial:
     Parameters
     ----------
     former
-        The state before the alarm. It grows with the one in use.
+        The state before the alarm, with its watch. It grows with the one in use.
     n_since
         Labels since the change, until the alarm.
     n_judged
@@ -216,6 +206,17 @@ class Trial:
     ratio: float = 0.0
     confirmed: bool = False
 
+    @classmethod
+    def begun(cls, former: State, since: int) -> Trial:
+        """After an alarm, of which the labels since the change tell already."""
+        assert former.watch is not None
+        recent = list(former.watch.recent)[-since:]
+        trial = cls(former, len(recent))
+        for top, gap, label in recent:
+            trial.count(top, gap, label)
+        former.watch.calm()
+        return trial
+
     def see(self, scores: NDArray[np.float64], label: int) -> None:
         """Take in a label, and what the former model said of it: scores (k,)."""
         watch = self.former.watch
@@ -229,8 +230,13 @@ class Trial:
         self.confirmed |= self.ratio >= DECIDED
 
     def count(self, top: int, gap: float, label: int) -> None:
-        """Note the label of an example of which the former model said `top`."""
+        """Note the label of an example of which the former model said `top`.
+
+        Earlier ones of that class then count for less: a change may have been on its way.
+        """
         row = self.turned.setdefault(top, {})
+        for earlier in row:
+            row[earlier] *= FADING
         row[label] = row.get(label, 0.0) + min(1.0, gap / SURE)
 
     @property
@@ -250,8 +256,9 @@ class Trial:
     def fates(self, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """What old labels of each class have become, and what they weigh.
 
-        Of n labels that were said to be of a class, m are of the commonest: old ones are taken for
-        such and weigh 2m/(n + 1) - 1, at least 0. A class of which there is no evidence weighs 0.
+        Of labels of weight n that were said to be of a class, m are of the commonest: old ones are
+        taken for such and weigh 2m/(n + 1) - 1, at least 0. A class of which there is no evidence
+        weighs 0.
 
         Returns
         -------

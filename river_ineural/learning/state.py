@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -196,18 +196,22 @@ class State:
         0, or at an alarm the number of labels since the change.
         """
         assert self.watch is not None
-        scorer = self.trial.former if self.trial else self
+        if self.trial:
+            for scores, label in self.trial.former.known(x, classes, n_known):
+                self.trial.see(scores, label)
+        since = 0
+        for scores, label in self.known(x, classes, n_known):
+            since = since or self.watch.see(scores, label)
+        return 0 if self.trial else since
+
+    def known(self, x: Floats, classes: list[int], n_known: int) -> Iterator[tuple[Values, int]]:
+        """Scores and class of each row whose class is one of the first `n_known`."""
         for part in passes(len(x)):
-            _, scores = scorer.trainer.scores(x[part], scorer.scaling)
-            known = scores[:, :n_known].astype(np.float64)
-            for row, label in zip(known, classes[part], strict=True):
-                if label >= n_known:
-                    continue
-                if self.trial:
-                    self.trial.see(row, label)
-                elif since := self.watch.see(row, label):
-                    return since
-        return 0
+            _, scores = self.trainer.scores(x[part], self.scaling)
+            rows = scores[:, :n_known].astype(np.float64)
+            for row, label in zip(rows, classes[part], strict=True):
+                if label < n_known:
+                    yield row, label
 
     def alarmed(self, since: int, n_steps: float) -> State:
         """After a change so many labels ago: networks that learn anew, the former ones on trial.
@@ -215,8 +219,10 @@ class State:
         This state stays as it is, as the former one.
         """
         assert self.watch is not None
-        trial = self.watch.alarm(self, min(since, self.history.n_labelled))
-        return self._judged(trial, n_steps, follow=True)
+        watch = self.watch.successor()
+        trial = Trial.begun(self, min(since, self.history.n_labelled))
+        scaling = self.scaling.faded(FOLLOWED)
+        return replace(self, watch=watch, scaling=scaling)._judged(trial, n_steps)
 
     def tried(self, n: int, n_steps: float) -> State:
         """After n more labels in a trial: what it has come to."""
@@ -225,41 +231,39 @@ class State:
         assert watch is not None
         trial.n_judged += n
         if trial.refuted:
-            return self._former(trial, watch, n_steps)
+            return self._former(trial, n_steps)
         state = self._judged(trial, n_steps) if trial.due(n) else self
         if trial.over:
-            watch.start()
+            watch.calm()
             state = replace(state, trial=None)
         return state
 
     @lasting
-    def _former(self, trial: Trial, watch: Watch, n_steps: float) -> State:
+    def _former(self, trial: Trial, n_steps: float) -> State:
         """The former state, which learns the labels that have been given since the alarm."""
         x, classes, w = self.history.stored(self.history.labelled()[-trial.n_judged :])
         former = trial.former
         former.learn(x, former.targets(x, classes.tolist()), w, False, n_steps)
-        watch.refute()
         return former
 
     @lasting
-    def _judged(self, trial: Trial, n_steps: float, follow: bool = False) -> State:
-        """Networks anew, from the labels since the change and from what older ones are worth.
-
-        With `follow` the statistics follow examples from now on as if there had been few before.
-        """
+    def _judged(self, trial: Trial, n_steps: float) -> State:
+        """Networks anew, from the labels since the change and from what older ones are worth."""
         older, newer = trial.former.history, self.history
         rows = older.labelled()
         n_old = len(rows) - trial.n_since
         x, classes, w = older.stored(rows[:n_old])
-        becomes, worth = trial.fates(len(self.labels))
-        classes, w = becomes[classes], w * worth[classes]
-        kept = w > WORTHLESS
-        parts = [(x[kept], classes[kept], w[kept]), older.stored(rows[n_old:])]
+        parts = [older.stored(rows[n_old:])]
         if trial.n_judged:
             parts.append(newer.stored(newer.labelled()[-trial.n_judged :]))
+        becomes, worth = trial.fates(len(self.labels))
+        kept = worth[classes] * w > WORTHLESS
+        if len({*becomes[classes[kept]], *(label for _, new, _ in parts for label in new)}) > 1:
+            classes, w = becomes[classes], w * worth[classes]
+            x, classes, w = x[kept], classes[kept], w[kept]
+        parts.insert(0, (x, classes, w))  # as they were, if but one class would be left
         judged = replace(
             self,
-            scaling=self.scaling.faded(FOLLOWED) if follow else self.scaling,
             history=newer.emptied(),
             trainer=self.trainer.renewed(),
             trial=trial,
