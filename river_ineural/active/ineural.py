@@ -230,7 +230,7 @@ class INeurALSampler(BudgetedSampler):
             p = account.rate * self.audits
             if account.bucket is not None:  # what it would not hold is for audits as well
                 reserved = account.share(reserve=True) if changing else share
-                p = max(p, account.rate * reserved)
+                p = account.rate * reserved if reserved > self.audits else p
         if (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
             p = max(p, self.exploration)
         return "audit" if p and self._rng.random() < p else "none", margin, threshold

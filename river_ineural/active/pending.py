@@ -63,9 +63,10 @@ class Pending:
 
     def count(self, now: int) -> int:
         """How many labels are expected in round `now`."""
-        while self._keys and next(iter(self._keys)) < now - PATIENCE:
+        keys = self._keys
+        while keys and next(iter(keys)) < now - PATIENCE:
             self._forget_oldest()
-        return len(self._keys)
+        return len(keys)
 
     def _forget_oldest(self) -> None:
         self._forget(next(iter(self._keys)))
