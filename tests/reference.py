@@ -392,20 +392,22 @@ class ReferenceSampler:
         if self.horizon is None:  # a bucket, refilled round by round; a fifth is held back
             may = self.bucket = min(self.depth, self.bucket + Fraction(repr(self.budget)))
             left, rate = (may / self.depth - 0.2) / 0.8, self.budget
-        else:  # a twentieth is held back at the start, nothing in the end
+        else:  # a tenth is held back at the start, nothing in the end
             total = math.floor(self.budget * self.horizon)
             may, rate = total - self.n_queries, self.budget
-            left = (may / total - 0.05 * max(0, 1 - self.t / self.horizon)) / 0.95
+            left = (may / total - 0.1 * max(0, 1 - self.t / self.horizon)) / 0.9
         left = min(1, max(0, left))
         threshold = left**0.75 * 2 * self.gamma
         threshold *= self.width(self.t, max(2, len(labels)), self.classifier.depth)
         if self.n_waiting:
-            threshold *= self.n_labels / (self.n_labels + self.n_waiting)
-        chance = rate * self.audits
+            threshold *= (self.n_labels + 1) / (self.n_labels + 1 + self.n_waiting)
+        chance = 0.0
         if self.audits and self.horizon is None:
             chance = rate * max(self.audits, left)
-        if self.exploration and self.t - self.last_ask >= 1 / self.exploration:
-            chance = max(chance, self.exploration)
+        elif self.audits:
+            chance = rate * self.audits / 5
+        elif self.exploration and self.t - self.last_ask >= 1 / self.exploration:
+            chance = self.exploration
         if len(labels) < 2:
             wanted = self.n_queries < 10  # then the more rarely the more were asked for
             wanted = wanted or self.rng.random() < max(rate, 5 / self.n_queries)

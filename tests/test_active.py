@@ -228,7 +228,7 @@ def test_asks_exactly_when_the_gap_is_below_the_threshold():
 
 @pytest.mark.parametrize("horizon", [None, len(STREAM)])
 def test_the_threshold_shrinks_with_what_is_left(horizon):
-    """To the power of 3/4 of the share of the labels that is not held back: a twentieth of them at
+    """To the power of 3/4 of the share of the labels that is not held back: a tenth of them at
     the start, or a fifth of a bucket; up to 2γβ again as rounds refill it.
     """
     settings = {"gamma": 5.0, "width": ConstantWidth(0.1), "exploration": 0.0, "audits": 0.0}
@@ -237,7 +237,7 @@ def test_the_threshold_shrinks_with_what_is_left(horizon):
     left, shares = 30.0 if horizon else 20.0, []
     for t, (x, _) in enumerate(STREAM, start=1):
         if horizon:
-            shares.append((left / 30 - 0.05 * (1 - t / 120)) / 0.95)
+            shares.append((left / 30 - 0.1 * (1 - t / 120)) / 0.9)
         else:
             left = 20.0 if t == 1 else min(20.0, left + 0.25)
             shares.append((left / 20 - 0.2) / 0.8)

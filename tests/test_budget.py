@@ -290,7 +290,7 @@ def test_the_oldest_of_equals_is_settled():
     waiting.settle({"a": 1, "b": 2})
     waiting.settle({"a": 1, "b": 2})
     assert list(waiting._keys) == [2]
-    assert list(waiting._rounds.values()) == [collections.deque([2])]
+    assert list(waiting._rounds.values()) == [[2]]
 
 
 def test_a_label_is_not_expected_for_ever():

@@ -84,10 +84,11 @@ class Account:
     def round(self) -> None:
         """Start a round."""
         self.n_rounds += 1
-        if self.bucket is not None:
+        bucket = self.bucket
+        if bucket is not None:
             self._count()
-            if self.left >= self.bucket:
-                self._since, self._missing, self.left = self.n_rounds, 0.0, self.bucket
+            if self.left >= bucket:
+                self._since, self._missing, self.left = self.n_rounds, 0.0, bucket
 
     @property
     def available(self) -> float:
@@ -131,9 +132,10 @@ class Account:
             if self.bucket is not None:
                 left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
             elif self.budget.horizon is not None:
-                held = HELD_TOTAL * max(0.0, 1 - self.n_rounds / self.budget.horizon)
+                to_come = 1 - self.n_rounds / self.budget.horizon
+                held = HELD_TOTAL * to_come if to_come > 0 else 0.0
                 left = (left - held) / (1 - HELD_TOTAL)
-        return min(1.0, max(0.0, left))
+        return 0.0 if left < 0 else 1.0 if left > 1 else left
 
 
 def whole(labels: float) -> float:

@@ -212,7 +212,7 @@ class INeurALSampler(BudgetedSampler):
         threshold: float = 2 * self.gamma * beta(t, max(2, n_classes), n_layers)
         threshold *= share**self.thrift
         if n_pending := self._pending.count(t):
-            threshold *= self._n_labels / (self._n_labels + n_pending)
+            threshold *= (self._n_labels + 1) / (self._n_labels + 1 + n_pending)
         return threshold
 
     def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from typing import Any
 
 from river.base.typing import FeatureName
@@ -42,14 +42,14 @@ class Pending:
 
     def __init__(self) -> None:
         self._keys: OrderedDict[int, int | None] = OrderedDict()  # by round
-        self._rounds: dict[int | None, deque[int]] = {}  # by key
+        self._rounds: dict[int | None, list[int]] = {}  # by key, the oldest first
         self._process = PROCESS
 
     def ask(self, x: dict[FeatureName, Any], now: int) -> None:
         """Expect the label of x, asked for in round `now`, which is later than all before."""
         key = key_of(x)
         self._keys[now] = key
-        self._rounds.setdefault(key, deque()).append(now)
+        self._rounds.setdefault(key, []).append(now)
         if len(self._keys) > MOST:
             self._forget_oldest()
 
@@ -63,9 +63,10 @@ class Pending:
 
     def count(self, now: int) -> int:
         """How many labels are expected in round `now`."""
-        while self._keys and next(iter(self._keys)) < now - PATIENCE:
+        keys = self._keys
+        while keys and next(iter(keys)) < now - PATIENCE:
             self._forget_oldest()
-        return len(self._keys)
+        return len(keys)
 
     def _forget_oldest(self) -> None:
         self._forget(next(iter(self._keys)))
@@ -74,7 +75,7 @@ class Pending:
         """A round that is the oldest of its key."""
         key = self._keys.pop(asked)
         rounds = self._rounds[key]
-        rounds.popleft()
+        del rounds[0]
         if not rounds:
             del self._rounds[key]
 
@@ -84,4 +85,4 @@ class Pending:
         if self._process != PROCESS:
             self._process = PROCESS
             self._keys = OrderedDict.fromkeys(self._keys, UNNAMED)
-            self._rounds = {UNNAMED: deque(self._keys)} if self._keys else {}
+            self._rounds = {UNNAMED: list(self._keys)} if self._keys else {}
