@@ -58,6 +58,7 @@ RUNGS = (
             "scale": False,
             "normalize": "assumed",
             "iterate": "uniform",
+            "drift_detector": None,
             "classes": CLASSES,
         },
         training={
@@ -179,9 +180,14 @@ RUNGS = (
         classifier={"iterate": "average"},
     ),
     Rung(
-        "asking after a silence",
+        "audits",
         "a network that is sure of a wrong answer asks again",
         sampler={"exploration": 0.02, "audits": 0.25},
+    ),
+    Rung(
+        "noticing changes",
+        "what a stream that has changed made wrong is forgotten",
+        classifier={"drift_detector": "surprise"},
     ),
     Rung(
         "the defaults",
