@@ -400,7 +400,7 @@ class ReferenceSampler:
         threshold = left**0.75 * 2 * self.gamma
         threshold *= self.width(self.t, max(2, len(labels)), self.classifier.depth)
         if self.n_waiting:
-            threshold *= (self.n_labels + 1) / (self.n_labels + 1 + self.n_waiting)
+            threshold *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
         chance = 0.0
         if self.audits and self.horizon is None:
             chance = rate * max(self.audits, left)
@@ -410,7 +410,7 @@ class ReferenceSampler:
             chance = self.exploration
         if len(labels) < 2:
             wanted = self.n_queries < 10  # then the more rarely the more were asked for
-            wanted = wanted or self.rng.random() < max(rate, 5 / self.n_queries)
+            wanted = wanted or self.rng.random() < max(rate, 10 / self.n_queries)
         elif gap < threshold:
             wanted = True
         else:

@@ -354,18 +354,18 @@ def test_the_threshold_waits_for_labels_on_their_way():
     """Times the share of labels there; a label that is refused settles nothing."""
     model = scored(0.5, 0.8, gamma=1.0, width=active.ConstantWidth(0.25))  # threshold 0.5
     thresholds = []
-    for learned in (0, 1, 0):
+    for learned in (0, 2, 0):
         for i in range(learned):
             model.learn_one({"other": float(i)}, 1)
         model.predict_one({"a": float(len(thresholds))})
         thresholds.append(model.last_decision.threshold)
-    assert thresholds == [0.5, 0.5 * 2 / 3, 0.5 * 2 / 4]
-    assert [model.n_pending, model.n_queries] == [2, 2]
+    assert thresholds == pytest.approx([0.5, 0.5 * 12 / 13, 0.5 * 12 / 14])
+    assert [model.n_pending, model.n_queries] == [3, 3]
     with pytest.raises(TypeError):
         model.learn_one({"a": 0.0}, 1, surplus=1)
-    for _ in range(2):
+    for _ in range(3):
         assert model.n_pending
-        model.learn_one({"a": float(2 - model.n_pending)}, 1)
+        model.learn_one({"a": float(3 - model.n_pending)}, 1)
     model.predict_one(X)
     assert model.last_decision.threshold == 0.5
 
@@ -405,7 +405,7 @@ def test_all_labels_are_settled_in_river_s_evaluation(kind, timing):
 @pytest.mark.parametrize("kind", ["ineural", "margin"])
 @pytest.mark.parametrize("budget", [500, Budget(0.2, burst=500), 0.5])
 def test_one_class_is_asked_for_ever_more_rarely(kind, budget):
-    """The first ten rounds, then with probability 5/n but at least the rate; with one warning."""
+    """The first ten rounds, then with probability 10/n but at least the rate; with one warning."""
     if kind == "ineural":
         model = scored(1.0, budget=budget)
     else:
@@ -419,8 +419,8 @@ def test_one_class_is_asked_for_ever_more_rarely(kind, budget):
                 model.learn_one(X, 0)
     assert all(asked[:10])
     rate = budget if isinstance(budget, float) else getattr(budget, "limit", 0.0)
-    # Without a rate n² grows by ten a round: 100 + 10 · 390 in the end.
-    expected = 63 if rate == 0 else 10 + 390 * rate
+    # Without a rate n² grows by twenty a round: 100 + 20 · 390 in the end.
+    expected = 89 if rate == 0 else 10 + 390 * rate
     assert abs(sum(asked) - expected) < 26
     assert [str(each.message) for each in caught] == [
         "Only one class was seen in 10 labels: labels are asked for more rarely until another "

@@ -166,7 +166,7 @@ class BudgetedSampler(ActiveLearningClassifier):
                     stacklevel=2,
                 )
             n = self.n_queries
-            if n >= FIRST and self._rng.random() >= max(self._account.rate or 0.0, 5 / n):
+            if n >= FIRST and self._rng.random() >= max(self._account.rate or 0.0, FIRST / n):
                 return UNWANTED
         return FEW_CLASSES
 

@@ -13,7 +13,7 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.account import Account
-from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.learner import check_learner, route
@@ -207,12 +207,15 @@ class INeurALSampler(BudgetedSampler):
     def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
         """2γβ_t, times the share of the budget that is left, to the power of `thrift`, and times
         the share of labels that are there: not all is asked for while the first are on their way.
+
+        Ten more count as there, for the model that has none to ask at all.
         """
         beta, t = self.width or USUAL, account.n_rounds
         threshold: float = 2 * self.gamma * beta(t, max(2, n_classes), n_layers)
         threshold *= share**self.thrift
         if n_pending := self._pending.count(t):
-            threshold *= (self._n_labels + 1) / (self._n_labels + 1 + n_pending)
+            there = self._n_labels + FIRST
+            threshold *= there / (there + n_pending)
         return threshold
 
     def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:
