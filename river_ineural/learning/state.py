@@ -28,7 +28,7 @@ Values = NDArray[np.float64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 MOST_STEPS = 1000  # of networks that learn anew from what the history holds
-WORTHLESS = 0.1  # old labels that weigh no more are dropped
+WORTHLESS = 0.4  # old labels that weigh no more are dropped
 FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 
 
