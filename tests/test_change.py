@@ -170,11 +170,16 @@ def test_fates_of_old_labels():
         for _ in range(n):
             trial.count(top, 1.0, label)
     nine, five, four, three = ((1 - 0.9**n) / 0.1 for n in (9, 5, 4, 3))  # weights of the n last
+    of_second = 0.9**4 * five + 1, four + 0.9**4 * five + 2  # the same, and all
     becomes, worth = trial.fates(4)
-    assert becomes.tolist() == [1, 2, 2, 3]
-    of_second = max(0, 2 * four / (four + 0.9**4 * five + 1) - 1)
+    assert becomes.tolist() == [1, 1, 2, 3]
     assert worth == pytest.approx(
-        [2 * nine / (nine + 1) - 1, of_second, 2 * three / (three + 1) - 1, 0.0]
+        [
+            2 * nine / (nine + 1) - 1,
+            max(0.0, 2 * of_second[0] / of_second[1] - 1),
+            2 * (three + 1) / (three + 2) - 1,
+            0.0,
+        ]
     )
 
 

@@ -257,8 +257,8 @@ class Trial:
         """What old labels of each class have become, and what they weigh.
 
         Of labels of weight n that were said to be of a class, m are of the commonest: old ones are
-        taken for such and weigh 2m/(n + 1) - 1, at least 0. A class of which there is no evidence
-        weighs 0.
+        taken for such and weigh 2m/(n + 1) - 1, at least 0. That nothing has changed is believed
+        more easily: m and n are then 1 more. A class of which there is no evidence weighs 0.
 
         Returns
         -------
@@ -266,9 +266,13 @@ class Trial:
         """
         becomes, worth = np.arange(n_classes), np.zeros(n_classes)
         for top, row in self.turned.items():
-            becomes[top] = max(row, key=row.__getitem__)
-            worth[top] = max(0.0, 2 * max(row.values()) / (sum(row.values()) + 1) - 1)
-        return becomes, worth
+            n, same = sum(row.values()), row.get(top, 0.0) + 1
+            other = max(row, key=row.__getitem__)
+            if row[other] > same:
+                becomes[top], worth[top] = other, 2 * row[other] / (n + 1) - 1
+            else:
+                worth[top] = 2 * same / (n + 2) - 1
+        return becomes, np.maximum(worth, 0.0)
 
 
 def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
