@@ -76,9 +76,8 @@ class INeurALSampler(BudgetedSampler):
         Gap from which a prediction is learned as a pseudo-label, at least 0. Gaps are about 1 for
         sure predictions.
     exploration
-        Probability ε, in [0, 1], of asking at random at a round before which nothing was asked for
-        1/ε rounds, where there are no audits: without a horizon, a number of labels, or no limit.
-        0 turns it off.
+        Probability ε, in [0, 1], of asking at random where nothing was asked for in 1/ε rounds and
+        there are no audits: no limit, or a number of labels without a horizon. 0 turns it off.
     audits
         Share, in [0, 1], of the labels a round (`Budget.rate`) that are asked for at random where
         nothing else asks; more of what a bucket would not hold, a fifth of it where the number of
@@ -207,14 +206,12 @@ class INeurALSampler(BudgetedSampler):
     def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
         """2γβ_t, times the share of the budget that is left, to the power of `thrift`, and times
         the share of labels that are there: not all is asked for while the first are on their way.
-
-        Ten more count as there, for the model that has none to ask at all.
         """
         beta, t = self.width or USUAL, account.n_rounds
         threshold: float = 2 * self.gamma * beta(t, max(2, n_classes), n_layers)
         threshold *= share**self.thrift
         if n_pending := self._pending.count(t):
-            there = self._n_labels + FIRST
+            there = self._n_labels + FIRST  # more, for a model that has none asks for some
             threshold *= there / (there + n_pending)
         return threshold
 
@@ -232,9 +229,9 @@ class INeurALSampler(BudgetedSampler):
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
-        p = 0.0
         if changing:  # until it is known what of the past still holds
             return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
+        p = 0.0
         if self.audits and account.rate:
             if account.bucket is None:  # which no round adds to
                 p = account.rate * self.audits * FEWER
