@@ -405,6 +405,17 @@ def test_statistics_follow_features_that_move():
     assert scaling.moments[1, 1].item() / scaling.n == pytest.approx(variance, rel=0.05)
 
 
+def test_a_first_frame_may_be_longer_than_the_memory():
+    rows = np.random.default_rng(0).normal(3, 2, size=(MEMORY + 500, 2))
+    scaling = learned(STEADY)._state.scaling
+    fresh = type(scaling)(True, True, True, torch.empty(0)).widened(2, slice(0, 2), np.zeros(2))
+    fresh.update(rows)
+    assert torch.allclose(fresh.moments[0], torch.from_numpy(rows.mean(axis=0)))
+    assert torch.allclose(fresh.moments[1] / fresh.n, torch.from_numpy(rows.var(axis=0)))
+    fresh.update(rows[:1])
+    assert fresh.n == MEMORY
+
+
 def test_statistics_of_few_follow_at_once():
     rng = np.random.default_rng(0)
     scaling = learned(STEADY)._state.scaling

@@ -112,11 +112,14 @@ class Scaling(Tensors):
 
         They follow those that come. This object stays as it is.
         """
-        other = self.twin(
-            **{name: getattr(self, name).clone() for name in self.TENSORS}, n=min(n, self.n)
-        )
-        other.moments[1:] *= other.n / max(1, self.n)
+        other = self.twin(**{name: getattr(self, name).clone() for name in self.TENSORS})
+        other._count_as(min(n, self.n))
         return other
+
+    def _count_as(self, n: int) -> None:
+        """Let the statistics be as if they were of n examples."""
+        self.moments[1:] *= n / max(1, self.n)
+        self.n = n
 
     def update(self, rows: NDArray[np.floating[Any]]) -> None:
         """Let rows (B, d) move the statistics."""
@@ -124,9 +127,7 @@ class Scaling(Tensors):
         if isinstance(self.raw.moments, Tensor):
             x = torch.from_numpy(rows).to(self.moments.device)
         if self.n + len(rows) > MEMORY:  # older ones fade, so that what moves is followed
-            left = max(0, MEMORY - len(rows))
-            self.moments[1:] *= left / self.n
-            self.n = left
+            self._count_as(max(0, MEMORY - len(rows)))
         self.phases.observe(x, self.n, self.center, self.scale, self.normalize, *self.raw)
         self.n += len(rows)
 
