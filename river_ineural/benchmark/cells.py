@@ -29,8 +29,8 @@ from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.learners import LEARNERS
 
 __all__ = [
-    *("STREAMS", "Cell", "minutes_needed", "processor", "read", "run_cell", "run_cells"),
-    *("setting", "write"),
+    *("STREAMS", "Cell", "minutes_needed", "processor", "read", "results"),
+    *("run_cell", "run_cells", "setting", "write"),
 ]
 
 STREAMS = {
@@ -181,6 +181,11 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def results(name: str, folder: Path, rounds: int | None) -> Path:
+    """The file of an experiment's rows; runs of other lengths than its own have another."""
+    return folder / (f"{name}.csv" if rounds is None else f"{name}-{rounds}.csv")
 
 
 def read(path: Path) -> list[dict[str, str]]:

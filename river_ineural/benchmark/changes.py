@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from river import base, forest, linear_model, preprocessing, tree
 
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
-from river_ineural.benchmark.cells import Cell, read, run_cells, setting
+from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.figures import Rows, by_stream, draw
@@ -154,7 +154,7 @@ def run(
     Runs of fewer rounds have a file of their own, changes-ROUNDS.csv. Streams whose file is not
     there are left out.
     """
-    path = folder / ("changes.csv" if rounds is None else f"changes-{rounds}.csv")
+    path = results("changes", folder, rounds)
     wanted = list(streams or STREAMS)
     for name in wanted:
         if not STREAMS[name].there:

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from river_ineural.benchmark.cells import STREAMS, Cell, minutes_needed, read, run_cells
+from river_ineural.benchmark.cells import (
+    STREAMS,
+    Cell,
+    minutes_needed,
+    read,
+    results,
+    run_cells,
+)
 from river_ineural.benchmark.cited import (
     PAPER,
     PAPER_ACCURACIES,
@@ -109,7 +116,7 @@ def run(
     Runs of other lengths than the experiment's have a file of their own, NAME-ROUNDS.csv.
     """
     experiment = EXPERIMENTS[name]
-    path = folder / (f"{name}.csv" if rounds is None else f"{name}-{rounds}.csv")
+    path = results(name, folder, rounds)
     chosen = product(
         streams or experiment.streams,
         budgets or experiment.budgets,

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base import BinaryDriftDetector
 
+from river_ineural.network.scores import gap as gap_of
+
 if TYPE_CHECKING:
     from river_ineural.learning.state import State
 
@@ -64,13 +66,18 @@ class Surprise:
         -------
         0, or after an alarm the number of labels since the change.
         """
-        for i, changed in enumerate((0.5 * expected + 0.3, 1 - expected)):
+        for i, changed in enumerate((little_holds(expected), 1 - expected)):
             self.sums[i] += evidence(wrong, expected, changed)
             self.lengths[i] += 1
             if self.sums[i] <= 0:
                 self.sums[i], self.lengths[i] = 0.0, 0
         worst = int(self.sums[1] > self.sums[0])
         return self.lengths[worst] if self.sums[worst] > ALARM else 0
+
+
+def little_holds(expected: float) -> float:
+    """The share of mistakes where little of what was learned still holds."""
+    return 0.5 * expected + 0.3
 
 
 def evidence(wrong: bool, expected: float, changed: float) -> float:
@@ -144,11 +151,8 @@ class Watch:
         wrong = top != label
         self.recent.append((top, gap, label))
         self.n += 1
-        since = 0
-        if self.n > FIRST:
-            since = self._told(gap, wrong)
-            if since:
-                return since
+        if self.n > FIRST and (since := self._told(gap, wrong)):
+            return since
         self.held.append((kind_of(gap), wrong))
         if self.n <= FIRST or self.river is not None or max(self.surprise.sums) <= CALM:
             for kind, mistaken in self.held:
@@ -226,7 +230,7 @@ class Trial:
         top, gap = top_of(scores)
         self.count(top, gap, label)
         expected = watch.expected(gap)
-        self.ratio += evidence(top != label, expected, 0.5 * expected + 0.3)
+        self.ratio += evidence(top != label, expected, little_holds(expected))
         self.confirmed |= self.ratio >= DECIDED
 
     def count(self, top: int, gap: float, label: int) -> None:
@@ -277,5 +281,4 @@ class Trial:
 
 def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
     """The top class, and how far it is before the runner-up, of scores (k,), k at least 2."""
-    runner_up, top = np.partition(scores, -2)[-2:]
-    return int(scores.argmax()), float(top - runner_up)
+    return int(scores.argmax()), gap_of(scores.tolist())

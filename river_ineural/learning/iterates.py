@@ -40,13 +40,6 @@ class Iterates(Tensors):
         self.n_rounds = self.n_steps = 0
         self.served = 0  # which of those kept predicts
 
-    def renewed(self, flat: Tensor) -> Iterates:
-        """Those of networks that start anew from these weights; this object stays as it is."""
-        other = Iterates(self.kind, self.n_kept, self.rng)
-        if self.kind != "last":
-            other.kept = [flat.clone()]  # the initial weights: what is averaged, or Ω_0
-        return other
-
     def predicting(self, flat: Tensor) -> Tensor:
         """The weights that predict, `flat` being the current ones."""
         return self.kept[self.served] if self.kept else flat

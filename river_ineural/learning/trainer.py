@@ -189,7 +189,8 @@ class Trainer(Tensors):
         other.steps_due = other.explorations_due = 0.0
         other.optimizer = Optimizer(self.training, other.flat)
         other.adversary = Adversary(self.adversary.most, other.flat)
-        other.iterates = self.iterates.renewed(other.flat)
+        first = Iterates(self.iterates.kind, self.iterates.n_kept, self.iterates.rng)
+        other.iterates = first.grown(other.flat, shape, shape, self.n_features)
         other.bind()
         return other
 
