@@ -19,6 +19,7 @@ from river_ineural.learning.change import Watch
 from river_ineural.learning.history import History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
+from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.state import State
 from river_ineural.learning.tensors import lasting
@@ -103,7 +104,11 @@ class INeurAL(NeuralClassifier):
         Whether to subtract the running mean of the examples learned.
     scale
         Whether to divide each feature by the fourth root of the running mean of the fourth power of
-        its distance from that mean, so that its unit does not matter.
+        its distance from that mean, so that its unit does not matter; and to put half its rank in
+        the place of half of it where values lie far out or in clumps.
+    relevance
+        Whether to enlarge features, up to four times each, that f1 has found to matter, and to
+        shrink the others: by the fourth root of the mean square of f1's input gradient.
     normalize
         Whether to scale each example to unit norm, after those, as the paper assumes. A
         constant, the root mean square of the norms so far, goes in front of it first, so that the
@@ -169,6 +174,7 @@ class INeurAL(NeuralClassifier):
     capacity = Fixed[int](integer(2))
     center = Fixed[bool](choice(True, False))
     scale = Fixed[bool](choice(True, False))
+    relevance = Fixed[bool](choice(True, False))
     normalize = Fixed[bool | str](choice(True, False, "assumed"))
     iterate = Fixed[str](choice("average", "last", "uniform"))
     training = Fixed[Training | None](check_training)
@@ -191,6 +197,7 @@ class INeurAL(NeuralClassifier):
         capacity: int = 8192,
         center: bool = True,
         scale: bool = True,
+        relevance: bool = True,
         normalize: bool | str = True,
         iterate: str = "average",
         training: Training | None = None,
@@ -210,6 +217,7 @@ class INeurAL(NeuralClassifier):
         self.capacity = capacity
         self.center = center
         self.scale = scale
+        self.relevance = relevance
         self.normalize = normalize
         self.iterate = iterate
         self.training = training
@@ -225,8 +233,8 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches, of_result = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(3)
+        of_weights, of_batches, of_result, of_sample = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(4)
         )
         training = self.training or Training()
         normalize = self.normalize is True
@@ -248,7 +256,9 @@ class INeurAL(NeuralClassifier):
                 self.max_features, CONSTANT, recycles=True, unit_norm=self.normalize == "assumed"
             ),
             LabelIndex(self.max_classes, self.classes or ()),
-            Scaling(self.center, self.scale, normalize, like),
+            Scaling(
+                self.center, self.scale, normalize, self.relevance, Ranking(of_sample, like), like
+            ),
             History(self.capacity, training.labelled_share, of_batches, like),
             trainer,
             self._first_watch(),

@@ -116,10 +116,11 @@ class ReferenceClassifier:
         seed,
         center=True,
         scale=True,
+        relevance=True,
         normalize=True,
         pseudo_label_exploration=False,
     ):
-        self.center, self.scaled, self.unit = center, scale, normalize
+        self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
         self.pseudo_label_exploration = pseudo_label_exploration
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
@@ -128,12 +129,15 @@ class ReferenceClassifier:
         self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
         self.n_learned = [0, 0]
         self.labelled_share, self.iterate = labelled_share, iterate
-        self.of_weights, self.of_batches = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)
+        self.of_weights, self.of_batches, _, self.of_sample = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)
         )
         self.features, self.labels = [], []
         self.mean, self.scale, self.rms = 0.0, 1.0, 0.0
         self.seen = []  # every raw example ever learned, for the mean and the scale
+        self.sample, self.n_since, self.quantiles = [], 0, {}  # for ranks, by feature
+        self.squares, self.n_heeded = {}, 0  # mean square of f1's gradient, by feature
+        self.factors = {}  # by which features are enlarged
         n_pseudo = max(1, capacity // 4) if labelled_share is not None else 0
         self.rings = [[], []]  # examples as dicts: labelled, pseudo-labelled
         self.capacities = [capacity - n_pseudo, n_pseudo]
@@ -167,14 +171,59 @@ class ReferenceClassifier:
             raw = torch.stack([self.raw(x) for x in self.seen])
             self.mean = raw.mean(0) if self.center else torch.zeros_like(raw[0])
             varies = (raw != (raw[0] if self.center else 0)).any(0)
-            spread = (raw - self.mean).pow(4).mean(0).pow(0.25)
-            self.scale = torch.where(varies & self.scaled, spread, 1.0)
+            self.spread = (raw - self.mean).pow(4).mean(0).pow(0.25)
+            q = torch.where(varies & self.scaled, self.spread, 1.0)
+            factor = vector([self.factors.get(name, 1.0) for name in self.features])
+            by_rank = [self.quantiles.get(name) for name in self.features]
+            self.scale = q / factor * vector([2.0 if ranks else 1.0 for ranks in by_rank])
             if self.unit:
-                self.rms = ((raw - self.mean) / self.scale).square().sum(1).mean().sqrt()
+                larger = vector([ranks["larger"] if ranks else 1.0 for ranks in by_rank])
+                z = factor * (raw - self.mean) / q
+                self.rms = (z.square() * larger).sum(1).mean().sqrt()
+
+    def sample_rows(self, xs):
+        """A reservoir of 256, in which later examples replace others with probability 256 / n."""
+        for i, x in enumerate(xs):
+            if len(self.sample) < 256:
+                self.sample.append(x)
+                continue
+            slot = int(self.of_sample.random() * max(256, len(self.seen) + 1 + i))
+            if slot < 256:
+                self.sample[slot] = x
+        self.n_since += len(xs)
+
+    def survey(self):
+        """Ranks of the features whose correlation with their rank is below 0.95."""
+        n = len(self.seen)
+        if not self.scaled or n < 16 or self.n_since < min(n / 4, 500):
+            return
+        self.n_since, self.quantiles = 0, {}
+        raw = np.array([self.raw(x).tolist() for x in self.sample])
+        for name, values, q in zip(self.features, raw.T, self.spread.tolist(), strict=True):
+            if not np.ptp(values):
+                continue
+            f = [(np.mean(values < v) + np.mean(values <= v)) / 2 - 0.5 for v in values]
+            if np.corrcoef(values, f)[0, 1] >= 0.95:
+                continue
+            r = np.array(f) / np.mean(np.power(f, 4)) ** 0.25
+            z = (values - values.mean()) / q
+            order = np.argsort(values)
+            chosen = order[[round(i * (len(values) - 1) / 15) for i in range(16)]]
+            self.quantiles[name] = {
+                "knots": values[chosen],
+                "heights": q * r[chosen],
+                "larger": np.mean(((z + r) / 2) ** 2) / np.mean(z**2),
+            }
 
     def normalized(self, raw):
         """Centred and scaled, the rms distance from the mean put in front, then of unit norm."""
-        scaled = torch.cat([vector([self.rms]), (raw - self.mean) / self.scale])
+        heights = [
+            np.interp(value, ranks["knots"], ranks["heights"]) if ranks else 0.0
+            for value, ranks in zip(
+                raw.tolist(), map(self.quantiles.get, self.features), strict=True
+            )
+        ]
+        scaled = torch.cat([vector([self.rms]), (raw + vector(heights) - self.mean) / self.scale])
         if not self.unit:
             return scaled
         return scaled / torch.linalg.vector_norm(scaled).clamp_min(TINY)
@@ -206,7 +255,16 @@ class ReferenceClassifier:
             reward = [1.0 if i == self.labels.index(y) else 0.0 for i in range(k)]
             residual = [r - f for r, f in zip(reward, f1.tolist(), strict=True)]
             arrived.append({"x": x, "reward": reward, "residual": residual, "weight": w})
+        self.sample_rows(xs)
         self.seen += xs
+        if self.n_heeded >= 50:
+            mean = sum(self.squares.values()) / len(self.squares)
+            self.factors = {
+                name: min(max((square / mean) ** 0.25, 1 / 4), 4)
+                for name, square in self.squares.items()
+            }
+        self.update_statistics()
+        self.survey()
         self.update_statistics()
         ring = int(pseudo_label and self.labelled_share is not None)
         for example in arrived:
@@ -243,7 +301,7 @@ class ReferenceClassifier:
     def moved(self, batch):
         """Each example of the batch, normalised, moved to where f1 of its class falls behind."""
         rows = [self.normalized(self.raw(example["x"])) for example in batch]
-        if len(self.labels) == 1 or not self.most:
+        if len(self.labels) == 1 or not (self.most or self.heeds):
             return rows
         labels = [example["reward"].index(1.0) for example in batch]
         missed = [
@@ -254,13 +312,27 @@ class ReferenceClassifier:
         if missed:
             self.radius *= math.exp(0.2 * (0.01 - sum(missed) / len(missed)))
             self.radius = min(max(self.radius, self.most / 15), self.most)
+        relevant = []
         for row, label in zip(rows, labels, strict=True):
             at = row.clone().requires_grad_()
             (direction,) = torch.autograd.grad(self.lead(at, label), at)
             direction[0] = 0  # the constant stays
             norm = torch.linalg.vector_norm(direction).clamp_min(TINY)
             row -= self.radius * direction / norm
+            if norm > 1e-6:
+                relevant.append((direction[1:] / norm).square())
+        if relevant and self.heeds:
+            self.heed(torch.stack(relevant).mean(0).tolist())
         return rows
+
+    def heed(self, squares):
+        """The mean squares of directions, in units of features before they were enlarged."""
+        self.n_heeded += 1
+        share = max(0.02, 1 / self.n_heeded)
+        for name, square in zip(self.features, squares, strict=True):
+            square *= self.factors.get(name, 1.0) ** 2
+            past = self.squares.get(name, 0.0)
+            self.squares[name] = past + share * (square - past)
 
     def step(self, exploring):
         k = len(self.labels)
@@ -311,6 +383,9 @@ class ReferenceClassifier:
         """Room for new features and classes; weights from N(0, 2/m), output layers N(0, 1/m)."""
         d, k = len(self.features), len(self.labels)
         self.features += sorted(names - set(self.features))
+        if self.squares:
+            typical = sum(self.squares.values()) / len(self.squares)
+            self.squares |= dict.fromkeys(self.features[d:], typical)
         for y in ys:
             if y not in self.labels:
                 self.labels.append(y)

@@ -16,7 +16,8 @@ from streams import blobs
 
 from river_ineural import INeurAL
 from river_ineural.learning import change
-from river_ineural.learning.change import Surprise, Trial, Watch, evidence, kind_of
+from river_ineural.learning.change import COMPARED, Surprise, Trial, Watch, evidence, kind_of
+from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.scaling import MEMORY
 
 
@@ -165,7 +166,7 @@ def test_a_detector_of_rivers_is_told_of_sure_labels_only(detector):
 
 
 def test_fates_of_old_labels():
-    trial = Trial(former=None, n_since=0)
+    trial = Trial(former=None, ongoing=None, n_since=0)
     for top, label, n in ((0, 1, 9), (1, 1, 5), (1, 2, 4), (2, 2, 3)):
         for _ in range(n):
             trial.count(top, 1.0, label)
@@ -185,7 +186,7 @@ def test_fates_of_old_labels():
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 2), st.integers(0, 3)), max_size=40))
 def test_fates_are_classes_and_weights(said):
-    trial = Trial(former=None, n_since=0)
+    trial = Trial(former=None, ongoing=None, n_since=0)
     for top, gap, label in said:
         trial.count(top, gap, label)
     becomes, worth = trial.fates(4)
@@ -282,6 +283,27 @@ def test_a_false_alarm_is_taken_back():
     assert accuracy(model, MORE[100:]) > 0.95
 
 
+def test_what_forgets_stays_only_if_it_is_clearly_better():
+    """Whatever the labels said of the former model: who goes on learning was right as often."""
+    model = learned(STEADY)
+    after = turned(MORE, 3)
+    n = until_alarm(model, after)
+    trial = model._state.trial
+    assert trial.ongoing.watch is not trial.former.watch
+    for x, y in after[n : n + 46]:
+        model.learn_one(x, y)
+    trial = model._state.trial
+    assert trial.confirmed
+    assert COMPARED / 2 < trial.ahead < COMPARED  # turned round: going on is hopeless
+    trial.ahead, ongoing = -3, trial.ongoing
+    for x, y in after[n + 46 :]:
+        model.learn_one(x, y)
+        if not model.changing:
+            break
+    assert model._state is ongoing
+    assert model.n_drifts == 0
+
+
 def test_changes_are_noticed_again_and_again():
     model = learned(STEADY)
     rounds = []
@@ -308,6 +330,8 @@ def test_classes_and_features_may_appear_during_a_trial():
             assert former.features is model._state.features
             assert former.labels is model._state.labels
             assert former.trainer.shape == model._state.trainer.shape
+            ongoing = model._state.trial.ongoing
+            assert ongoing.trainer.shape == former.trainer.shape
     assert set(model.known_labels) == {0, 1, 2, 3}
     assert np.isfinite(list(model.scores_one(x).values())).all()
 
@@ -408,7 +432,10 @@ def test_statistics_follow_features_that_move():
 def test_a_first_frame_may_be_longer_than_the_memory():
     rows = np.random.default_rng(0).normal(3, 2, size=(MEMORY + 500, 2))
     scaling = learned(STEADY)._state.scaling
-    fresh = type(scaling)(True, True, True, torch.empty(0)).widened(2, slice(0, 2), np.zeros(2))
+    like = torch.empty(0)
+    ranking = Ranking(np.random.default_rng(0), like)
+    fresh = type(scaling)(True, True, True, True, ranking, like)
+    fresh = fresh.widened(2, slice(0, 2), np.zeros(2))
     fresh.update(rows)
     assert torch.allclose(fresh.moments[0], torch.from_numpy(rows.mean(axis=0)))
     assert torch.allclose(fresh.moments[1] / fresh.n, torch.from_numpy(rows.var(axis=0)))

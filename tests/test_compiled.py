@@ -14,10 +14,12 @@ from river_ineural.inputs.loops import scatter
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
+from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.scaling import Scaling
 from river_ineural.learning.trainer import Trainer
 from river_ineural.network import compiled, eager
 from river_ineural.network.contexts import Shape
+from river_ineural.network.phases import Encoding
 from river_ineural.network.single import Single
 
 
@@ -43,7 +45,9 @@ def trainer_with(flat, shape):
 def normalizer_of(x, center=True, scale=True, normalize=True):
     """Statistics of the rows of x, whose first column is the constant's."""
     like = torch.empty(0, dtype=torch.float64)
-    scaling = Scaling(center, scale, normalize, like).widened(x.shape[1], slice(0, 0), np.zeros(0))
+    ranking = Ranking(np.random.default_rng(0), like)
+    scaling = Scaling(center, scale, normalize, False, ranking, like)
+    scaling = scaling.widened(x.shape[1], slice(0, 0), np.zeros(0))
     scaling.update(x)
     return scaling
 
@@ -94,7 +98,10 @@ def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offs
     x[:, 1:] = x[:, 1:] ** 3 + offset
     x[:, 4] = 7.5  # never varies
     like = torch.empty(0, dtype=torch.float64)
-    normalizer = Scaling(center, scale, normalize, like).widened(5, slice(0, 0), np.zeros(0))
+    ranking = Ranking(np.random.default_rng(0), like)
+    normalizer = Scaling(center, scale, normalize, False, ranking, like)
+    normalizer = normalizer.widened(5, slice(0, 0), np.zeros(0))
+    normalizer.ranking.due = lambda n: False  # ranks have a test of their own
     for part in np.split(x, [1, 2, 20]):
         normalizer.update(part)
     mean = x.mean(0) if center else np.zeros(5)
@@ -123,10 +130,13 @@ def test_both_forms_keep_the_same_statistics_beside_references(center):
     for module, convert in ((compiled, np.array), (eager, tensor)):
         reference, moments = np.array([0.0, 1.7e9, -4.0]), np.zeros((4, 3))
         moments[0] = -reference
-        moments, scaling = convert(moments), convert(np.ones((2, 3)))
+        moments, scaling = convert(moments), convert(np.ones((3, 3)))
         for n, rows in ((0, x[:5]), (5, x[5:])):
             raw = convert(rows - reference * [0, 1, 1])
-            module.observe(raw, n, center, True, True, convert(reference), moments, scaling)
+            module.observe(raw, n, center, moments)
+            plain = convert(np.ones((2, 3))), convert(np.zeros((2, 3))), convert(np.zeros(1))
+            n += len(rows)
+            module.weigh(n, True, True, convert(reference), moments, *plain, scaling)
         if not center:
             np.testing.assert_array_equal(moments[0], -reference)
             moments[2] = 0  # cubes, which only centring needs
@@ -183,12 +193,17 @@ def test_gather_takes_rows_as_pytorch_does(normalize):
     """Rows of the history, normalised, their weights scaled."""
     rng = np.random.default_rng(2)
     stored = [rng.normal(size=size) for size in ((9, 4), (9, 2, 3), (9,))]
-    rows, scaling = np.array([8, 0, 3, 3]), np.stack([rng.normal(size=4), rng.uniform(1, 2, 4)])
+    rows, ranked = np.array([8, 0, 3, 3]), np.array([1.0, 0.0, 1.0, 1.0])
+    scaling = np.stack([rng.normal(size=4), rng.uniform(1, 2, 4), ranked])
+    knots = np.sort(rng.normal(size=(4, 8)))
+    knots[2, :5] = knots[2, 0]  # a value that many have
+    encoding = scaling, knots, np.sort(rng.normal(size=(4, 8)))
+    encoding[2][2, :5] = encoding[2][2, 0]
     found = []
     for module, convert in ((compiled, np.array), (eager, torch.tensor)):
         out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4, 3))]
         module.gather(
-            *(convert(rows), *map(convert, stored), convert(scaling)),
+            *(convert(rows), *map(convert, stored), Encoding(*map(convert, encoding))),
             *(normalize, 0.25, *out),
         )
         found.append(out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,9 +81,10 @@ def assert_same_state(model, twin, tolerance):
     reference = model._state.scaling.reference[1 : 1 + d]
     means = model._state.scaling.moments[0, 1 : 1 + d] + reference
     assert_near(means, twin.mean, tolerance, "means")
-    shift, inverse = model._state.scaling.scaling
+    shift, inverse, ranked = model._state.scaling.scaling
     assert_near(1 / inverse[1 : 1 + d], twin.scale, tolerance, "scales")
     assert_near(-shift[0], twin.rms, tolerance, "rms")
+    assert ranked[1 : 1 + d].bool().tolist() == [name in twin.quantiles for name in twin.features]
     assert_near(model._state.trainer.adversary.radius, twin.radius, tolerance, "radii")
     history = model._state.history
     for rows, ring in zip(history.filled, twin.rings, strict=True):
@@ -190,9 +193,11 @@ def test_uniform_iterate_agrees():
     [
         {"center": False},
         {"scale": False},
+        {"relevance": False},
         {"normalize": False},
         {"center": False, "scale": False, "normalize": False},
         {"adversarial_radius": 0.0},
+        {"adversarial_radius": 0.0, "relevance": False},
         {"changed": {"init_scale": 1.0}},
         {"changed": {"pseudo_label_exploration": True}},
         {"changed": {"labelled_share": None}},
@@ -205,6 +210,24 @@ def test_other_parameters_agree(settings):
     reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
     assert reference.n_pseudo_labels > 10
     assert twin.explorations_due != 0
+
+
+@pytest.mark.parametrize("form", ["by_loops", "by_torch"])
+def test_ranks_and_relevance_agree(form, request):
+    """The same with features whose values lie far out or in clumps, one of them irrelevant."""
+    if form == "by_torch":
+        request.getfixturevalue("by_torch")
+    rng = np.random.default_rng(0)
+    stream = []
+    for x, label in shifting(400, 7, 3):
+        clumped = {name: math.exp(2 * value) for name, value in x.items()}
+        clumped["f0"] = round(2 * x.get("f0", 0.0)) ** 5
+        stream.append((clumped | {"noise": rng.normal()}, label))
+    model, twin = pair(n_steps=2.0)
+    run_side_by_side(model, twin, stream, 1e-8)
+    assert 2 < len(twin.quantiles) < len(twin.features)
+    assert len(twin.sample) == 256 < len(twin.seen)
+    assert twin.factors["noise"] < 1 < max(twin.factors.values())
 
 
 def test_last_iterate_agrees():

@@ -56,6 +56,7 @@ RUNGS = (
             "capacity": 12_000,
             "center": False,
             "scale": False,
+            "relevance": False,
             "normalize": "assumed",
             "iterate": "uniform",
             "drift_detector": None,
@@ -136,7 +137,11 @@ RUNGS = (
         classifier={"normalize": True},
     ),
     Rung("centring", "directions differ more from the mean than from 0", {"center": True}),
-    Rung("scaling", "a feature's unit does not matter; these streams have one", {"scale": True}),
+    Rung(
+        "scaling and ranks",
+        "a feature's unit does not matter, and of what lies far out or in clumps the rank counts",
+        classifier={"scale": True},
+    ),
     Rung(
         "a slower exploration network",
         "its residuals are of f1 as it was: a fast f2 repeats corrections that f1 has made",
@@ -173,6 +178,11 @@ RUNGS = (
         "adversarial training",
         "a margin around the few labels there are",
         classifier={"adversarial_radius": 0.15},
+    ),
+    Rung(
+        "relevance",
+        "features on which f1 relies are enlarged: the others say less",
+        classifier={"relevance": True},
     ),
     Rung(
         "an average of iterates predicts",

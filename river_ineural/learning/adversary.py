@@ -37,12 +37,11 @@ class Adversary(Tensors):
     def bind(self) -> None:
         self.raw = raw(self.radius.view(1))
 
-    def move(self, batch: Batch, w: Weights, a: Activations, n_labelled: int) -> None:
-        """Move each x of the batch to where f1 of its class falls behind.
+    def aim(self, batch: Batch, w: Weights, a: Activations, n_labelled: int) -> None:
+        """Find in which direction f1 of the class of each x of the batch falls behind.
 
-        By the radius, against the gradient of f1(its class) - f1(the best other), of norm 1. The
-        radius shrinks by a step in which too many given labels are missed where they are, before
-        anything is moved, and grows otherwise.
+        Against the gradient of f1(its class) - f1(the best other). The radius shrinks by a step in
+        which too many given labels are missed, and grows otherwise.
 
         Parameters
         ----------
@@ -53,4 +52,7 @@ class Adversary(Tensors):
         exploit(w, batch.columns, a, exploring=False)
         a.phases.oppose(a.raw.f1, b.targets, b.rows, n_labelled, self.most, sign, self.raw)
         adversary(w, sign, a, batch.direction)
-        a.phases.perturb(b.direction, self.raw, CONSTANT, b.x)
+
+    def move(self, batch: Batch, a: Activations) -> None:
+        """Move each x of the batch by the radius in the direction found."""
+        a.phases.perturb(batch.raw.direction, self.raw, CONSTANT, batch.raw.x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import deque
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ FIRST = 30  # labels of a new model from which no change is told: it is learning
 ALARM = 6.0  # log likelihood ratio: a change is e⁶, 400 times as likely
 CALM = ALARM / 4  # below it the labels held back count as usual ones
 DECIDED = 3.0  # log likelihood ratio that confirms an alarm, or takes it back
+COMPARED = 24  # labels after an alarm from which who learned anew is compared with who goes on
 RECENT = 10  # labels since a change, where a detector does not say how many
 FADING = 0.9  # of what labels say of the fate of a class, at each that follows
 LONGEST = 64  # labels of which an alarm can be
@@ -186,10 +188,16 @@ class Trial:
     old labels of that class are worth as much as before, under another name; where it is wrong in
     all ways they are worth nothing.
 
+    And a copy of the former state goes on learning, all that it knew kept. In the end the one that
+    learned anew stays only if it was right at more of the second half of the labels: a change that
+    needs nothing forgotten, or of which labels that follow each other only seemed to tell, is none.
+
     Parameters
     ----------
     former
         The state before the alarm, with its watch. It grows with the one in use.
+    ongoing
+        The same, which learns the labels after the alarm.
     n_since
         Labels since the change, until the alarm.
     n_judged
@@ -201,24 +209,29 @@ class Trial:
         Log likelihood ratio of the change, from labels after the alarm.
     confirmed
         Whether it has been enough.
+    ahead
+        Labels, of those compared, at which the state that learned anew was right, less those at
+        which `ongoing` was.
     """
 
     former: State
+    ongoing: State
     n_since: int
     n_judged: int = 0
     turned: dict[int, dict[int, float]] = field(default_factory=dict)
     ratio: float = 0.0
     confirmed: bool = False
+    ahead: int = 0
 
     @classmethod
     def begun(cls, former: State, since: int) -> Trial:
         """After an alarm, of which the labels since the change tell already."""
         assert former.watch is not None
         recent = list(former.watch.recent)[-since:]
-        trial = cls(former, len(recent))
+        former.watch.calm()
+        trial = cls(former, copy.deepcopy(former), len(recent))
         for top, gap, label in recent:
             trial.count(top, gap, label)
-        former.watch.calm()
         return trial
 
     def see(self, scores: NDArray[np.float64], label: int) -> None:
@@ -233,6 +246,11 @@ class Trial:
         self.ratio += evidence(top != label, expected, little_holds(expected))
         self.confirmed |= self.ratio >= DECIDED
 
+    def compare(self, anew: list[bool], ongoing: list[bool]) -> None:
+        """Note who was right at which of the labels that have come."""
+        uncounted = max(0, COMPARED - self.n_judged)
+        self.ahead += sum(anew[uncounted:]) - sum(ongoing[uncounted:])
+
     def count(self, top: int, gap: float, label: int) -> None:
         """Note the label of an example of which the former model said `top`.
 
@@ -245,7 +263,9 @@ class Trial:
 
     @property
     def refuted(self) -> bool:
-        """Whether the alarm was none."""
+        """Whether the alarm was none, or nothing was to be forgotten."""
+        if self.over and self.ahead <= 0:
+            return True
         return not self.confirmed and self.ratio <= -DECIDED
 
     def due(self, n: int) -> bool:

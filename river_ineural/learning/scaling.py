@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.learning.tensors import Tensors
-from river_ineural.network import eager, phases
+from river_ineural.learning.ranking import Ranking
+from river_ineural.learning.tensors import Tensors, lasting
+from river_ineural.network import phases
 from river_ineural.network.growth import Columns
-from river_ineural.network.phases import Buffer, raw
+from river_ineural.network.phases import Buffer, Encoding, raw
 
 __all__ = ["CONSTANT", "RawScaling", "Scaling"]
 
@@ -25,7 +26,9 @@ class RawScaling(NamedTuple):
 
     reference: Buffer  # (d,) float64
     moments: Buffer  # (4, d) float64
-    scaling: Buffer  # (2, d)
+    scaling: Buffer  # (3, d)
+    relevance: Buffer  # (2, d) float64
+    n_steps: Buffer  # (1,) float64
 
 
 class Scaling(Tensors):
@@ -42,7 +45,17 @@ class Scaling(Tensors):
 
         (s, z) / ‖(s, z)‖,    s² = Σ variance / q²
 
-    It also serves the first layers, which have no bias, as one. The history stores raw examples, so
+    It also serves the first layers, which have no bias, as one.
+
+    Features are not equally relevant. z_j is multiplied by a_j = (g_j / mean g)^(1/4), within
+    [1/4, 4], where g_j is the mean square of f1's input gradient at that feature, at the unscaled
+    z_j, over the last 50 steps or so: of the direction in which f1 of the class falls behind the
+    best other, of norm 1. So steps are larger for weights of features on which f1 relies already,
+    and distances between examples are those that it has found to matter (the diagonal of the
+    average gradient outer product; Radhakrishnan et al., Science 2024). s² is then
+    Σ variance · a² / q².
+
+    The history stores raw examples, so
     old ones are scaled by the statistics of today.
 
     Raw vectors hold what a feature is beyond its reference, its first value, subtracted in float64:
@@ -52,33 +65,46 @@ class Scaling(Tensors):
 
     Parameters
     ----------
-    center, scale, normalize
-        Which of the three to do. Without `center` the mean is 0, without `normalize` the constant.
+    center, scale, normalize, relevance
+        Which of these to do. Without `center` the mean is 0, without `normalize` the constant.
     like
         A tensor of the dtype and device to work in.
     """
 
-    TENSORS = ("reference", "moments", "scaling")
-    VIEWS = ("raw", "phases", "rows", "subtracted", "absent")
+    TENSORS = ("reference", "moments", "scaling", "relevance", "n_steps")
+    VIEWS = ("raw", "encoding", "phases", "subtracted", "absent")
 
-    def __init__(self, center: bool, scale: bool, normalize: bool, like: Tensor) -> None:
+    def __init__(
+        self,
+        center: bool,
+        scale: bool,
+        normalize: bool,
+        relevance: bool,
+        ranking: Ranking,
+        like: Tensor,
+    ) -> None:
         self.center = center
         self.scale = scale
         self.normalize = normalize
+        self.heeds = relevance
+        self.ranking = ranking
         self.n = 0
         # The mean, and the sums of the second, third and fourth powers of the distance from it
         self.reference = like.new_zeros(0, dtype=torch.float64)
         self.moments = like.new_zeros(4, 0, dtype=torch.float64)
-        self.scaling = like.new_zeros(2, 0)  # the mean, the constant's negative in front; and 1 / q
+        # The mean, the constant's negative in front; a / q, or half of it; whether it is ranked
+        self.scaling = like.new_zeros(3, 0)
+        self.relevance = like.new_zeros(2, 0, dtype=torch.float64)  # the mean of g², and a
+        self.n_steps = like.new_zeros(1, dtype=torch.float64)  # that g² is the mean of
         self.bind()
 
     def bind(self) -> None:
-        self.raw = RawScaling(raw(self.reference), raw(self.moments), raw(self.scaling))
+        self.raw = RawScaling(*(raw(getattr(self, name)) for name in self.TENSORS))
+        self.encoding = Encoding(self.raw.scaling, *self.ranking.raw[:2])
         # For examples that arrive, on the CPU: what is subtracted, and what an absent feature is
         self.subtracted = self.reference.cpu().numpy()
         self.absent = (-self.reference).to(self.scaling.dtype).cpu().numpy()
         self.phases = phases.of(self.moments)
-        self.rows = self.scaling.unbind()
 
     def widened(self, n_features: int, columns: Columns, first: NDArray[np.float64]) -> Scaling:
         """These statistics with features that have been 0 in every example so far.
@@ -97,22 +123,36 @@ class Scaling(Tensors):
         known = len(self.reference)
         reference = self.reference.new_zeros(n_features)
         moments = self.moments.new_zeros(4, n_features)
-        scaling = self.scaling.new_zeros(2, n_features)
-        scaling[1] = 1
+        scaling = self.scaling.new_zeros(3, n_features)
+        relevance = self.relevance.new_zeros(2, n_features)
+        scaling[1] = relevance[1] = 1
         reference[:known] = self.reference
         moments[:, :known], scaling[:, :known] = self.moments, self.scaling
+        relevance[:, :known] = self.relevance
+        n_known = (self.relevance[0] > 0).sum().clamp_min(1)
+        relevance[0, columns] = self.relevance[0].sum() / n_known  # as relevant as any other
+        relevance[1, columns] = 1
         reference[columns] = torch.from_numpy(first).to(reference.device)
-        moments[:, columns], scaling[1, columns] = 0, 1
+        moments[:, columns], scaling[1, columns], scaling[2, columns] = 0, 1, 0
         moments[0, columns] = -reference[columns]
         scaling[0, columns] = -reference[columns].to(scaling.dtype)
-        return self.twin(reference=reference, moments=moments, scaling=scaling)
+        absent = (-reference).to(scaling.dtype).cpu().numpy()
+        return self.twin(
+            ranking=self.ranking.widened(n_features, columns, absent),
+            reference=reference,
+            moments=moments,
+            scaling=scaling,
+            relevance=relevance,
+            n_steps=self.n_steps.clone(),
+        )
 
     def faded(self, n: int) -> Scaling:
         """These statistics as if they were of n examples, or as many as they are of.
 
         They follow those that come. This object stays as it is.
         """
-        other = self.twin(**{name: getattr(self, name).clone() for name in self.TENSORS})
+        parts = {name: getattr(self, name).clone() for name in self.TENSORS}
+        other = self.twin(**parts, ranking=self.ranking.faded())
         other._count_as(min(n, self.n))
         return other
 
@@ -126,12 +166,31 @@ class Scaling(Tensors):
         x: Any = rows
         if isinstance(self.raw.moments, Tensor):
             x = torch.from_numpy(rows).to(self.moments.device)
+        if self.scale:
+            self.ranking.see(rows, self.n)
         if self.n + len(rows) > MEMORY:  # older ones fade, so that what moves is followed
             self._count_as(max(0, MEMORY - len(rows)))
-        self.phases.observe(x, self.n, self.center, self.scale, self.normalize, *self.raw)
+        self.phases.observe(x, self.n, self.center, self.raw.moments)
         self.n += len(rows)
+        if self.scale and self.ranking.due(self.n):
+            self.ranking.survey((self.moments[3] / self.n).clamp_min(0).pow(0.25).cpu().numpy())
+        raw, shares = self.raw, self.ranking.raw[2]
+        self.phases.weigh(
+            *(self.n, self.scale, self.normalize, raw.reference, raw.moments),
+            *(shares, raw.relevance, raw.n_steps, raw.scaling),
+        )
+
+    @lasting
+    def on(self, device: torch.device) -> Self:
+        """The same on a device; this object stays as it is."""
+        moved = {name: getattr(self, name).to(device) for name in self.TENSORS}
+        return self.twin(**moved, ranking=self.ranking.on(device))
+
+    def heed(self, direction: Buffer) -> None:
+        """Let the directions (B, d) in which f1 errs most easily say what is relevant."""
+        self.phases.heed(direction, CONSTANT, self.raw.relevance, self.raw.n_steps)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Standardise the rows of x (B, d) in place."""
-        eager.standardize(x, self.rows, self.normalize, x)
+        self.phases.standardize(raw(x), self.encoding, self.normalize, raw(x))
         return x

@@ -76,8 +76,11 @@ class State:
         self.settle()
         trial = self.trial
         if trial:
-            former = trial.former._grown(features, columns, known, names, values)
-            trial = replace(trial, former=former)
+            former, ongoing = (
+                state._grown(features, columns, known, names, values)
+                for state in (trial.former, trial.ongoing)
+            )
+            trial = replace(trial, former=former, ongoing=ongoing)
         n_features = CONSTANT + len(features)
         if not self.trainer.n_features:
             columns = slice(0, n_features)
@@ -110,6 +113,7 @@ class State:
         self.trainer.settle()
         if self.trial:
             self.trial.former.settle()
+            self.trial.ongoing.settle()
 
     def vectors(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """Raw vectors (B, d) of checked values (B, names)."""
@@ -180,13 +184,17 @@ class State:
         -------
         This state; at an alarm, and while it is tried whether there was a change, perhaps another.
         """
-        since = 0
+        since, classes = 0, targets[:, 0].argmax(axis=1).tolist()
         if not pseudo_label and self.watch is not None and n_known > 1:
-            since = self.watched(x, targets[:, 0].argmax(axis=1).tolist(), n_known)
+            since = self.watched(x, classes, n_known)
         self.learn(x, targets, w, pseudo_label, n_steps)
         if since:
             return self.alarmed(since, n_steps)
-        return self if pseudo_label or not self.trial else self.tried(len(x), n_steps)
+        if pseudo_label or not self.trial:
+            return self
+        ongoing = self.trial.ongoing
+        ongoing.learn(x, ongoing.targets(x, classes), w, False, n_steps)
+        return self.tried(len(x), n_steps)
 
     def watched(self, x: Floats, classes: list[int], n_known: int) -> int:
         """Let given labels of raw vectors (B, d), before they are learned, tell of a change.
@@ -199,9 +207,13 @@ class State:
         if self.trial:
             for scores, label in self.trial.former.known(x, classes, n_known):
                 self.trial.see(scores, label)
-        since = 0
+        since, right = 0, []
         for scores, label in self.known(x, classes, n_known):
             since = since or self.watch.see(scores, label)
+            right.append(int(scores.argmax()) == label)
+        if self.trial:
+            ongoing = self.trial.ongoing.known(x, classes, n_known)
+            self.trial.compare(right, [scores.argmax() == label for scores, label in ongoing])
         return 0 if self.trial else since
 
     def known(self, x: Floats, classes: list[int], n_known: int) -> Iterator[tuple[Values, int]]:
@@ -231,20 +243,12 @@ class State:
         assert watch is not None
         trial.n_judged += n
         if trial.refuted:
-            return self._former(trial, n_steps)
+            return trial.ongoing
         state = self._judged(trial, n_steps) if trial.due(n) else self
         if trial.over:
             watch.calm()
             state = replace(state, trial=None)
         return state
-
-    @lasting
-    def _former(self, trial: Trial, n_steps: float) -> State:
-        """The former state, which learns the labels that have been given since the alarm."""
-        x, classes, w = self.history.stored(self.history.labelled()[-trial.n_judged :])
-        former = trial.former
-        former.learn(x, former.targets(x, classes.tolist()), w, False, n_steps)
-        return former
 
     @lasting
     def _judged(self, trial: Trial, n_steps: float) -> State:
@@ -297,9 +301,13 @@ class State:
 
     def on(self, device: torch.device) -> State:
         """The same on a device; this state stays as it is."""
-        moved = {name: getattr(self, name).on(device) for name in ("scaling", "history", "trainer")}
-        trial = self.trial and replace(self.trial, former=self.trial.former.on(device))
-        return replace(self, **moved, trial=trial)
+        moved: dict[str, Any] = {
+            name: getattr(self, name).on(device) for name in ("scaling", "history", "trainer")
+        }
+        if self.trial:
+            former, ongoing = self.trial.former.on(device), self.trial.ongoing.on(device)
+            moved["trial"] = replace(self.trial, former=former, ongoing=ongoing)
+        return replace(self, **moved)
 
 
 def passes(n_rows: int) -> list[slice]:

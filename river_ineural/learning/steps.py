@@ -71,11 +71,15 @@ class Steps:
         a, b, stored = self.activations, self.batch.raw, history.raw
         a.phases.gather(
             *(b.rows, stored.x, stored.targets, stored.weight),
-            *(scaling.raw.scaling, scaling.normalize),
+            *(scaling.encoding, scaling.normalize),
             *(share, b.x, b.targets, b.weight),
         )
+        if self.adversary.most or scaling.heeds:
+            self.adversary.aim(self.batch, w, a, history.capacities[0])
+        if scaling.heeds:
+            scaling.heed(b.direction)
         if self.adversary.most:
-            self.adversary.move(self.batch, w, a, history.capacities[0])
+            self.adversary.move(self.batch, a)
 
     def _pass(self, w: Weights, exploring: bool) -> bool:
         """Forward and back: whether the errors, and so the gradients, are finite."""

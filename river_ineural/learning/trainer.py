@@ -232,7 +232,7 @@ class Trainer(Tensors):
             return f1
         forward = self.prediction
         a = forward.activations
-        a.phases.standardize(x, scaling.raw.scaling, scaling.normalize, forward.raw_x)
+        a.phases.standardize(x, scaling.encoding, scaling.normalize, forward.raw_x)
         exploit(self.predicting, forward.columns, a, exploring=False)
         return a.f1_by_class.numpy()
 
@@ -241,7 +241,7 @@ class Trainer(Tensors):
         single = self.single
         if single and len(x) == 1 and self.shape.n_classes <= FEW_CLASSES:
             w = self.predicting_raw
-            f1, scores = single.score(w, x[0], scaling.raw.scaling, scaling.normalize)
+            f1, scores = single.score(w, x[0], scaling.encoding, scaling.normalize)
             return f1, scores
         return self._score_rows(x, scaling)
 

@@ -18,20 +18,19 @@ from numpy.typing import NDArray
 
 from river_ineural.network.constants import (
     BETA1,
-    CLOSEST,
     EPSILON,
-    FARTHEST,
+    HEEDED,
     LEAST,
     LEAST_RADIUS,
     MOST_GRADIENT,
     PACE,
-    RESOLUTION,
-    ROUNDING,
     SQRT_HALF,
     TINY,
     TOLERATED,
 )
 from river_ineural.network.loops import inlined, loop
+from river_ineural.network.phases import Encoding
+from river_ineural.network.standardizing import observe, standardize, standardize_row, weigh
 
 __all__ = [
     "adam",
@@ -41,6 +40,7 @@ __all__ = [
     "embed_folded",
     "errors",
     "gather",
+    "heed",
     "observe",
     "oppose",
     "output_gradient",
@@ -49,31 +49,10 @@ __all__ = [
     "score",
     "sgd",
     "standardize",
+    "weigh",
 ]
 
 Array = NDArray[Any]
-
-
-@inlined
-def standardize_row(raw: Array, scaling: Array, normalize: bool, x: Array) -> None:
-    """`standardize` of one row (d,)."""
-    zero, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
-    for j in range(len(x)):
-        x[j] = max(-most, min(most, (raw[j] - scaling[0, j]) * scaling[1, j]))
-    if normalize:
-        square = zero
-        for j in range(len(x)):
-            square += x[j] * x[j]
-        factor = 1 / max(np.sqrt(square), tiny)
-        for j in range(len(x)):
-            x[j] *= factor
-
-
-@loop
-def standardize(raw: Array, scaling: Array, normalize: bool, x: Array) -> None:
-    """Rows of x (B, d) = (raw - shift) · inverse, then of norm 1; scaling (2, d) holds both."""
-    for i in range(raw.shape[0]):
-        standardize_row(raw[i], scaling, normalize, x[i])
 
 
 @loop
@@ -82,7 +61,7 @@ def gather(
     stored_x: Array,  # (capacity, d)
     stored_targets: Array,  # (capacity, 2, k)
     stored_weight: Array,  # (capacity,)
-    scaling: Array,  # (2, d)
+    encoding: Encoding,
     normalize: bool,
     share: float,
     x: Array,  # (B, d)
@@ -92,7 +71,7 @@ def gather(
     """Rows of the history, x standardised, each context's weight times `share`."""
     for i in range(len(rows)):
         row = rows[i]
-        standardize_row(stored_x[row], scaling, normalize, x[i])
+        standardize_row(stored_x[row], encoding, normalize, x[i])
         for kind in range(2):
             for label in range(targets.shape[2]):
                 targets[i, kind, label] = stored_targets[row, kind, label]
@@ -137,6 +116,34 @@ def oppose(
     if n_given:
         grown = radius[0] * np.exp(PACE * (TOLERATED - n_wrong / n_given))
         radius[0] = min(max(grown, most * LEAST_RADIUS), most)
+
+
+@loop
+def heed(direction: Array, first: int, relevance: Array, n_steps: Array) -> None:
+    """Mean squares of directions (B, d) of norm 1, column by column from `first` on.
+
+    In units of the columns before they were enlarged: relevance (2, d) holds the running means and
+    by how much columns are enlarged. n_steps (1,) counts the batches that had a direction.
+    """
+    n = 0
+    total = np.zeros(direction.shape[1])
+    for i in range(direction.shape[0]):
+        square = 0.0
+        for j in range(first, direction.shape[1]):
+            square += direction[i, j] * direction[i, j]
+        if square <= TINY:
+            continue
+        n += 1
+        share = 1 / square
+        for j in range(first, direction.shape[1]):
+            total[j] += direction[i, j] * direction[i, j] * share
+    if not n:
+        return
+    n_steps[0] += 1
+    share = max(HEEDED, 1 / n_steps[0])
+    for j in range(first, direction.shape[1]):
+        square = total[j] / n * relevance[1, j] * relevance[1, j]
+        relevance[0, j] += share * (square - relevance[0, j])
 
 
 @loop
@@ -324,58 +331,3 @@ def adam(
         mean[i] = first = first if abs(first) > least else zero
         square[i] = second = second if second > least else zero
         parameters[i] -= step * first / (np.sqrt(second) * root + eps)
-
-
-@loop
-def observe(
-    x: Array,  # (B, d)
-    n: int,
-    center: bool,
-    scale: bool,
-    normalize: bool,
-    reference: Array,  # (d,)
-    moments: Array,  # (4, d)
-    scaling: Array,  # (2, d)
-) -> None:
-    """Move the statistics of n examples by the rows of x, one after the other.
-
-    x is what examples are beyond the reference.
-
-    `moments` holds the mean and the sums of the second, third and fourth powers of the distance
-    from it, in the order in which none is needed before it is replaced (Pébay, 2008, Formulas for
-    robust, one-pass parallel computation of covariances and arbitrary-order statistical moments).
-    """
-    mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
-    shift, inverse = scaling[0], scaling[1]
-    for i in range(x.shape[0]):
-        before = n
-        n += 1
-        share = 1 / n
-        for j in range(x.shape[1]):
-            apart = np.float64(x[i, j]) - mean[j]
-            if not center:
-                two = apart * apart
-                square[j] += two
-                fourth[j] += two * two
-                continue
-            step = apart * share
-            two, term = step * step, apart * step * before
-            fourth[j] += (
-                term * two * (float(n) * n - 3.0 * n + 3.0)
-                + 6 * two * square[j]
-                - 4 * step * cube[j]
-            )
-            cube[j] += term * step * (n - 2) - 3 * step * square[j]
-            square[j] += term
-            mean[j] += step
-    for j in range(x.shape[1]):
-        spread = np.sqrt(np.sqrt(max(fourth[j], 0.0) / n))
-        least = max(RESOLUTION * abs(mean[j]), ROUNDING * abs(mean[j] + reference[j]), CLOSEST)
-        known = scale and spread > least
-        inverse[j] = 1 / spread if known else 1.0
-        shift[j] = mean[j]
-    if normalize:
-        total = 0.0
-        for j in range(x.shape[1]):
-            total += square[j] * (np.float64(inverse[j]) * np.float64(inverse[j]))
-        shift[0] = -np.sqrt(total / n)

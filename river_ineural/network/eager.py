@@ -13,15 +13,20 @@ from river_ineural.network.constants import (
     CLOSEST,
     EPSILON,
     FARTHEST,
+    FIRST_STEPS,
+    HEEDED,
     LEAST_RADIUS,
     MOST_GRADIENT,
+    MOST_RELEVANT,
     PACE,
+    RELEVANCE,
     RESOLUTION,
     ROUNDING,
     SQRT_HALF,
     TINY,
     TOLERATED,
 )
+from river_ineural.network.phases import Encoding
 
 __all__ = [
     "adam",
@@ -32,6 +37,7 @@ __all__ = [
     "embed_folded",
     "errors",
     "gather",
+    "heed",
     "observe",
     "oppose",
     "output_gradient",
@@ -40,6 +46,7 @@ __all__ = [
     "score",
     "sgd",
     "standardize",
+    "weigh",
 ]
 
 
@@ -48,12 +55,22 @@ def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
     torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
 
 
-def standardize(
-    raw: Tensor, scaling: Tensor | tuple[Tensor, ...], normalize: bool, x: Tensor
-) -> None:
-    """Rows of x = (raw - shift) · inverse, then of norm 1; scaling may be given as its two rows."""
-    torch.sub(raw, scaling[0], out=x)
-    x.mul_(scaling[1]).clamp_(-FARTHEST, FARTHEST)
+def height(x: Tensor, knots: Tensor, heights: Tensor) -> Tensor:
+    """The heights (d, Q) at the knots, interpolated at x (B, d)."""
+    columns = x.t().contiguous()
+    high = torch.searchsorted(knots, columns, right=True).clamp_(1, knots.shape[1] - 1)
+    (left, right), (below, above) = (
+        (part.gather(1, high - 1), part.gather(1, high)) for part in (knots, heights)
+    )
+    share = ((columns - left) / (right - left)).nan_to_num_(1.0, 1.0, 0.0).clamp_(0, 1)
+    return (below + share * (above - below)).t()
+
+
+def standardize(raw: Tensor, encoding: Encoding, normalize: bool, x: Tensor) -> None:
+    """Rows of x = (raw + height(raw) - shift) · inverse, then of norm 1."""
+    shift, inverse, ranked = encoding.scaling
+    torch.add(raw, height(raw, encoding.knots, encoding.heights) * ranked, out=x)
+    x.sub_(shift).mul_(inverse).clamp_(-FARTHEST, FARTHEST)
     if normalize:
         x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
 
@@ -63,7 +80,7 @@ def gather(
     stored_x: Tensor,
     stored_targets: Tensor,
     stored_weight: Tensor,
-    scaling: Tensor,
+    encoding: Encoding,
     normalize: bool,
     share: float,
     x: Tensor,
@@ -74,7 +91,7 @@ def gather(
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
     weight.copy_(stored_weight[rows].unsqueeze(1)).mul_(share)
-    standardize(x, scaling, normalize, x)
+    standardize(x, encoding, normalize, x)
 
 
 def oppose(
@@ -102,6 +119,19 @@ def oppose(
     factor = torch.exp(PACE * (TOLERATED - share))
     grown = (radius * factor).clamp(most * LEAST_RADIUS, most)
     radius.copy_(torch.where(n_given > 0, grown, radius))
+
+
+def heed(direction: Tensor, first: int, relevance: Tensor, n_steps: Tensor) -> None:
+    """Mean squares of directions of norm 1, in units of the columns before they were enlarged."""
+    squares = direction[:, first:].to(relevance.dtype).square()
+    square = squares.sum(1, keepdim=True)
+    there = square > TINY
+    n = there.sum()
+    mean = torch.where(there, squares / square.clamp_min(TINY), 0.0).sum(0) / n.clamp_min(1)
+    n_steps += n > 0
+    share = (1 / n_steps.clamp_min(1)).clamp_min(HEEDED) * (n > 0)
+    means, factors = relevance[:, first:]
+    means += share * (mean * factors.square() - means)
 
 
 def perturb(direction: Tensor, radius: Tensor, first: int, x: Tensor) -> None:
@@ -220,16 +250,7 @@ def adam(
     )
 
 
-def observe(
-    x: Tensor,
-    n: int,
-    center: bool,
-    scale: bool,
-    normalize: bool,
-    reference: Tensor,
-    moments: Tensor,
-    scaling: Tensor,
-) -> None:
+def observe(x: Tensor, n: int, center: bool, moments: Tensor) -> None:
     """The statistics of n examples and of the rows of x together, all rows at once."""
     mean, square, cube, fourth = moments
     x, b = x.to(moments.dtype), x.shape[0]
@@ -244,11 +265,35 @@ def observe(
     cube += 3 * step * ((1 - share) * squares - share * square)
     square += squares + term
     mean += share * step
-    spread = (fourth.clamp_min(0) / (n + b)).sqrt_().sqrt_()
+
+
+def weigh(
+    n: int,
+    scale: bool,
+    normalize: bool,
+    reference: Tensor,
+    moments: Tensor,
+    shares: Tensor,
+    relevance: Tensor,
+    n_steps: Tensor,
+    scaling: Tensor,
+) -> None:
+    """Scaling from the statistics of n examples, and by how much columns are enlarged."""
+    mean, square, _, fourth = moments
+    means, factor = relevance
+    typical = means.sum() / (means > 0).sum().clamp_min(1)
+    enlarged = (means / typical.clamp_min(TINY)).pow(RELEVANCE)
+    enlarged.clamp_(1 / MOST_RELEVANT, MOST_RELEVANT)
+    factor.copy_(torch.where((n_steps >= FIRST_STEPS) & (means > 0), enlarged, 1.0))
+    inverse = torch.ones_like(mean)
     if scale:
+        spread = (fourth.clamp_min(0) / n).sqrt_().sqrt_()
         least = torch.maximum(RESOLUTION * mean.abs(), ROUNDING * (mean + reference).abs())
         varies = spread > least.clamp_min_(CLOSEST)
-        scaling[1].copy_(torch.where(varies, 1 / spread, 1.0))
+        inverse = torch.where(varies, 1 / spread, 1.0)
+    inverse *= factor
     scaling[0].copy_(mean)
+    scaling[1].copy_(shares[0] * inverse)
+    scaling[2].copy_(shares[0] < 1)
     if normalize:
-        scaling[0, 0] = -square.dot(scaling[1].double().square()).div_(n + b).sqrt_()
+        scaling[0, 0] = -square.dot(inverse.square() * shares[1]).div_(n).sqrt_()

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.network.compiled import standardize_row
 from river_ineural.network.constants import SQRT_HALF, TINY
 from river_ineural.network.contexts import Shape
 from river_ineural.network.loops import inlined, loop
+from river_ineural.network.phases import Encoding
+from river_ineural.network.standardizing import standardize_row
 
 __all__ = ["Single"]
 
@@ -48,9 +49,9 @@ class Single:
         self.flat = self.found[:, 0]
         self.buffers = self.x, self.units, self.tile, self.active, self.flat
 
-    def score(self, weights: Any, raw: Floats, scaling: Any, normalize: bool) -> Floats:
+    def score(self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool) -> Floats:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,)."""
-        score_one(weights, self.shape, raw, scaling, normalize, *self.buffers)
+        score_one(weights, self.shape, raw, encoding, normalize, *self.buffers)
         return self.found.copy()
 
 
@@ -74,7 +75,7 @@ def score_one(
     weights: Array,  # flat, as `contexts.Weights` has them
     shape: tuple[int, int, int, int],
     raw: Array,  # (d,)
-    scaling: Array,  # (2, d)
+    encoding: Encoding,
     normalize: bool,
     x: Array,  # (d,)
     units: Array,  # (L + 1, k, m)
@@ -97,7 +98,7 @@ def score_one(
     hidden2, output2 = weights[start : start + deep], weights[-m:]
 
     # f1, forward, and its gradient at the last pre-activations
-    standardize_row(raw, scaling, normalize, x)
+    standardize_row(raw, encoding, normalize, x)
     for u in range(m):
         for c in range(k):
             row, total = first[u, c * d : (c + 1) * d], zero
