@@ -104,8 +104,9 @@ class INeurAL(NeuralClassifier):
         Whether to subtract the running mean of the examples learned.
     scale
         Whether to divide each feature by the fourth root of the running mean of the fourth power of
-        its distance from that mean, so that its unit does not matter; and to put half its rank in
-        the place of half of it where values lie far out or in clumps.
+        its distance from that mean, so that its unit does not matter.
+    ranks
+        Whether half of a feature is its rank, where its values lie far out or in clumps.
     relevance
         Whether to enlarge features, up to four times each, that f1 has found to matter, and to
         shrink the others: by the fourth root of the mean square of f1's input gradient.
@@ -174,6 +175,7 @@ class INeurAL(NeuralClassifier):
     capacity = Fixed[int](integer(2))
     center = Fixed[bool](choice(True, False))
     scale = Fixed[bool](choice(True, False))
+    ranks = Fixed[bool](choice(True, False))
     relevance = Fixed[bool](choice(True, False))
     normalize = Fixed[bool | str](choice(True, False, "assumed"))
     iterate = Fixed[str](choice("average", "last", "uniform"))
@@ -197,6 +199,7 @@ class INeurAL(NeuralClassifier):
         capacity: int = 8192,
         center: bool = True,
         scale: bool = True,
+        ranks: bool = True,
         relevance: bool = True,
         normalize: bool | str = True,
         iterate: str = "average",
@@ -217,6 +220,7 @@ class INeurAL(NeuralClassifier):
         self.capacity = capacity
         self.center = center
         self.scale = scale
+        self.ranks = ranks
         self.relevance = relevance
         self.normalize = normalize
         self.iterate = iterate
@@ -238,6 +242,7 @@ class INeurAL(NeuralClassifier):
         )
         training = self.training or Training()
         normalize = self.normalize is True
+        ranking = Ranking(self.ranks, of_sample, like)
         shape = Shape(0, 0, self.hidden_dim, self.n_layers)
         trainer = Trainer(
             shape,
@@ -256,9 +261,7 @@ class INeurAL(NeuralClassifier):
                 self.max_features, CONSTANT, recycles=True, unit_norm=self.normalize == "assumed"
             ),
             LabelIndex(self.max_classes, self.classes or ()),
-            Scaling(
-                self.center, self.scale, normalize, self.relevance, Ranking(of_sample, like), like
-            ),
+            Scaling(self.center, self.scale, normalize, self.relevance, ranking, like),
             History(self.capacity, training.labelled_share, of_batches, like),
             trainer,
             self._first_watch(),

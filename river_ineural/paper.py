@@ -166,6 +166,7 @@ def printed(
         capacity=max(2, rounds),
         center=False,
         scale=False,
+        ranks=False,
         relevance=False,
         normalize="assumed",
         iterate="uniform",

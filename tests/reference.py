@@ -116,11 +116,13 @@ class ReferenceClassifier:
         seed,
         center=True,
         scale=True,
+        ranks=True,
         relevance=True,
         normalize=True,
         pseudo_label_exploration=False,
     ):
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
+        self.ranks = ranks
         self.pseudo_label_exploration = pseudo_label_exploration
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
@@ -195,7 +197,7 @@ class ReferenceClassifier:
     def survey(self):
         """Ranks of the features whose correlation with their rank is below 0.95."""
         n = len(self.seen)
-        if not self.scaled or n < 16 or self.n_since < min(n / 4, 500):
+        if not self.ranks or n < 16 or self.n_since < min(n / 4, 500):
             return
         self.n_since, self.quantiles = 0, {}
         raw = np.array([self.raw(x).tolist() for x in self.sample])

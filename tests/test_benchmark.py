@@ -312,6 +312,7 @@ def test_learners_are_what_their_names_say():
     for name, setting, value in (
         ("no centring", "center", False),
         ("no scaling", "scale", False),
+        ("no ranks", "ranks", False),
         ("no relevance", "relevance", False),
         ("no adversarial training", "adversarial_radius", 0.0),
         ("last iterate", "iterate", "last"),

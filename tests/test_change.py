@@ -433,7 +433,7 @@ def test_a_first_frame_may_be_longer_than_the_memory():
     rows = np.random.default_rng(0).normal(3, 2, size=(MEMORY + 500, 2))
     scaling = learned(STEADY)._state.scaling
     like = torch.empty(0)
-    ranking = Ranking(np.random.default_rng(0), like)
+    ranking = Ranking(True, np.random.default_rng(0), like)
     fresh = type(scaling)(True, True, True, True, ranking, like)
     fresh = fresh.widened(2, slice(0, 2), np.zeros(2))
     fresh.update(rows)

@@ -45,7 +45,7 @@ def trainer_with(flat, shape):
 def normalizer_of(x, center=True, scale=True, normalize=True):
     """Statistics of the rows of x, whose first column is the constant's."""
     like = torch.empty(0, dtype=torch.float64)
-    ranking = Ranking(np.random.default_rng(0), like)
+    ranking = Ranking(True, np.random.default_rng(0), like)
     scaling = Scaling(center, scale, normalize, False, ranking, like)
     scaling = scaling.widened(x.shape[1], slice(0, 0), np.zeros(0))
     scaling.update(x)
@@ -98,10 +98,9 @@ def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offs
     x[:, 1:] = x[:, 1:] ** 3 + offset
     x[:, 4] = 7.5  # never varies
     like = torch.empty(0, dtype=torch.float64)
-    ranking = Ranking(np.random.default_rng(0), like)
+    ranking = Ranking(False, np.random.default_rng(0), like)
     normalizer = Scaling(center, scale, normalize, False, ranking, like)
     normalizer = normalizer.widened(5, slice(0, 0), np.zeros(0))
-    normalizer.ranking.due = lambda n: False  # ranks have a test of their own
     for part in np.split(x, [1, 2, 20]):
         normalizer.update(part)
     mean = x.mean(0) if center else np.zeros(5)

@@ -40,6 +40,7 @@ LEFT_AT_THE_DEFAULT = {
     "9 exploration_lr": {"training": {"exploration_lr": 1e-6}},
     "10 center": {"classifier": {"center": True}},
     "10 scale": {"classifier": {"scale": True}},
+    "10 ranks": {"classifier": {"ranks": True}},
     "10 relevance": {"classifier": {"relevance": True}},
     "10 normalize": {"classifier": {"normalize": True}},
     "12 iterate": {"classifier": {"iterate": "average"}},

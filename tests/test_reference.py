@@ -193,6 +193,7 @@ def test_uniform_iterate_agrees():
     [
         {"center": False},
         {"scale": False},
+        {"ranks": False},
         {"relevance": False},
         {"normalize": False},
         {"center": False, "scale": False, "normalize": False},

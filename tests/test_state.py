@@ -392,7 +392,7 @@ def test_all_iterates_are_kept_up_to_a_number_of_numbers(monkeypatch):
 
 def test_what_is_returned_is_what_has_predicted():
     """Line 28: another model, which predicts as some round did, whatever is learned later."""
-    plain = {"center": False, "scale": False, "relevance": False, "normalize": False}
+    plain = dict.fromkeys(("center", "scale", "ranks", "relevance", "normalize"), False)
     model = small(iterate="uniform", classes=(0, 1, 2), **plain)
     stream = blobs(40, n_features=4, n_classes=3)
     predictions = []

@@ -56,6 +56,7 @@ RUNGS = (
             "capacity": 12_000,
             "center": False,
             "scale": False,
+            "ranks": False,
             "relevance": False,
             "normalize": "assumed",
             "iterate": "uniform",
@@ -137,11 +138,7 @@ RUNGS = (
         classifier={"normalize": True},
     ),
     Rung("centring", "directions differ more from the mean than from 0", {"center": True}),
-    Rung(
-        "scaling and ranks",
-        "a feature's unit does not matter, and of what lies far out or in clumps the rank counts",
-        classifier={"scale": True},
-    ),
+    Rung("scaling", "a feature's unit does not matter; these streams have one", {"scale": True}),
     Rung(
         "a slower exploration network",
         "its residuals are of f1 as it was: a fast f2 repeats corrections that f1 has made",
@@ -180,11 +177,6 @@ RUNGS = (
         classifier={"adversarial_radius": 0.15},
     ),
     Rung(
-        "relevance",
-        "features on which f1 relies are enlarged: the others say less",
-        classifier={"relevance": True},
-    ),
-    Rung(
         "an average of iterates predicts",
         "the noise of single batches is forgotten",
         classifier={"iterate": "average"},
@@ -198,6 +190,16 @@ RUNGS = (
         "noticing changes",
         "what a stream that has changed made wrong is forgotten",
         classifier={"drift_detector": "surprise"},
+    ),
+    Rung(
+        "ranks",
+        "of values that lie far out or in clumps distances say little",
+        classifier={"ranks": True},
+    ),
+    Rung(
+        "relevance",
+        "features on which f1 relies are enlarged: the others say less",
+        classifier={"relevance": True},
     ),
     Rung(
         "the defaults",

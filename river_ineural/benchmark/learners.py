@@ -124,6 +124,7 @@ ABLATIONS: dict[str, Make] = {
     "no pseudo-labels": sampling(self_training=False),
     "no centring": ineural(center=False),
     "no scaling": ineural(scale=False),
+    "no ranks": ineural(ranks=False),
     "no relevance": ineural(relevance=False),
     "no adversarial training": ineural(adversarial_radius=0.0),
     "one ring": ineural(OneRing),

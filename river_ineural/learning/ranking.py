@@ -42,6 +42,8 @@ class Ranking(Tensors):
 
     Parameters
     ----------
+    wanted
+        Whether features are ranked at all.
     rng
         Generator of the draws, owned by this object.
     like
@@ -51,7 +53,8 @@ class Ranking(Tensors):
     TENSORS = ("knots", "heights", "shares")
     VIEWS = ("raw",)
 
-    def __init__(self, rng: np.random.Generator, like: Tensor) -> None:
+    def __init__(self, wanted: bool, rng: np.random.Generator, like: Tensor) -> None:
+        self.wanted = wanted
         self.rng = rng
         self.sample: Floats = like.new_empty(SAMPLE, 0, device="cpu").numpy()  # raw
         self.n_sampled = 0
@@ -81,7 +84,7 @@ class Ranking(Tensors):
         knots, heights = (part.new_zeros(n_features, KNOTS) for part in (self.knots, self.heights))
         shares = self.shares.new_ones(2, n_features)
         sample = self.sample[:, :0]
-        if n_features > MOST:
+        if n_features > MOST or not self.wanted:
             return self.twin(sample=sample, knots=knots, heights=heights, shares=shares)
         sample = np.pad(self.sample, ((0, 0), (0, n_features - known)))
         sample[:, columns] = absent[columns]
@@ -96,8 +99,8 @@ class Ranking(Tensors):
 
     @property
     def serves(self) -> bool:
-        """Whether there are not too many features."""
-        return int(self.sample.shape[1]) == len(self.knots)
+        """Whether it is wanted, and there are not too many features."""
+        return self.wanted and int(self.sample.shape[1]) == len(self.knots)
 
     def see(self, rows: Floats, n: int) -> None:
         """Let rows (B, d), before which there were n examples, into the sample."""

@@ -166,13 +166,12 @@ class Scaling(Tensors):
         x: Any = rows
         if isinstance(self.raw.moments, Tensor):
             x = torch.from_numpy(rows).to(self.moments.device)
-        if self.scale:
-            self.ranking.see(rows, self.n)
+        self.ranking.see(rows, self.n)
         if self.n + len(rows) > MEMORY:  # older ones fade, so that what moves is followed
             self._count_as(max(0, MEMORY - len(rows)))
         self.phases.observe(x, self.n, self.center, self.raw.moments)
         self.n += len(rows)
-        if self.scale and self.ranking.due(self.n):
+        if self.ranking.due(self.n):
             self.ranking.survey((self.moments[3] / self.n).clamp_min(0).pow(0.25).cpu().numpy())
         raw, shares = self.raw, self.ranking.raw[2]
         self.phases.weigh(
