@@ -174,6 +174,9 @@ class Trainer(Tensors):
             other.iterates = self.iterates.grown(other.flat, old, new, before)
             other.optimizer = self.optimizer.grown(old, new, before)
             other.bind()
+        else:  # what was captured reads the statistics of fewer features
+            other.steps.forget()
+            other.serve()
         return other
 
     def renewed(self) -> Trainer:
