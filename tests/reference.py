@@ -137,6 +137,7 @@ class ReferenceClassifier:
         self.features, self.labels = [], []
         self.mean, self.scale, self.rms = 0.0, 1.0, 0.0
         self.seen = []  # every raw example ever learned, for the mean and the scale
+        self.rows, self.n_named = [], 0  # the same as vectors
         self.sample, self.n_since, self.quantiles = [], 0, {}  # for ranks, by feature
         self.squares, self.n_heeded = {}, 0  # mean square of f1's gradient, by feature
         self.factors = {}  # by which features are enlarged
@@ -170,7 +171,10 @@ class ReferenceClassifier:
     def update_statistics(self):
         """Mean and scale of all raw examples learned so far; what never varied keeps its scale."""
         if self.seen:
-            raw = torch.stack([self.raw(x) for x in self.seen])
+            if self.n_named != len(self.features):
+                self.rows, self.n_named = [], len(self.features)
+            self.rows += [self.raw(x) for x in self.seen[len(self.rows) :]]
+            raw = torch.stack(self.rows)
             self.mean = raw.mean(0) if self.center else torch.zeros_like(raw[0])
             varies = (raw != (raw[0] if self.center else 0)).any(0)
             self.spread = (raw - self.mean).pow(4).mean(0).pow(0.25)
@@ -204,7 +208,8 @@ class ReferenceClassifier:
         for name, values, q in zip(self.features, raw.T, self.spread.tolist(), strict=True):
             if not np.ptp(values):
                 continue
-            f = [(np.mean(values < v) + np.mean(values <= v)) / 2 - 0.5 for v in values]
+            below = values < values[:, None]  # of each row's value
+            f = (below.mean(axis=1) + 1 - below.mean(axis=0)) / 2 - 0.5
             if np.corrcoef(values, f)[0, 1] >= 0.95:
                 continue
             r = np.array(f) / np.mean(np.power(f, 4)) ** 0.25

@@ -220,7 +220,7 @@ def test_ranks_and_relevance_agree(form, request):
         request.getfixturevalue("by_torch")
     rng = np.random.default_rng(0)
     stream = []
-    for x, label in shifting(400, 7, 3):
+    for x, label in shifting(320, 7, 3):
         clumped = {name: math.exp(2 * value) for name, value in x.items()}
         clumped["f0"] = round(2 * x.get("f0", 0.0)) ** 5
         stream.append((clumped | {"noise": rng.normal()}, label))
