@@ -106,10 +106,12 @@ class INeurAL(NeuralClassifier):
         Whether to divide each feature by the fourth root of the running mean of the fourth power of
         its distance from that mean, so that its unit does not matter.
     ranks
-        Whether half of a feature is its rank, where its values lie far out or in clumps.
+        Whether half of a feature is its rank, where its values lie far out or in clumps. Not with
+        more than 256 features.
     relevance
         Whether to enlarge features, up to four times each, that f1 has found to matter, and to
-        shrink the others: by the fourth root of the mean square of f1's input gradient.
+        shrink the others: by the fourth root of the mean square of f1's input gradient. Not with
+        more than 256 features.
     normalize
         Whether to scale each example to unit norm, after those, as the paper assumes. A
         constant, the root mean square of the norms so far, goes in front of it first, so that the

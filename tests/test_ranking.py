@@ -122,7 +122,7 @@ def test_a_monotone_change_of_features_matters_little():
 
 
 def test_many_features_are_not_ranked():
-    """From the 257th on none is; nothing else changes, and no sample is held."""
+    """From the 257th on none is, nor is any enlarged; no sample is held."""
     rng = np.random.default_rng(4)
     model = INeurAL(hidden_dim=4, seed=1)
     for n_features in (200, MOST + 1):
@@ -132,6 +132,7 @@ def test_many_features_are_not_ranked():
         scaling = model._state.scaling
         ranked = (scaling.ranking.shares[0] < 1).sum().item()
         assert (ranked > 150) == (scaling.scaling[2].sum() > 150) == (n_features == 200)
-        assert scaling.ranking.serves == (n_features == 200)
+        assert scaling.ranking.serves == scaling.heeds == (n_features == 200)
+        assert (scaling.relevance[1] == 1).all().item() == (n_features > 200)
     assert ranked == 0
     assert scaling.ranking.sample.nbytes == 0

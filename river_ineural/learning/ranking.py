@@ -22,7 +22,7 @@ KNOTS = 16  # quantiles of a feature
 FIRST = 16  # examples before the first survey
 AGAIN, SELDOM = 0.25, 500  # the next one after so many more of them, at most after so many
 ALIKE = 0.95  # correlation of value and rank from which the rank says nothing new
-MOST = 256  # features beyond which none is ranked
+MOST = 256  # features beyond which none is ranked, nor enlarged
 
 
 class Ranking(Tensors):
