@@ -81,10 +81,11 @@ class Ranking(Tensors):
     def widened(self, n_features: int, columns: Columns, absent: Floats) -> Ranking:
         """This with features that were `absent` (n_features,) so far; it stays as it is itself."""
         known = len(self.knots)
-        knots, heights = (part.new_zeros(n_features, KNOTS) for part in (self.knots, self.heights))
+        ranking = self.wanted and n_features <= MOST
+        knots, heights = (self.knots.new_zeros(n_features, KNOTS * ranking) for _ in range(2))
         shares = self.shares.new_ones(2, n_features)
-        sample = self.sample[:, :0]
-        if n_features > MOST or not self.wanted:
+        if not ranking:
+            sample = self.sample[:, :0]
             return self.twin(sample=sample, knots=knots, heights=heights, shares=shares)
         sample = np.pad(self.sample, ((0, 0), (0, n_features - known)))
         sample[:, columns] = absent[columns]
@@ -110,11 +111,10 @@ class Ranking(Tensors):
         self.sample[self.n_sampled : self.n_sampled + first] = rows[:first]
         self.n_sampled += first
         self.n_since += len(rows)
-        if first < len(rows):
-            n_each = np.maximum(SAMPLE, n + 1 + np.arange(first, len(rows)))
-            slots = (self.rng.random(len(rows) - first) * n_each).astype(np.int64)
-            for row in np.flatnonzero(slots < SAMPLE):
-                self.sample[slots[row]] = rows[first + row]
+        for i, draw in enumerate(self.rng.random(len(rows) - first).tolist(), first):
+            slot = int(draw * max(SAMPLE, n + 1 + i))
+            if slot < SAMPLE:
+                self.sample[slot] = rows[i]
 
     def due(self, n: int) -> bool:
         """Whether the sample, of n examples, is to be surveyed."""

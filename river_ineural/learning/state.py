@@ -184,13 +184,15 @@ class State:
         -------
         This state; at an alarm, and while it is tried whether there was a change, perhaps another.
         """
-        since, classes = 0, targets[:, 0].argmax(axis=1).tolist()
-        if not pseudo_label and self.watch is not None and n_known > 1:
-            since = self.watched(x, classes, n_known)
+        if pseudo_label or self.watch is None:
+            self.learn(x, targets, w, pseudo_label, n_steps)
+            return self
+        classes = targets[:, 0].argmax(axis=1).tolist()
+        since = self.watched(x, classes, n_known) if n_known > 1 else 0
         self.learn(x, targets, w, pseudo_label, n_steps)
         if since:
             return self.alarmed(since, n_steps)
-        if pseudo_label or not self.trial:
+        if not self.trial:
             return self
         ongoing = self.trial.ongoing
         ongoing.learn(x, ongoing.targets(x, classes), w, False, n_steps)

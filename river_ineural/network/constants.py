@@ -9,9 +9,7 @@ MOST_GRADIENT = 1e15  # of a number of a gradient, for Adam
 LEAST = 1e-35  # averages of Adam below it are set to 0
 PACE, TOLERATED, LEAST_RADIUS = 0.2, 0.01, 1 / 15  # of the control of the adversarial radius
 RESOLUTION, ROUNDING = 1e-7, 1e-14  # relative: what varies less is a constant to float32, float64
-HEEDED, FIRST_STEPS = (
-    0.02,
-    50,
-)  # of the relevance: share of a step in its mean, steps before it counts
+HEEDED = 0.02  # share of a step in the running mean of the relevance
+FIRST_STEPS = 50  # before it counts
 RELEVANCE, MOST_RELEVANT = 0.25, 4.0  # its power, and how much a feature may be enlarged or shrunk
 CLOSEST, FARTHEST = 1e-30, 1e15  # spreads and scaled values whose squares float32 can hold

@@ -69,8 +69,10 @@ def height(x: Tensor, knots: Tensor, heights: Tensor) -> Tensor:
 def standardize(raw: Tensor, encoding: Encoding, normalize: bool, x: Tensor) -> None:
     """Rows of x = (raw + height(raw) - shift) · inverse, then of norm 1."""
     shift, inverse, ranked = encoding.scaling
-    torch.add(raw, height(raw, encoding.knots, encoding.heights) * ranked, out=x)
-    x.sub_(shift).mul_(inverse).clamp_(-FARTHEST, FARTHEST)
+    if encoding.knots.shape[1]:  # features are ranked
+        raw = raw + height(raw, encoding.knots, encoding.heights) * ranked
+    torch.sub(raw, shift, out=x)
+    x.mul_(inverse).clamp_(-FARTHEST, FARTHEST)
     if normalize:
         x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
 
