@@ -54,7 +54,7 @@ class Scaling(Tensors):
     and distances between examples are those that it has found to matter (the diagonal of the
     average gradient outer product; Radhakrishnan et al., Science 2024). s² is then
     Σ variance · a² / q². Where there is room for more than 256 features all count alike: few labels
-    do not tell so many apart, and on mnist a sixth more mistakes were made.
+    do not tell so many apart, and mnist made a tenth to a fifth more mistakes.
 
     The history stores raw examples, so
     old ones are scaled by the statistics of today.
