@@ -96,7 +96,9 @@ class INeurAL(NeuralClassifier):
     adversarial_radius
         How far at most, at least 0, the examples of a batch are moved to where f1 errs, in units of
         their norm; 0 turns adversarial training off. The radius used starts at a third of that and
-        shrinks, down to a fifteenth, while more than 1 % of the given labels drawn are missed.
+        shrinks, down to a fifteenth, while more than 1 % of the given labels drawn are missed. With
+        room for up to 256 features cross-validation finds out whether they may be moved as far, a
+        third as far, or not at all.
     capacity
         Examples in the history, at least 2. A quarter of them can be pseudo-labelled ones, which
         never push out an example whose label was given.
@@ -239,8 +241,8 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches, of_result, of_sample = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(4)
+        of_weights, of_batches, of_result, of_sample, of_folds = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(5)
         )
         training = self.training or Training()
         normalize = self.normalize is True
@@ -253,7 +255,7 @@ class INeurAL(NeuralClassifier):
             self.batch_size,
             Optimizer(training, like.new_zeros(shape.n_parameters)),
             Iterates(self.iterate, training.n_iterates, of_result),
-            Adversary(self.adversarial_radius, like),
+            Adversary(self.adversarial_radius, of_folds, like),
             0 if normalize else CONSTANT,
             of_weights,
             like,

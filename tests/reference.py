@@ -12,6 +12,7 @@ optimisers are written out. Where it departs from the paper it does so as docs/d
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from fractions import Fraction
@@ -120,19 +121,21 @@ class ReferenceClassifier:
         relevance=True,
         normalize=True,
         pseudo_label_exploration=False,
+        fold_steps=100,
     ):
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
         self.ranks = ranks
         self.pseudo_label_exploration = pseudo_label_exploration
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
-        self.most, self.radius = adversarial_radius, adversarial_radius / 3
+        self.limit = self.most = adversarial_radius
+        self.radius, self.n_until, self.fold_steps = self.limit / 3, 32, fold_steps
         self.exploration_share, self.explorations_due = exploration_share, 0.0
         self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
         self.n_learned = [0, 0]
         self.labelled_share, self.iterate = labelled_share, iterate
-        self.of_weights, self.of_batches, _, self.of_sample = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)
+        self.of_weights, self.of_batches, _, self.of_sample, self.of_folds = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
         )
         self.features, self.labels = [], []
         self.mean, self.scale, self.rms = 0.0, 1.0, 0.0
@@ -146,8 +149,9 @@ class ReferenceClassifier:
         self.capacities = [capacity - n_pseudo, n_pseudo]
         self.n_added = [0, 0]
         self.theta1 = self.theta2 = None
-        make = {"adam": Adam, "sgd": SGD}[optimizer]
-        self.optimizer1, self.optimizer2 = make(lr), make(exploration_lr)
+        self.make = {"adam": Adam, "sgd": SGD}[optimizer]
+        self.lr = lr
+        self.optimizer1, self.optimizer2 = self.make(lr), self.make(exploration_lr)
         self.omega, self.served = [], None
         self.i_served = self.n_steps = 0
 
@@ -287,6 +291,70 @@ class ReferenceClassifier:
             self.explorations_due -= exploring
             self.step(exploring)
         self.draw_iterate()
+        if not pseudo_label and self.limit and k > 1:
+            self.n_until -= len(arrived)
+            if self.n_until <= 0:
+                self.choose_radius()
+
+    # Cross-validation
+
+    def choose_radius(self):
+        """The largest radius is 0, a third of the limit or the limit: that of the least error."""
+        k, given = len(self.labels), self.rings[0]
+        oldest_first = np.arange(max(0, self.n_added[0] - len(given)), self.n_added[0])
+        rows = self.of_folds.permutation(oldest_first % self.capacities[0])
+        x = torch.stack([self.normalized(self.raw(example["x"])) for example in given])
+        reward = torch.stack([vector(e["reward"] + [0.0] * (k - len(e["reward"]))) for e in given])
+        weight = vector([example["weight"] for example in given])
+        errors = {}
+        for radius in (0, self.limit / 3, self.limit):
+            errors[radius] = {}
+            for held, learned in (rows[::2], rows[1::2]), (rows[1::2], rows[::2]):
+                theta = self.learned_from(x[learned], reward[learned], weight[learned], radius)
+                for row in held:
+                    f1 = network(contexts(x[row], k), theta)
+                    square = (weight[row] * (reward[row] - f1).square().sum()).item()
+                    errors[radius][row] = square
+        best = min(errors, key=lambda radius: sum(errors[radius].values()))
+        gains = [errors[self.most][row] - errors[best][row] for row in rows]
+        mean = sum(gains) / len(gains)
+        spread = math.sqrt(sum((gain - mean) ** 2 for gain in gains) / len(gains))
+        if mean > spread / math.sqrt(len(gains)):
+            self.most = best
+        self.n_until = len(given)
+
+    def learned_from(self, x, reward, weight, radius):
+        """An average of θ1 over steps from new initial weights, the examples moved by a radius."""
+        k, (d,) = len(self.labels), x[0].shape
+        rng, draws = copy.deepcopy(self.of_weights), copy.deepcopy(self.of_folds)
+        theta, _ = self.initial(rng)
+        theta[0] = self.fresh_first_layers(rng, k, d, 0, 0)[0].view(self.m, k * d)
+        average, optimizer = theta, self.make(self.lr)
+        if isinstance(optimizer, Adam):
+            optimizer.m, optimizer.v = ([torch.zeros_like(p) for p in theta] for _ in range(2))
+        n_drawn = math.ceil(self.batch_size / min(k, 2))
+        for n in range(1, self.fold_steps + 1):
+            batch = (draws.random(n_drawn) * len(x)).astype(int)
+            rows = [
+                x[i]
+                - (
+                    radius * self.direction(x[i], int(reward[i].argmax()), theta)[0]
+                    if radius
+                    else 0
+                )
+                for i in batch
+            ]
+            built = torch.cat([contexts(row, k) for row in rows])
+            repeated = weight[batch].repeat_interleave(k)
+            gradient = loss_gradient(built, reward[batch].view(-1), repeated, theta)
+            theta = optimizer.update(theta, gradient)
+            if n <= self.window or not n % self.every:
+                share = 1 / n if n <= self.window else self.every / self.window
+                average = [
+                    (1 - share) * past + share * now
+                    for past, now in zip(average, theta, strict=True)
+                ]
+        return average
 
     # Algorithm 2
 
@@ -300,10 +368,18 @@ class ReferenceClassifier:
         chosen = [labelled] * n_labelled + [pseudo] * (n - n_labelled)
         return [ring[int(u * len(ring))] for u, ring in zip(draws, chosen, strict=True)]
 
-    def lead(self, row, label):
+    def lead(self, row, label, theta1):
         """f1 of the label minus the best of the others."""
-        f1 = network(contexts(row, len(self.labels)), self.theta1)
+        f1 = network(contexts(row, len(self.labels)), theta1)
         return f1[label] - torch.cat([f1[:label], f1[label + 1 :]]).max()
+
+    def direction(self, row, label, theta1):
+        """In which f1 of the label falls behind the least, of norm 1; and its norm."""
+        at = row.clone().requires_grad_()
+        (direction,) = torch.autograd.grad(self.lead(at, label, theta1), at)
+        direction[0] = 0  # the constant stays
+        norm = torch.linalg.vector_norm(direction).clamp_min(TINY)
+        return direction / norm, norm
 
     def moved(self, batch):
         """Each example of the batch, normalised, moved to where f1 of its class falls behind."""
@@ -312,7 +388,7 @@ class ReferenceClassifier:
             return rows
         labels = [example["reward"].index(1.0) for example in batch]
         missed = [
-            self.lead(row, label).item() <= 0
+            self.lead(row, label, self.theta1).item() <= 0
             for row, label, example in zip(rows, labels, batch, strict=True)
             if any(example is given for given in self.rings[0])
         ]
@@ -321,13 +397,11 @@ class ReferenceClassifier:
             self.radius = min(max(self.radius, self.most / 15), self.most)
         relevant = []
         for row, label in zip(rows, labels, strict=True):
-            at = row.clone().requires_grad_()
-            (direction,) = torch.autograd.grad(self.lead(at, label), at)
-            direction[0] = 0  # the constant stays
-            norm = torch.linalg.vector_norm(direction).clamp_min(TINY)
-            row -= self.radius * direction / norm
+            direction, norm = self.direction(row, label, self.theta1)
+            if self.most:
+                row -= self.radius * direction
             if norm > 1e-6:
-                relevant.append((direction[1:] / norm).square())
+                relevant.append(direction[1:].square())
         if relevant and self.heeds:
             self.heed(torch.stack(relevant).mean(0).tolist())
         return rows
@@ -384,6 +458,34 @@ class ReferenceClassifier:
             self.i_served = int(self.of_weights.integers(len(self.omega)))
             self.served = self.omega[self.i_served]
 
+    # Initial weights, drawn in the order in which the package draws
+
+    def initial(self, rng):
+        """Both networks, without first layers: hidden ones N(0, 2/m), the output's N(0, 1/m)."""
+        m = self.m
+        hidden = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), (2, self.depth - 2, m, m)))
+        output = torch.from_numpy(rng.normal(0, math.sqrt(1 / m), (2, m)))
+        return tuple([torch.zeros(m, 0).double(), *hidden[i], output[i]] for i in range(2))
+
+    def fresh_first_layers(self, rng, k_new, d_new, k, d):
+        """Blocks of first layers (m, 1, k_new, d_new), where those of k classes and d features are
+        known already: N(0, 2/m) times `init_scale`.
+        """
+        m, fresh = self.m, []
+
+        def normal(*shape):
+            drawn = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), shape))
+            return drawn * self.init_scale
+
+        for _ in ("f1 on x", "f2 on x / √2", "f2 on the gradient"):
+            first = torch.zeros(m, k_new, d_new).double()
+            first[:, :k, d:] = normal(m, k, d_new - d)
+            first[:, k:] = normal(m, k_new - k, d_new)
+            if not self.unit:
+                first[:, :, 0] = 0  # of the constant, which is 0 then
+            fresh.append(first.view(m, 1, k_new, d_new))
+        return fresh
+
     # Classes and features that appear
 
     def grow(self, names, ys):
@@ -402,28 +504,15 @@ class ReferenceClassifier:
         self.update_statistics()
         started = self.theta1 is not None
         k, d = (k, d) if started else (0, 0)
-        std, m = math.sqrt(2 / self.m), self.m
+        m = self.m
 
-        def normal(*shape, std=std):
-            return torch.from_numpy(self.of_weights.normal(0, std, shape))
-
-        if not started:  # in the order in which the package draws
-            hidden = normal(2, self.depth - 2, m, m)
-            output = normal(2, m, std=std / math.sqrt(2))
-            self.theta1 = [torch.zeros(m, 0).double(), *hidden[0], output[0]]
-            self.theta2 = [torch.zeros(m, 0).double(), *hidden[1], output[1]]
+        if not started:
+            self.theta1, self.theta2 = self.initial(self.of_weights)
             if isinstance(self.optimizer1, Adam):
                 for adam, theta in (self.optimizer1, self.theta1), (self.optimizer2, self.theta2):
                     adam.m = [torch.zeros_like(p) for p in theta]
                     adam.v = [torch.zeros_like(p) for p in theta]
-        fresh = []
-        for _ in ("f1 on x", "f2 on x / √2", "f2 on the gradient"):
-            first = torch.zeros(m, k_new, d_new).double()
-            first[:, :k, d:] = normal(m, k, d_new - d) * self.init_scale
-            first[:, k:] = normal(m, k_new - k, d_new) * self.init_scale
-            if not self.unit:
-                first[:, :, 0] = 0  # of the constant, which is 0 then
-            fresh.append(first.view(m, 1, k_new, d_new))
+        fresh = self.fresh_first_layers(self.of_weights, k_new, d_new, k, d)
 
         def embed(matrix, new):
             """A first layer (m, kd) or (m, 2kd) inside a larger one with new entries from `new`."""
@@ -461,6 +550,7 @@ class ReferenceSampler:
         self.exploration, self.audits, self.rng = exploration, audits, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = self.last_ask = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
+        self.predicted = []
         if isinstance(budget, Budget):
             self.budget, self.bucket, self.depth = budget.limit, budget.burst, budget.burst
 
@@ -490,6 +580,14 @@ class ReferenceSampler:
             chance = rate * self.audits / 5
         elif self.exploration and self.t - self.last_ask >= 1 / self.exploration:
             chance = self.exploration
+        if len(labels) > 1:  # more audits where a class is predicted that seldom is
+            self.predicted.append(top)
+            ages = range(len(self.predicted) - 1, -1, -1)
+            weights = [0.998**age for age in ages]
+            of_top = sum(
+                w for w, label in zip(weights, self.predicted, strict=True) if label == top
+            )
+            chance *= max(1, sum(weights) / (len(labels) * of_top))
         if len(labels) < 2:
             wanted = self.n_queries < 10  # then the more rarely the more were asked for
             wanted = wanted or self.rng.random() < max(rate, 10 / self.n_queries)

@@ -488,6 +488,18 @@ def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(
     assert model.n_by_reason["audit"] == model.n_queries
 
 
+def test_a_class_that_is_seldom_predicted_is_audited_more_often():
+    model = scored(*SURE, gamma=0.0, budget=0.1, horizon=100_000, audits=0.5)
+    asked = {False: 0, True: 0}
+    for t in range(40_000):
+        seldom = t % 20 == 0
+        model.classifier.scores = SURE[::-1] if seldom else SURE
+        asked[seldom] += model.predict_one(X)[1]
+    # 0.1 · 0.5 / 5 where the common class is predicted; 1/(2 · 0.05) times as often elsewhere
+    for seldom, expected in (False, 38_000 * 0.01), (True, 2_000 * 0.1):
+        assert abs(asked[seldom] - expected) <= 5 * math.sqrt(expected)
+
+
 def test_no_number_is_drawn_where_there_are_no_audits():
     model = scored(*SURE, gamma=0.0, budget=100, exploration=0.02, audits=0.5)
     state = model._rng.getstate()

@@ -13,11 +13,21 @@ from streams import blobs, shifting
 
 from river_ineural import INeurAL, Training
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
+from river_ineural.learning import crossvalidation
 from river_ineural.network.scores import gap
 
 LR = {"adam": (3e-3, 1e-3), "sgd": (0.3, 0.1)}  # η1, η2
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
 FOLD = {"hidden_dim": 8, "batch_size": 16}  # n >= m of them: the other order of the product
+
+
+FOLD_STEPS = 6
+
+
+@pytest.fixture(autouse=True)
+def few_steps_in_folds(monkeypatch):
+    """The twin is slow."""
+    monkeypatch.setattr(crossvalidation, "STEPS", FOLD_STEPS)
 
 
 class Float64(INeurAL):
@@ -59,7 +69,7 @@ def pair(
     }
     training |= changed or {}
     model = kind(**settings, training=Training(**training))
-    return model, ReferenceClassifier(**settings, **training)
+    return model, ReferenceClassifier(**settings, **training, fold_steps=crossvalidation.STEPS)
 
 
 def assert_near(actual, expected, tolerance, what):
@@ -85,7 +95,9 @@ def assert_same_state(model, twin, tolerance):
     assert_near(1 / inverse[1 : 1 + d], twin.scale, tolerance, "scales")
     assert_near(-shift[0], twin.rms, tolerance, "rms")
     assert ranked[1 : 1 + d].bool().tolist() == [name in twin.quantiles for name in twin.features]
-    assert_near(model._state.trainer.adversary.radius, twin.radius, tolerance, "radii")
+    adversary = model._state.trainer.adversary
+    assert_near(adversary.radius, twin.radius, tolerance, "radii")
+    assert_near(adversary.most, twin.most, tolerance, "largest radii")
     history = model._state.history
     for rows, ring in zip(history.filled, twin.rings, strict=True):
         assert rows.stop - rows.start == len(ring)
@@ -229,6 +241,17 @@ def test_ranks_and_relevance_agree(form, request):
     assert 2 < len(twin.quantiles) < len(twin.features)
     assert len(twin.sample) == 256 < len(twin.seen)
     assert twin.factors["noise"] < 1 < max(twin.factors.values())
+
+
+def test_radii_by_cross_validation_agree(monkeypatch):
+    """The same with labels drawn at random, which bear no radius out, in folds of 60 steps."""
+    monkeypatch.setattr(crossvalidation, "STEPS", 60)
+    rng = np.random.default_rng(0)
+    stream = [(x, int(rng.integers(3))) for x, _ in shifting(150, 7, 3)]
+    model, twin = pair()
+    run_side_by_side(model, twin, stream, 1e-8)
+    assert twin.most < twin.limit
+    assert model._state.trainer.adversary.most == twin.most
 
 
 def test_last_iterate_agrees():

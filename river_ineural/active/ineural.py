@@ -17,6 +17,7 @@ from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.learner import check_learner, route
+from river_ineural.active.rarity import Rarity
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import choice, real
@@ -81,7 +82,7 @@ class INeurALSampler(BudgetedSampler):
     audits
         Share, in [0, 1], of the labels a round (`Budget.rate`) that are asked for at random where
         nothing else asks; more of what a bucket would not hold, a fifth of it where the number of
-        labels is fixed. 0 turns it off.
+        labels is fixed, and more where a class is predicted that seldom is. 0 turns it off.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -148,6 +149,7 @@ class INeurALSampler(BudgetedSampler):
         self.self_training = self_training
         self._n_learned = 0  # labels learned of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
+        self._rarity = Rarity()
         self.n_pseudo_labels = 0
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -189,15 +191,16 @@ class INeurALSampler(BudgetedSampler):
                 x = self._transformed(pipelines, x, kwargs, learn=True)
             checked = learner.check_one(x)
             scores = learner.scores_one(checked)  # lines 4 to 7
-            margin, top = gap(scores.values()), None
-            if self.self_training and len(scores) > 1 and margin >= self.confidence:
-                top = max(scores, key=scores.__getitem__)  # line 8
+            margin = gap(scores.values())
+            top = max(scores, key=scores.__getitem__) if scores else None  # line 8
+            confident = self.self_training and len(scores) > 1 and margin >= self.confidence
+            if confident:
                 learner.check_one(checked, top)  # it can be learned: else nothing has changed
             self._account.round()
-            ask = self._decide(given, self._wants(margin, len(scores), learner))
+            ask = self._decide(given, self._wants(margin, top, len(scores), learner))
             if ask:
                 self._last_ask = self.n_rounds
-            elif top is not None:
+            elif confident:
                 learner.learn_one(checked, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
                 self._note_drifts(learner)
@@ -215,15 +218,16 @@ class INeurALSampler(BudgetedSampler):
             threshold *= there / (there + n_pending)
         return threshold
 
-    def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:
+    def _wants(self, margin: float, top: ClfTarget | None, n_classes: int, learner: Any) -> Wanted:
         """Why a label is wanted where the top two scores are that far apart (line 11).
 
         Not where that is NaN: a model that is no use does not spend the budget.
         """
         if math.isnan(margin):
             return UNWANTED
-        if n_classes < 2:
+        if n_classes < 2 or top is None:
             return self._of_few_classes(n_classes)
+        self._rarity.see(top)
         account, changing = self._account, getattr(learner, "changing", False)
         share = account.share(reserve=not changing)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
@@ -239,11 +243,14 @@ class INeurALSampler(BudgetedSampler):
                 p = account.rate * max(self.audits, share)
         elif (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
             p = self.exploration
+        if p:
+            p *= self._rarity.of(top, n_classes)
         return "audit" if p and self._rng.random() < p else "none", margin, threshold
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         learner, _ = route(self.classifier)
-        return self._wants(gap(y_pred.values()), len(y_pred), learner)
+        top = max(y_pred, key=y_pred.__getitem__) if y_pred else None
+        return self._wants(gap(y_pred.values()), top, len(y_pred), learner)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).

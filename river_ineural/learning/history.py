@@ -13,7 +13,7 @@ from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
 
-__all__ = ["History", "RawHistory"]
+__all__ = ["Drawn", "History", "RawHistory"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -192,3 +192,30 @@ class History(Tensors):
         if not self.n_pseudo_labelled:
             return n
         return round((self.labelled_share or 0) * n) if self.n_labelled else 0
+
+
+class Drawn:
+    """Some rows of a history, of which batches are drawn as if no label of them had been given.
+
+    Parameters
+    ----------
+    history
+        Whose rows they are.
+    chosen
+        Which, (B,).
+    rng
+        Generator of the draws, owned by this object.
+    """
+
+    capacities = (0, 0)
+
+    def __init__(
+        self, history: History, chosen: NDArray[np.int64], rng: np.random.Generator
+    ) -> None:
+        self.raw, self.targets = history.raw, history.targets
+        self.chosen, self.rng = chosen, rng
+
+    def rows(self, n: int) -> NDArray[np.int64]:
+        """Draw n of the rows uniformly, with replacement."""
+        drawn: NDArray[np.int64] = self.chosen[(self.rng.random(n) * len(self.chosen)).astype(int)]
+        return drawn

@@ -190,9 +190,18 @@ class Scaling(Tensors):
         return self.twin(**moved, ranking=self.ranking.on(device))
 
     @property
+    def narrow(self) -> bool:
+        """Whether there is room for so few features that what each is like can be found out."""
+        return self.scaling.shape[1] <= MOST
+
+    @property
     def heeds(self) -> bool:
-        """Whether features are enlarged, of which there must not be too many."""
-        return self.relevance_wanted and self.scaling.shape[1] <= MOST
+        """Whether features are enlarged."""
+        return self.relevance_wanted and self.narrow
+
+    def heedless(self) -> Scaling:
+        """One of the same statistics that enlarges features no further."""
+        return self.twin(relevance_wanted=False)
 
     def heed(self, direction: Buffer) -> None:
         """Let the directions (B, d) in which f1 errs most easily say what is relevant."""

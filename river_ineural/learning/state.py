@@ -163,6 +163,8 @@ class State:
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         each = self.trainer.training.pseudo_label_steps if pseudo_label else n_steps
         self.trainer.learn(self.history, self.scaling, len(x) * each, pseudo_label)  # line 26
+        if not pseudo_label:
+            self.trainer.choose_radius(self.history, self.scaling, len(x))
 
     def told(
         self,

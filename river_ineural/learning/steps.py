@@ -11,7 +11,7 @@ from torch import Tensor
 
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.batch import Batch, batch_examples
-from river_ineural.learning.history import History
+from river_ineural.learning.history import Drawn, History
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import Scaling
 from river_ineural.network.capture import Captured
@@ -66,7 +66,7 @@ class Steps:
         else:
             self.batch.rows.copy_(torch.from_numpy(rows))
 
-    def _gather(self, w: Weights, history: History, scaling: Scaling, share: float) -> None:
+    def _gather(self, w: Weights, history: History | Drawn, scaling: Scaling, share: float) -> None:
         """Bring the examples of the batch, their contexts weighing `share` times their weight."""
         a, b, stored = self.activations, self.batch.raw, history.raw
         a.phases.gather(
@@ -111,7 +111,7 @@ class SharedBatch(Steps):
 
     def step(
         self,
-        history: History,
+        history: History | Drawn,
         scaling: Scaling,
         predicting: Weights,
         rates: tuple[float, float],
@@ -152,13 +152,14 @@ class SeparateBatches(Steps):
 
     def step(
         self,
-        history: History,
+        history: History | Drawn,
         scaling: Scaling,
         predicting: Weights,
         rates: tuple[float, float],
         exploring: bool,
     ) -> bool:
         """One step of f1, and with `exploring` of f2; whether it was finite, and so was taken."""
+        assert isinstance(history, History)
         self._draw(self.weights, history, scaling)  # line 2
         if not self._pass(self.weights, exploring=False):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,8 @@ from torch import Tensor
 
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.batch import Forward
-from river_ineural.learning.history import History
+from river_ineural.learning.crossvalidation import errors
+from river_ineural.learning.history import Drawn, History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import CONSTANT, Scaling
@@ -129,7 +131,19 @@ class Trainer(Tensors):
         if lr is not None:
             self.lr = lr
         if radius is not None:
-            self.adversary.most = radius
+            self.adversary.free_up_to(radius)
+        self.steps.forget()
+
+    def choose_radius(self, history: History, scaling: Scaling, n: int) -> None:
+        """After n given labels, choose how far examples may be moved, if that is due.
+
+        Where there are few enough features for it to cost little, and more classes than one.
+        """
+        adversary = self.adversary
+        if not scaling.narrow or self.shape.n_classes < 2 or not adversary.due(n):
+            return
+        found = errors(adversary.choices, self, history, scaling, adversary.rng)
+        adversary.choose(found, history.n_labelled)
         self.steps.forget()
 
     @lasting
@@ -179,7 +193,13 @@ class Trainer(Tensors):
             other.serve()
         return other
 
-    def renewed(self) -> Trainer:
+    def tried(self, radius: float) -> Trainer:
+        """`renewed`, with examples moved by a fixed radius, and averaged iterates."""
+        training = replace(self.training, batches="shared")
+        parts = {"training": training, "adversary": self.adversary.fixed(radius), "warned": True}
+        return self.renewed("average", **parts)
+
+    def renewed(self, iterate: str | None = None, **parts: Any) -> Trainer:
         """A trainer of the same networks that has learned nothing; this one stays as it is."""
         other, shape = self.beside(), self.shape
         other.rng = copy.deepcopy(self.rng)
@@ -191,9 +211,10 @@ class Trainer(Tensors):
         other.pending = []
         other.steps_due = other.explorations_due = 0.0
         other.optimizer = Optimizer(self.training, other.flat)
-        other.adversary = Adversary(self.adversary.most, other.flat)
-        first = Iterates(self.iterates.kind, self.iterates.n_kept, self.iterates.rng)
+        other.adversary = self.adversary.renewed()
+        first = Iterates(iterate or self.iterates.kind, self.iterates.n_kept, self.iterates.rng)
         other.iterates = first.grown(other.flat, shape, shape, self.n_features)
+        other.__dict__.update(parts)
         other.bind()
         return other
 
@@ -280,7 +301,7 @@ class Trainer(Tensors):
         if self.iterates.draw(self.rng):
             self.serve()
 
-    def step(self, history: History, scaling: Scaling, exploring: bool = True) -> None:
+    def step(self, history: History | Drawn, scaling: Scaling, exploring: bool = True) -> None:
         """One step of f1, and with `exploring` of f2 (Algorithm 2, lines 1 to 7)."""
         rates = self.lr, self.training.exploration_lr
         if not self.steps.step(history, scaling, self.predicting, rates, exploring):
