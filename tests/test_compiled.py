@@ -32,7 +32,7 @@ def trainer_with(flat, shape):
         batch_size=4,
         optimizer=Optimizer(Training(), flat),
         iterates=Iterates("last", None, np.random.default_rng(0)),
-        adversary=Adversary(0.0, flat),
+        adversary=Adversary(0.0, np.random.default_rng(0), flat),
         n_blank=0,
         rng=np.random.default_rng(0),
         like=flat,

@@ -193,8 +193,7 @@ class INeurALSampler(BudgetedSampler):
             scores = learner.scores_one(checked)  # lines 4 to 7
             margin = gap(scores.values())
             top = max(scores, key=scores.__getitem__) if scores else None  # line 8
-            confident = self.self_training and len(scores) > 1 and margin >= self.confidence
-            if confident:
+            if confident := self.self_training and len(scores) > 1 and margin >= self.confidence:
                 learner.check_one(checked, top)  # it can be learned: else nothing has changed
             self._account.round()
             ask = self._decide(given, self._wants(margin, top, len(scores), learner))
@@ -207,9 +206,7 @@ class INeurALSampler(BudgetedSampler):
             return scores, ask
 
     def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
-        """2γβ_t, times the share of the budget that is left, to the power of `thrift`, and times
-        the share of labels that are there: not all is asked for while the first are on their way.
-        """
+        """2γβ_t · share^thrift, and less while labels are on their way: not all is asked for."""
         beta, t = self.width or USUAL, account.n_rounds
         threshold: float = 2 * self.gamma * beta(t, max(2, n_classes), n_layers)
         threshold *= share**self.thrift
@@ -227,7 +224,7 @@ class INeurALSampler(BudgetedSampler):
             return UNWANTED
         if n_classes < 2 or top is None:
             return self._of_few_classes(n_classes)
-        self._rarity.see(top)
+        rarity = self._rarity.see(top, n_classes)
         account, changing = self._account, getattr(learner, "changing", False)
         share = account.share(reserve=not changing)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
@@ -243,14 +240,11 @@ class INeurALSampler(BudgetedSampler):
                 p = account.rate * max(self.audits, share)
         elif (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
             p = self.exploration
-        if p:
-            p *= self._rarity.of(top, n_classes)
-        return "audit" if p and self._rng.random() < p else "none", margin, threshold
+        return "audit" if p and self._rng.random() < p * rarity else "none", margin, threshold
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        learner, _ = route(self.classifier)
         top = max(y_pred, key=y_pred.__getitem__) if y_pred else None
-        return self._wants(gap(y_pred.values()), top, len(y_pred), learner)
+        return self._wants(gap(y_pred.values()), top, len(y_pred), route(self.classifier)[0])
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).

@@ -19,10 +19,8 @@ class Rarity:
     Examples
     --------
     >>> rarity = Rarity()
-    >>> for label in "aaaaaaaab":
-    ...     rarity.see(label)
-    >>> round(rarity.of("b", n_classes=2), 1), rarity.of("a", n_classes=2)
-    (4.5, 1.0)
+    >>> [round(rarity.see(label, n_classes=2), 1) for label in "aaaab"]
+    [1.0, 1.0, 1.0, 1.0, 2.5]
     """
 
     def __init__(self) -> None:
@@ -30,15 +28,12 @@ class Rarity:
         self._weight = 0.0  # of all predictions
         self._seen: dict[ClfTarget, tuple[float, int]] = {}  # weight, and as of which prediction
 
-    def see(self, label: ClfTarget) -> None:
-        """Note a prediction."""
+    def see(self, label: ClfTarget, n_classes: int) -> float:
+        """Note a prediction; 1/(k · f) of its class, at least 1."""
         self._n += 1
         keep = 1 - 1 / MEMORY
         weight, when = self._seen.get(label, (0.0, 0))
-        self._seen[label] = weight * keep ** (self._n - when) + 1, self._n
+        weight = weight * keep ** (self._n - when) + 1
         self._weight = self._weight * keep + 1
-
-    def of(self, label: ClfTarget, n_classes: int) -> float:
-        """1/(k · f) of the class predicted last, at least 1."""
-        weight, _ = self._seen[label]
+        self._seen[label] = weight, self._n
         return max(1.0, self._weight / (n_classes * weight))
