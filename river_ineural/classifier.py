@@ -10,6 +10,7 @@ import torch
 from river import base
 from river.base.typing import ClfTarget
 
+from river_ineural.inputs.encoder import Encoder
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.parameters import Fixed, Live, renamed
@@ -74,7 +75,8 @@ class INeurAL(NeuralClassifier):
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
     else 0) and residual r2 = r1 - f1, taken before the example is learned. Then both networks take
     mini-batch steps from where they stand (Algorithm 2). Classes and features may appear at any
-    time. Features that are absent from x are 0.
+    time. Features that are absent from x are 0. Strings and missing values can be features of their
+    own (`categories`, `missing`).
 
     On its own the classifier learns from every label it is given. Wrapped in
     `river_ineural.active.INeurALSampler` it chooses the labels.
@@ -135,6 +137,13 @@ class INeurAL(NeuralClassifier):
         labels since and from what the older ones are still worth. None: never.
     classes
         Labels known beforehand, as a non-empty tuple. Others may still appear.
+    categories
+        Whether a string is a category: a feature of its own, named `"job=clerk"`, which is 1 in
+        examples that have it. Each counts for `max_features`. Otherwise a string is an error.
+    missing
+        Whether None, NaN and the NA of pandas are missing values: a feature of its own, named
+        `"age missing"`, is 1, and the median among the latest 255 labelled examples stands for the
+        number. Otherwise they are errors. A feature that is not in x at all is 0 either way.
     max_features
         At most this many features are held. From then on those not learned for longest make room
         for new ones, with one warning; a single x with more is an error.
@@ -186,6 +195,8 @@ class INeurAL(NeuralClassifier):
     training = Fixed[Training | None](check_training)
     drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)
     classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)
+    categories = Fixed[bool](choice(True, False))
+    missing = Fixed[bool](choice(True, False))
     max_features = Fixed[int](integer(1))
     max_classes = Fixed[int](integer(2))
     device = Fixed[str](advice="`to` moves the model")
@@ -210,6 +221,8 @@ class INeurAL(NeuralClassifier):
         training: Training | None = None,
         drift_detector: base.BinaryDriftDetector | str | None = "surprise",
         classes: tuple[ClfTarget, ...] | None = None,
+        categories: bool = False,
+        missing: bool = False,
         max_features: int = 10_000,
         max_classes: int = 100,
         device: str = "cpu",
@@ -231,6 +244,8 @@ class INeurAL(NeuralClassifier):
         self.training = training
         self.drift_detector = drift_detector
         self.classes = classes
+        self.categories = categories
+        self.missing = missing
         self.max_features = max_features
         self.max_classes = max_classes
         self.device = device
@@ -260,9 +275,19 @@ class INeurAL(NeuralClassifier):
             of_weights,
             like,
         )
+        encoding = self.categories or self.missing
+        unit_norm = self.normalize == "assumed"
+        if encoding and unit_norm:
+            raise ValueError(
+                "normalize='assumed' takes x as it is: encode strings and missing values in front "
+                "of Normalizer(), without categories and missing."
+            )
         return State(
             FeatureIndex(
-                self.max_features, CONSTANT, recycles=True, unit_norm=self.normalize == "assumed"
+                *(self.max_features, CONSTANT),
+                recycles=True,
+                unit_norm=unit_norm,
+                encoder=Encoder(self.categories, self.missing) if encoding else None,
             ),
             LabelIndex(self.max_classes, self.classes or ()),
             Scaling(self.center, self.scale, normalize, self.relevance, ranking, like),

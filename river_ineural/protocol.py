@@ -83,7 +83,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
         Returns
         -------
-        A copy of x that is not checked a second time.
+        A copy of x, encoded, that is not checked a second time.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if y is not UNKNOWN:
             self._state.labels.checked(y)
         with self._lock:
-            checked = Checked(x, self._state.features.values(x))
+            checked = Checked(*self._state.features.read(x))
             if y is not UNKNOWN:
                 self._state.check(x, y)
         return checked
@@ -127,9 +127,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         check_weight(w)
         with self._lock:
-            values = self._state.features.values(x)
+            names, values = self._state.features.read(x)
             label = self._state.labels.checked(y)
-            self._remember(x, values[None], [label], np.array([w]), pseudo_label)
+            self._remember(names, values[None], [label], np.array([w]), pseudo_label)
 
     @single_threaded
     def _remember(
@@ -159,7 +159,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class (1, k); the caller holds the lock."""
         state = self._state
-        return state.scores(x, state.features.values(x)[None])
+        names, values = state.features.read(x)
+        return state.scores(names, values[None])
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score f1 + f2 of each class: an estimate of P(y | x), not confined to [0, 1].
@@ -241,15 +242,14 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         from river_ineural.inputs.frames import Frame  # narwhals
 
-        frame = Frame(X)
+        frame = Frame(X, self._state.features.encoder)
         labels, weights = frame.labels(y), frame.weights(w)
         for weight in weights:
             check_weight(weight)
         if labels:
             with self._lock:
-                self._state.features.check(frame.names)
-                self._state.features.check_norm(frame.values)
-                self._remember(frame.names, frame.values, labels, weights, pseudo_label=False)
+                names, values = frame.read(self._state.features)
+                self._remember(names, values, labels, weights, pseudo_label=False)
 
     @single_threaded
     def _score_many(self, frame: Frame) -> tuple[list[ClfTarget], NDArray[np.float64]]:
@@ -259,9 +259,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         product.
         """
         with self._lock:
-            self._state.features.check_norm(frame.values)
-            scores = self._state.scores_of_many(frame.names, frame.values)
-            return self._state.labels.labels, scores
+            return self._state.labels.labels, self._state.scores_of_frame(frame)
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.
@@ -282,7 +280,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         from river_ineural.inputs.frames import Frame
 
-        frame = Frame(X)
+        frame = Frame(X, self._state.features.encoder)
         labels, scores = self._score_many(frame)
         top = scores.argmax(axis=1) if labels else [None] * len(scores)
         return frame.native_labels(labels, top)
@@ -298,7 +296,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         from river_ineural.inputs.frames import Frame
 
-        frame = Frame(X)
+        frame = Frame(X, self._state.features.encoder)
         labels, scores = self._score_many(frame)
         return frame.native_columns(labels, probabilities(scores))
 

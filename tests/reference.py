@@ -122,7 +122,9 @@ class ReferenceClassifier:
         normalize=True,
         pseudo_label_exploration=False,
         fold_steps=100,
+        encodes=False,
     ):
+        self.encodes = encodes
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
         self.ranks = ranks
         self.pseudo_label_exploration = pseudo_label_exploration
@@ -167,6 +169,24 @@ class ReferenceClassifier:
         return n
 
     # Encoding
+
+    def encoded(self, x):
+        """Strings and missing values as features of their own; the median for their number."""
+        if not self.encodes:
+            return x
+        plain = {}
+        for name, value in x.items():
+            if isinstance(value, str):
+                plain[f"{name}={value}"] = 1.0
+            elif value is None or math.isnan(value):
+                plain[f"{name} missing"] = 1.0
+            else:
+                plain[name] = value
+                continue
+            if name in self.features:
+                held = sorted(example["x"].get(name, 0.0) for example in self.rings[0])
+                plain[name] = held[(len(held) - 1) // 2] if held else 0.0
+        return plain
 
     def raw(self, x):
         """A feature dict as a vector: absent features are 0, features never learned left out."""
@@ -245,6 +265,7 @@ class ReferenceClassifier:
         """f1 + f2 of each class, under the weights that predict."""
         if self.theta1 is None:
             return [0.0] * len(self.labels)
+        x = self.encoded(x)
         theta1, theta2 = self.served or (self.theta1, self.theta2)
         built = contexts(self.normalized(self.raw(x)), len(self.labels))
         f1 = network(built, theta1)
@@ -257,6 +278,7 @@ class ReferenceClassifier:
         self.learn_many([x], [y], [w], pseudo_label)
 
     def learn_many(self, xs, ys, ws, pseudo_label=False):
+        xs = [self.encoded(x) for x in xs]
         self.grow({name for x in xs for name in x}, ys)
         k = len(self.labels)
         theta1, _ = self.served or (self.theta1, self.theta2)

@@ -68,8 +68,10 @@ def pair(
         "labelled_share": 0.5,
     }
     training |= changed or {}
-    model = kind(**settings, training=Training(**training))
-    return model, ReferenceClassifier(**settings, **training, fold_steps=crossvalidation.STEPS)
+    encodes = settings.pop("encodes", False)
+    model = kind(**settings, categories=encodes, missing=encodes, training=Training(**training))
+    more = {"encodes": encodes, "fold_steps": crossvalidation.STEPS}
+    return model, ReferenceClassifier(**settings, **training, **more)
 
 
 def assert_near(actual, expected, tolerance, what):
@@ -252,6 +254,25 @@ def test_radii_by_cross_validation_agree(monkeypatch):
     run_side_by_side(model, twin, stream, 1e-8)
     assert twin.most < twin.limit
     assert model._state.trainer.adversary.most == twin.most
+
+
+@pytest.mark.parametrize("form", ["by_loops", "by_torch"])
+def test_categories_and_gaps_agree(form, request):
+    """The same with strings, one of them in a column of numbers, and with values missing."""
+    if form == "by_torch":
+        request.getfixturevalue("by_torch")
+    rng = np.random.default_rng(0)
+    stream = []
+    for x, label in shifting(300, 2, 3):
+        x = {name: None if rng.random() < 0.2 else value for name, value in x.items()}
+        if x.get("f0") is not None and x["f0"] > 1:
+            x["f0"] = "high"
+        stream.append((x | {"job": ["clerk", math.nan][rng.integers(2)]}, label))
+    model, twin = pair(encodes=True)
+    reference = run_side_by_side(model, twin, stream, 1e-8)
+    assert reference.n_queries > 30
+    made = {"job=clerk", "job missing", "f0=high", "f0 missing", "f1 missing"}
+    assert set(twin.features) == made | {"f0", "f1"}
 
 
 def test_last_iterate_agrees():

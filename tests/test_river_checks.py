@@ -14,6 +14,7 @@ MODELS = {
         iterate="uniform",
         training=Training(batches="separate", labelled_share=None, n_iterates=None),
     ),
+    "INeurAL-encoding": INeurAL(categories=True, missing=True),
     "INeurALSampler": active.INeurALSampler(INeurAL()),
     "INeurALSampler-around-pipeline": active.INeurALSampler(
         preprocessing.StandardScaler() | INeurAL()

@@ -19,9 +19,15 @@ PROCESS = hash("Another process hashes strings otherwise.")
 def key_of(x: dict[FeatureName, Any]) -> int | None:
     """The same for the same features in any order."""
     try:
-        return hash(frozenset(x.items()))
+        return hash(
+            frozenset((name, None if is_nan(value) else value) for name, value in x.items())
+        )
     except TypeError:
         return UNNAMED
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
 
 
 class Pending:

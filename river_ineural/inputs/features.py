@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
+from river_ineural.inputs.encoder import Encoder, is_missing
 from river_ineural.network.growth import Columns
 
 __all__ = ["Checked", "FeatureIndex", "LARGEST"]
@@ -24,6 +25,10 @@ REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in 
 BYTES = 8  # of a float64
 LATEST = np.iinfo(np.int64).max
 UNIT = 1e-3  # norms that differ from 1 by no more are rounded
+REPLACE = (
+    "INeurAL(missing=True) takes missing values; or replace it first, e.g. with "
+    "river.preprocessing.StatImputer, for which None is missing and NaN is not"
+)
 LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 
 
@@ -62,6 +67,8 @@ class FeatureIndex:
         otherwise.
     unit_norm
         Whether an example whose norm is not 1 is an error.
+    encoder
+        Encodes what is no number; None: that is an error.
     """
 
     _scatter: ClassVar[Any]
@@ -80,8 +87,10 @@ class FeatureIndex:
         first_column: int = 0,
         recycles: bool = False,
         unit_norm: bool = False,
+        encoder: Encoder | None = None,
     ) -> None:
         self._load()
+        self.encoder = encoder
         self.unit_norm = unit_norm
         self.max_features = max_features
         self.first_column = first_column
@@ -114,6 +123,27 @@ class FeatureIndex:
             self._found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
             self._new = bool((self._found < 0).any())
         return keys
+
+    def read(
+        self, x: Mapping[FeatureName, Any]
+    ) -> tuple[Mapping[FeatureName, Any], NDArray[np.float64]]:
+        """The names of an example, encoded if there is an encoder, and their checked values.
+
+        Takes and raises what `values` does. NaN stands for the number of a feature whose value was
+        none, if it has a column.
+        """
+        if self.encoder is None or type(x) is Checked:
+            return x, self.values(x)
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
+        numbers, made = self.encoder.split(x)
+        values = self.values(numbers)
+        if not made:
+            return numbers, values
+        made = {name: one for name, one in made.items() if one == one or name in self.columns}
+        names = numbers | made
+        self.check(names)
+        return names, np.concatenate([values, list(made.values())])
 
     def values(self, x: Mapping[FeatureName, Any]) -> NDArray[np.float64]:
         """The values of `x` in its own key order, checked.
@@ -170,18 +200,26 @@ class FeatureIndex:
         """
         number = isinstance(value, numbers.Real | np.bool_ | Decimal)
         if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer
-            raise TypeError(
-                f"feature {name!r} is {value!r} ({type(value).__name__}), not a number: "
-                "encode it first, e.g. with river.preprocessing.OneHotEncoder."
-            )
+            what = f"feature {name!r} is {value!r} ({type(value).__name__}), not a number"
+            if is_missing(value):
+                raise TypeError(f"{what}: {REPLACE}.")
+            if isinstance(value, str):
+                raise TypeError(
+                    f"{what}: convert it first if it is one as text, e.g. with float(); if it is "
+                    "a category, INeurAL(categories=True) takes it, or encode it first, e.g. with "
+                    "river.preprocessing.OneHotEncoder."
+                )
+            raise TypeError(f"{what}: make numbers of it first.")
         try:
             real = float(value)
         except OverflowError:  # an int beyond float64
             real = sys.float_info.max  # fails the check below whatever its sign
-        if not math.isfinite(real):
+        if math.isnan(real):
+            raise ValueError(f"feature {name!r} is {value}: {REPLACE}.")
+        if math.isinf(real):
             raise ValueError(
-                f"feature {name!r} is {value}: replace missing or infinite values first, "
-                "e.g. with river.preprocessing.StatImputer."
+                f"feature {name!r} is {value}: replace infinite values first, e.g. by the largest "
+                "that can be."
             )
         if abs(real) > LARGEST:
             raise ValueError(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,15 +13,20 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
 from numpy.typing import NDArray
-from river.base.typing import ClfTarget
+from river.base.typing import ClfTarget, FeatureName
 from river.utils import dataframe
 
+from river_ineural.inputs.encoder import Encoder, is_missing
 from river_ineural.inputs.features import LARGEST, FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 
 __all__ = ["Frame"]
 
-ENCODE = "encode it first, e.g. with river.preprocessing.OneHotEncoder"
+ENCODE = (
+    "encode it first, e.g. with river.preprocessing.OneHotEncoder, or let "
+    "INeurAL(categories=True) do it; convert it if it holds numbers as text"
+)
+CATEGORIES = (nw.Categorical, nw.Enum)
 # Types of columns, types of values in columns of objects, what they are and what to do with them.
 NOT_NUMBERS = (
     (
@@ -41,7 +47,7 @@ NOT_NUMBERS = (
         "times of day",
         "turn it into numbers first, e.g. seconds since midnight",
     ),
-    ((nw.Categorical, nw.Enum), (), "categories", ENCODE),
+    (CATEGORIES, (), "categories", ENCODE),
     ((), (str,), "strings", ENCODE),
     ((nw.Binary,), (bytes,), "bytes", "turn it into numbers first"),
     (
@@ -58,6 +64,13 @@ LONG = (nw.Int128, nw.UInt128)  # NumPy has none
 class Frame:
     """A frame of finite numbers, and what is answered in its own kind.
 
+    Parameters
+    ----------
+    X
+        The frame.
+    encoder
+        Encodes what is no number, row by row as in dicts; None: that is an error.
+
     Raises
     ------
     ValueError
@@ -65,15 +78,55 @@ class Frame:
         that has the name of another.
     """
 
-    def __init__(self, X: IntoDataFrame) -> None:
+    def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
         try:
             self.frame = dataframe.into_frame(X)
         except DuplicateError as error:
             raise ValueError(
                 f"columns of X have the same name, rename or drop them first: {error}"
             ) from None
-        self.names = self.frame.columns
-        self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
+        self.names: list[Any] = self.frame.columns
+        self.made = None if encoder is None else Made(encoder)
+        values = frame_values(self.frame, self.made)
+        self.values = np.ascontiguousarray(values)  # (rows, columns), NaN where there is no number
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def read(self, features: FeatureIndex) -> tuple[list[Any], NDArray[np.float64]]:
+        """Names and values (rows, names), to be learned.
+
+        Raises
+        ------
+        ValueError
+            As `FeatureIndex.read`.
+        """
+        names, values = next(self.parts(features.columns, max(1, len(self))))
+        features.check(names)
+        features.check_norm(values)
+        return names, values
+
+    def parts(
+        self, known: Collection[FeatureName], size: int
+    ) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
+        """Names and values (B, names), the whole; some rows at a time where something is made.
+
+        Parameters
+        ----------
+        known
+            Names that have a column already.
+        size
+            Rows at a time, which bounds the names: each part has its own.
+        """
+        if self.made is None:
+            yield self.names, self.values
+            return
+        for start in range(0, max(1, len(self)), size):
+            values = self.values[start : start + size]
+            numbers = np.atleast_1d(np.isfinite(values).any(axis=0))
+            kept = [j for j, name in enumerate(self.names) if numbers[j] or name in known]
+            made, ones = self.made.part(start, start + len(values))
+            yield [*(self.names[j] for j in kept), *made], np.hstack([values[:, kept], ones])
 
     def labels(self, y: IntoSeries) -> list[ClfTarget]:
         """Checked labels, one a row.
@@ -129,8 +182,58 @@ class Frame:
         return dataframe.to_native_frame(columns, like=self.frame)
 
 
-def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
-    """The values of a frame, shape (rows, columns).
+class Made:
+    """The features that an encoder makes of a frame, and the rows in which each is 1."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.names: dict[str, int] = {}
+        self.columns: list[Any] = []  # that each is made of
+        self.rows: list[int] = []
+        self.ids: list[int] = []
+
+    def of(self, name: Any, value: Any, row: int) -> bool:
+        """Whether a feature is made of a value, in the column of that name, and not a number."""
+        made = self.encoder.made(name, value)
+        if made is None:
+            return False
+        number = self.names.setdefault(made, len(self.names))
+        if number == len(self.columns):
+            self.columns.append(name)
+        elif self.columns[number] != name:
+            raise ValueError(f"column {name!r} reads like another one: rename it first.")
+        self.rows.append(row)
+        self.ids.append(number)
+        return True
+
+    def accounts_for(self, name: Any, values: NDArray[np.float64]) -> bool:
+        """Whether something is made of all in a column (rows,) that is no number up to 1e15."""
+        gaps = np.isnan(values)
+        if not (gaps | (np.abs(values) <= LARGEST)).all():
+            return False
+        return name in self.columns or all(
+            self.of(name, math.nan, row) for row in np.flatnonzero(gaps).tolist()
+        )
+
+    def part(self, start: int, stop: int) -> tuple[list[str], NDArray[np.float64]]:
+        """Those of some rows, and (B, names) with a 1 where they are."""
+        rows, ids, names = self._in_order
+        inside = slice(*np.searchsorted(rows, [start, stop]))
+        there, at = np.unique(ids[inside], return_inverse=True)
+        ones = np.zeros((max(0, stop - start), len(there)))
+        ones[rows[inside] - start, at] = 1
+        return [names[number] for number in there], ones
+
+    @functools.cached_property
+    def _in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+        """Rows, the numbers of what was made in them, and its names."""
+        rows, ids = np.array(self.rows, np.int64), np.array(self.ids, np.int64)
+        order = np.argsort(rows, kind="stable")
+        return rows[order], ids[order], list(self.names)
+
+
+def frame_values(frame: nw.DataFrame[Any], made: Made | None) -> NDArray[np.float64]:
+    """The values of a frame, shape (rows, columns); NaN where something was made of them.
 
     Raises
     ------
@@ -140,6 +243,8 @@ def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
     if not frame.columns:
         raise ValueError("X has no column: give at least one feature.")
     names, plain = frame.columns, [_is_plain(type(dtype)) for dtype in frame.schema.values()]
+    if made is not None:
+        made.encoder.check(names)
     if all(plain):
         values = dataframe.to_numpy(frame)
     else:
@@ -147,10 +252,11 @@ def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
         if any(plain):
             values[:, plain] = dataframe.to_numpy(frame[:, np.flatnonzero(plain).tolist()])
         for i in np.flatnonzero(~np.array(plain)):
-            values[:, i] = _checked_column(names[i], frame[:, int(i)])
+            values[:, i] = _checked_column(names[i], frame[:, int(i)], made)
     fine = (np.abs(values) <= LARGEST).all(axis=0)  # False for NaN and inf as well
-    if not fine.all():
-        raise ValueError(_unfit(names[int(np.argmin(fine))]))
+    for i in np.flatnonzero(~fine):
+        if made is None or not made.accounts_for(names[i], values[:, i]):
+            raise ValueError(_unfit(names[i]))
     return values
 
 
@@ -162,18 +268,33 @@ def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
     )
 
 
-def _checked_column(name: Any, column: nw.Series[Any]) -> NDArray[np.float64]:
-    """The values of a column that is not plain, if all of them are real numbers all the same."""
+def _checked_column(name: Any, column: nw.Series[Any], made: Made | None) -> NDArray[np.float64]:
+    """The values of a column that is not plain, if all of them are real numbers all the same, or
+    something is made of them.
+    """
     dtype = column.dtype  # which is found anew each time
+    categories = made is not None and made.encoder.categories and dtype in CATEGORIES
     for dtypes, _, what, advice in NOT_NUMBERS:
-        if dtype in dtypes:
+        if dtype in dtypes and not categories:
             raise ValueError(f"column {name!r} holds {what}: {advice}.")
     if dtype in LONG:
         column = column.cast(nw.Float64)
-    values = column.to_numpy()
-    if values.dtype.kind in "biuf":  # pandas' sparse ones, for example
-        return values.astype(np.float64)
-    return np.array([_checked_value(name, value) for value in column.to_list()], np.float64)
+    if not categories:
+        values = column.to_numpy()
+        if values.dtype.kind in "biuf":  # pandas' sparse ones, for example
+            return values.astype(np.float64)
+    found = []
+    for row, value in enumerate(column.to_list()):
+        if made is not None and made.of(name, value, row):
+            found.append(math.nan)
+            continue
+        if categories and not is_missing(value):
+            raise ValueError(
+                f"column {name!r} holds categories that are not strings ({value!r}): turn it into "
+                "strings or into numbers first."
+            )
+        found.append(_checked_value(name, value))
+    return np.array(found, np.float64)
 
 
 def _checked_value(name: Any, value: Any) -> float:
@@ -190,5 +311,5 @@ def _checked_value(name: Any, value: Any) -> float:
 def _unfit(name: Any) -> str:
     return (
         f"column {name!r} holds a value that is missing, infinite, beyond ±{LARGEST:g} or not "
-        "a number: impute, encode or scale it first."
+        "a number: impute, encode or scale it first; INeurAL(missing=True) takes missing ones."
     )

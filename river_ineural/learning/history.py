@@ -134,6 +134,11 @@ class History(Tensors):
         x, targets, weight = (getattr(self, name)[at].cpu().numpy() for name in self.TENSORS)
         return x, targets[:, 0].argmax(axis=1), weight.astype(np.float64)
 
+    def values(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
+        """Of some features of some examples, raw, shape (rows, columns)."""
+        x: Floats = self.x[np.ix_(rows, columns)].cpu().numpy()
+        return x
+
     def put(self, columns: Columns, values: Floats) -> None:
         """Values (d,) into some columns of every stored example."""
         for rows in self.filled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,11 +15,15 @@ from torch import Tensor
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.change import Trial, Watch
+from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import lasting
 from river_ineural.learning.trainer import Trainer
 from river_ineural.network.growth import Columns
+
+if TYPE_CHECKING:
+    from river_ineural.inputs.frames import Frame
 
 __all__ = ["State"]
 
@@ -57,6 +61,10 @@ class State:
         ValueError
             If the networks would be too large; before anything is allocated.
         """
+        if self.features.encoder is not None:  # what is only missing gets no column
+            there = np.flatnonzero(np.isfinite(values).any(axis=0))
+            names = tuple(names)
+            names, values = [names[j] for j in there], values[:, there]
         features, columns = self.features.grown(names)
         known = self.labels.grown(labels)
         if features is self.features and known is self.labels and self.trainer.n_features:
@@ -88,7 +96,8 @@ class State:
         trainer = self.trainer.grown(columns, n_features, len(known))
         room = trainer.shape.n_features
         first = np.zeros(n_features)
-        at = dict(zip(names, values[0], strict=True))
+        given = np.isfinite(values).argmax(axis=0)  # the first row that has it
+        at = dict(zip(names, values[given, np.arange(len(given))], strict=True))
         for column in appeared[appeared >= CONSTANT].tolist():
             first[column] = at[features.names[column - CONSTANT]]
         scaling = self.scaling.widened(room, columns, first[appeared])
@@ -118,7 +127,10 @@ class State:
     def vectors(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """Raw vectors (B, d) of checked values (B, names)."""
         scaling = self.scaling
-        return self.features.place(names, values, scaling.subtracted, scaling.absent)
+        x = self.features.place(names, values, scaling.subtracted, scaling.absent)
+        if self.features.encoder is not None:
+            impute(x, self.history, self.trainer.pending, scaling.absent)
+        return x
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class (Algorithm 1, lines 5 to 7): values (B, names) → (B, k).
@@ -139,6 +151,13 @@ class State:
         """f1 + f2 of each row (B, k), some rows at a time."""
         scores = [self.scores(names, values[part])[1] for part in passes(len(values))]
         return np.concatenate(scores).astype(np.float64)
+
+    def scores_of_frame(self, frame: Frame) -> Values:
+        """f1 + f2 of each row (B, k)."""
+        self.features.check_norm(frame.values)
+        size = ROWS_A_PASS if self.trainer.n_features else 1  # weights are drawn for its names
+        parts = frame.parts(self.features.columns, size)
+        return np.concatenate([self.scores_of_many(*part) for part in parts])
 
     def targets(self, x: Floats, classes: list[int]) -> Floats:
         """Rewards and residuals (B, 2, k) of raw vectors (B, d) of these classes."""
