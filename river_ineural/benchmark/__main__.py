@@ -13,6 +13,7 @@ from river_ineural.benchmark import (
     profile,
     speed,
     tables,
+    tabular,
     theory,
 )
 from river_ineural.benchmark.learners import LEARNERS
@@ -57,6 +58,20 @@ def main() -> None:
     command.set_defaults(
         run=lambda a: changes.run(
             *(a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds, a.assets)
+        )
+    )
+    command = commands.add_parser("tabular", help="mistakes on tables, beside refitted classifiers")
+    command.add_argument("--streams", nargs="+", choices=tabular.STREAMS, help="default: all")
+    command.add_argument("--learners", nargs="+", choices=tabular.LEARNERS, help="default: all")
+    command.add_argument("--seeds", type=int, default=3, help="runs a cell (default 3)")
+    command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    command.add_argument("--budgets", nargs="+", type=float, help="default: 0.05 0.1")
+    command.add_argument("--rounds", type=int, help="of each stream, to tabular-ROUNDS.csv")
+    command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSV")
+    command.add_argument("--assets", type=Path, help="draw the figure in this folder")
+    command.set_defaults(
+        run=lambda a: tabular.run(
+            *(a.seeds, a.jobs, a.out, a.streams, a.learners, a.rounds, a.budgets, a.assets)
         )
     )
     for name, experiment in tables.EXPERIMENTS.items():

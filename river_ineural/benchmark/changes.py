@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -63,29 +63,34 @@ def adaptive_forest(k: int, seed: int) -> base.Classifier:
     return forest.ARFClassifier(seed=seed)
 
 
-def at_random(classifier: Callable[[int, int], base.Classifier]) -> Make:
+def at_random(classifier: Callable[[int, int], base.Classifier], share: float, told: bool) -> Make:
     """Asks a little more often than the budget allows, so that it is spent."""
     return lambda k, n, seed: RandomSampler(
-        classifier(k, seed), p=1.1 * SHARE, budget=SHARE, seed=seed
+        classifier(k, seed), p=1.1 * share, budget=share, horizon=n if told else None, seed=seed
     )
 
 
-def by_margin(classifier: Callable[[int, int], base.Classifier]) -> Make:
+def by_margin(classifier: Callable[[int, int], base.Classifier], share: float, told: bool) -> Make:
     """Asks where the top two probabilities are closer than 0.5."""
     return lambda k, n, seed: MarginSampler(
-        classifier(k, seed), threshold=0.5, budget=SHARE, seed=seed
+        classifier(k, seed), threshold=0.5, budget=share, horizon=n if told else None, seed=seed
     )
 
 
-RIVER: dict[str, Make] = {
-    f"{name}, {how}": ask(classifier)
-    for name, classifier in (
-        ("logistic regression", linear),
-        ("Hoeffding adaptive tree", hoeffding),
-        ("adaptive random forest", adaptive_forest),
-    )
-    for how, ask in (("at random", at_random), ("by margin", by_margin))
-}
+def of_river(share: float, told: bool) -> dict[str, Make]:
+    """River's learners at a share of the labels, told how long the stream is or not."""
+    return {
+        f"{name}, {how}": ask(classifier, share, told)
+        for name, classifier in (
+            ("logistic regression", linear),
+            ("Hoeffding adaptive tree", hoeffding),
+            ("adaptive random forest", adaptive_forest),
+        )
+        for how, ask in (("at random", at_random), ("by margin", by_margin))
+    }
+
+
+RIVER = of_river(SHARE, told=False)
 OWN, TOLD = "I-NeurAL", "I-NeurAL, length given"
 LEARNERS: dict[str, Make] = {OWN: ineural, TOLD: told, **RIVER}
 
@@ -108,16 +113,8 @@ def run_one(cell: Cell) -> dict[str, Any]:
         stream = STREAMS[cell.stream].make(cell.seed)
         n = min(cell.rounds or len(stream.y), len(stream.y))
         model = LEARNERS[cell.learner](int(stream.y.max()) + 1, n, cell.seed)
-        wrong, asked = np.zeros(n, bool), np.zeros(n, bool)
-        names = [str(j) for j in range(stream.x.shape[1])]
-        examples = zip(stream.x[:n].tolist(), stream.y[:n].tolist(), strict=True)
         start = time.process_time()
-        for t, (values, y) in enumerate(examples):
-            x: X = dict(zip(names, values, strict=True))
-            predicted, asked[t] = model.predict_one(x)
-            wrong[t] = predicted != y
-            if asked[t]:
-                model.learn_one(x, y)
+        wrong, asked = progress(model, examples(stream.x[:n]), stream.y[:n].tolist())
         row |= {"rounds": n, "regret": int(wrong.sum()), "queries": int(asked.sum())}
         row |= {"seconds": round(time.process_time() - start, 2)}
         row |= {"changes": joined(stream.changes), "drifts": joined(getattr(model, "drifts", ()))}
@@ -125,6 +122,25 @@ def run_one(cell: Cell) -> dict[str, Any]:
     except Exception as error:  # kept as a row
         row |= dict.fromkeys(columns, "") | {"error": f"{type(error).__name__}: {error}"}
     return row | setting() | {"river": version("river")}
+
+
+def examples(x: Floats) -> Iterator[X]:
+    """Rows (n, d) as dicts."""
+    names = [str(j) for j in range(x.shape[1])]
+    return (dict(zip(names, values, strict=True)) for values in x.tolist())
+
+
+def progress(
+    model: BudgetedSampler, xs: Iterable[X], ys: list[int]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """In which rounds the prediction was wrong, and in which a label was asked for and learned."""
+    wrong, asked = np.zeros(len(ys), bool), np.zeros(len(ys), bool)
+    for t, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        predicted, asked[t] = model.predict_one(x)
+        wrong[t] = predicted != y
+        if asked[t]:
+            model.learn_one(x, y)
+    return wrong, asked
 
 
 def cumulative(happened: NDArray[np.bool_]) -> list[int]:

@@ -1,0 +1,156 @@
+"""What somebody would do by hand: a classifier of scikit-learn, fitted anew as the labels grow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from river import base
+from river.base.typing import ClfTarget
+
+from river_ineural.active import INeurALSampler
+from river_ineural.benchmark.contenders import X
+
+__all__ = ["REFITTED", "Refitted", "numbered", "sampler"]
+
+Floats = NDArray[np.float64]
+
+GROWTH = 1.05  # of the labels since the last fit, from which on there is another
+BLOCK = 256  # rows whose predictions are made in one call
+SINGLE = 100  # rows that the time of an answer is the mean over
+ROW = "row"  # the one feature of an example: where in the data it is
+
+
+def random_forest(seed: int) -> Any:
+    """100 trees, scikit-learn's defaults."""
+    from sklearn.ensemble import RandomForestClassifier  # type: ignore[import-untyped]
+
+    return RandomForestClassifier(random_state=seed)
+
+
+def gradient_boosting(seed: int) -> Any:
+    """By histograms, scikit-learn's defaults."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=seed)
+
+
+def logistic_regression(seed: int) -> Any:
+    """Of features in units of their standard deviation."""
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+    from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
+
+
+REFITTED: dict[str, Callable[[int], Any]] = {
+    "random forest, refitted": random_forest,
+    "gradient boosting, refitted": gradient_boosting,
+    "logistic regression, refitted": logistic_regression,
+}
+
+
+class Refitted(base.Classifier):
+    """An `active.Learner` that is fitted anew whenever its labels have grown by 5 %.
+
+    An answer of a forest takes as long for one row as for hundreds. So rows to come are answered
+    ahead, a block at a time, and what is left of a block is dropped at the next fit: answers are
+    those that would have been given one by one.
+
+    Parameters
+    ----------
+    make
+        A classifier of scikit-learn that has learned nothing.
+    rows
+        All examples in their order, (n, d); `{"row": t}` is the one of round t.
+    block
+        Rows a call, at least 1.
+    """
+
+    n_layers = 2  # of which the width of `INeurALSampler` makes nothing
+
+    def __init__(self, make: Callable[[], Any], rows: Floats, block: int = BLOCK) -> None:
+        self.make = make
+        self.rows = rows
+        self.block = block
+        self.model: Any = None
+        self.fitted = 0  # labels that it was fitted with
+        self.n_fits = 0
+        self.known: list[int] = []  # rows whose labels are known, and these
+        self.labels: list[ClfTarget] = []
+        self.first = 0  # row of the first answer at hand
+        self.answers = np.empty((0, 0))
+
+    @property
+    def known_labels(self) -> tuple[ClfTarget, ...]:
+        """In the order of their first appearance."""
+        return tuple(dict.fromkeys(self.labels))
+
+    def check_one(self, x: X, y: Any = None, w: float = 1.0) -> X:
+        """x itself: all of them are good."""
+        return x
+
+    def scores_one(self, x: X) -> dict[ClfTarget, float]:
+        """Probability of each class that was known at the last fit."""
+        if self.model is None:
+            return dict.fromkeys(self.known_labels, 1.0)
+        row = x[ROW]
+        if not 0 <= row - self.first < len(self.answers):
+            self.first = row
+            self.answers = self.model.predict_proba(self.rows[row : row + self.block])
+        labels = self.model.classes_.tolist()
+        return dict(zip(labels, self.answers[row - self.first].tolist(), strict=True))
+
+    def predict_proba_one(self, x: X, **kwargs: Any) -> dict[ClfTarget, float]:
+        """As `scores_one`."""
+        return self.scores_one(x)
+
+    def learn_one(self, x: X, y: ClfTarget, pseudo_label: bool = False) -> None:
+        """Note a label, and fit if that makes 5 % more than at the last fit, of two classes."""
+        self.known.append(x[ROW])
+        self.labels.append(y)
+        if len(self.labels) >= GROWTH * self.fitted and len(set(self.labels)) > 1:
+            self.model = self.make().fit(self.rows[self.known], self.labels)
+            self.fitted = len(self.labels)
+            self.n_fits += 1
+            self.answers = self.answers[:0]
+
+    def debug_one(self, x: X) -> str:
+        """The scores."""
+        return str(self.scores_one(x))
+
+    def seconds_an_answer(self) -> float:
+        """Of one row at a time, by the latest fit; 0 before the first."""
+        if self.model is None:
+            return 0.0
+        rows = self.rows[:SINGLE]
+        start = time.process_time()
+        for row in rows:
+            self.model.predict_proba(row[np.newaxis])
+        return (time.process_time() - start) / len(rows)
+
+
+def numbered(n: int) -> Iterator[X]:
+    """What `Refitted` takes for its rows, in their order."""
+    return ({ROW: row} for row in range(n))
+
+
+def sampler(name: str, rows: Floats, share: float, seed: int, block: int = BLOCK) -> INeurALSampler:
+    """One of `REFITTED` that asks as I-NeurAL does: below a gap that shrinks with the budget left.
+
+    Without I-NeurAL's pseudo-labels and its asks at random.
+    """
+    learner = Refitted(lambda: REFITTED[name](seed), rows, block)
+    return INeurALSampler(
+        learner,
+        budget=share,
+        horizon=len(rows),
+        self_training=False,
+        exploration=0.0,
+        audits=0.0,
+        seed=seed,
+    )
