@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from river_ineural import datasets
 from river_ineural.benchmark import cells, changes, tabular
 from river_ineural.benchmark.refitted import REFITTED, Refitted, numbered, sampler
 
+ROOT = Path(__file__).parents[1]
 FOREST, BOOSTING, LINEAR = REFITTED
 
 
@@ -251,3 +253,12 @@ def test_runs_from_the_command_line(folder, monkeypatch, capsys):
     learners = (LINEAR, "I-NeurAL")
     budgets, seeds = (0.05, 0.1), (0, 1)
     assert made == [("magic", name, b, s) for s in seeds for b in budgets for name in learners]
+
+
+@pytest.mark.skipif(not (ROOT / "results").is_dir(), reason="rows are in a checkout only")
+def test_the_page_has_the_tables_of_the_rows():
+    """As the command prints them, for each budget of which there are rows."""
+    page = (ROOT / "docs" / "tabular.md").read_text()
+    for rows in tabular.at_budgets(cells.read(ROOT / "results" / "tabular.csv")).values():
+        assert tabular.mistakes(rows) in page
+        assert tabular.seconds(rows) in page

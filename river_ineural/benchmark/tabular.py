@@ -190,7 +190,8 @@ def draw_budgets(found: list[dict[str, str]], folder: Path) -> None:
     Means over seeds, with their range.
     """
     budgets = at_budgets(found)
-    shown = [name for name in STREAMS if any((name, OWN) in rows for rows in budgets.values())]
+    run = {stream for rows in budgets.values() for stream, _ in rows}
+    shown = [name for name in STREAMS if name in run]
     if not shown:
         return
 
@@ -202,6 +203,8 @@ def draw_budgets(found: list[dict[str, str]], folder: Path) -> None:
                     learner = name if name in LEARNERS else best_of_river(rows, stream)
                     if learner and (each := of_each(rows, stream, learner)):
                         runs[100 * budget] = each
+                if not runs:
+                    continue
                 means = [statistics.mean(each) for each in runs.values()]
                 panel.plot([*runs], means, "o-", ms=3, lw=1.2, color=f"C{i}", label=name)
                 ends = [[bound(each) for each in runs.values()] for bound in (min, max)]
