@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections import OrderedDict
+from collections.abc import Hashable, Iterable
 from typing import Any
 
+import numpy as np
 from river.base.typing import FeatureName
 
 __all__ = ["MOST", "PATIENCE", "Pending"]
@@ -13,21 +17,42 @@ PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # asks that are remembered
 
 UNNAMED = None  # key of every x that has no hash
-PROCESS = hash("Another process hashes strings otherwise.")
+TEXT, NUMBERS = frozenset((str,)), frozenset((float, int, bool))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def digest(text: str) -> int:
+    """64 bits of a text, the same in every process, where `hash` is not."""
+    return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest())
+
+
+def lasting_hash(part: Hashable) -> int:
+    """A hash of a name or a value: the same in every process for numbers, text, and tuples."""
+    if isinstance(part, str):
+        return digest(part)
+    if isinstance(part, tuple):
+        return hash(tuple(map(lasting_hash, part)))
+    return 0 if part is None or is_nan(part) else hash(part)
+
+
+def is_nan(value: Any) -> bool:
+    """Whether it is a missing number, which is hashed by what object it is."""
+    return isinstance(value, float) and value != value
 
 
 def key_of(x: dict[FeatureName, Any]) -> int | None:
     """The same for the same features in any order."""
     try:
-        return hash(
-            frozenset((name, None if is_nan(value) else value) for name, value in x.items())
-        )
+        names = map(digest if TEXT.issuperset(map(type, x)) else lasting_hash, x)
+        values: Iterable[Any] = x.values()
+        if not NUMBERS.issuperset(map(type, values)) or is_nan(sum(values, 0.0)):
+            values = map(lasting_hash, values)
+        return hash(frozenset(zip(names, values, strict=True)))
     except TypeError:
         return UNNAMED
 
 
-def is_nan(value: Any) -> bool:
-    return isinstance(value, float) and value != value
+FINGERPRINT = key_of({"a": 0.1, ("b", 2): "c"})  # another Python may hash numbers otherwise
 
 
 class Pending:
@@ -49,7 +74,6 @@ class Pending:
     def __init__(self) -> None:
         self._keys: OrderedDict[int, int | None] = OrderedDict()  # by round
         self._rounds: dict[int | None, list[int]] = {}  # by key, the oldest first
-        self._process = PROCESS
 
     def ask(self, x: dict[FeatureName, Any], now: int) -> None:
         """Expect the label of x, asked for in round `now`, which is later than all before."""
@@ -85,10 +109,25 @@ class Pending:
         if not rounds:
             del self._rounds[key]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Rounds and keys as arrays; which rounds have which key follows."""
+        keys = self._keys.values()
+        return {
+            "rounds": np.array(list(self._keys), np.int64),
+            "keys": np.array([key or 0 for key in keys], np.int64),
+            "named": np.array([key is not UNNAMED for key in keys], bool),
+            "fingerprint": FINGERPRINT,
+        }
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """In another process the hashes are others: any x settles what was asked before."""
-        self.__dict__.update(state)
-        if self._process != PROCESS:
-            self._process = PROCESS
-            self._keys = OrderedDict.fromkeys(self._keys, UNNAMED)
-            self._rounds = {UNNAMED: list(self._keys)} if self._keys else {}
+        """Where hashes are others, any x settles what was asked before."""
+        known = state["named"] & (state["fingerprint"] == FINGERPRINT)
+        self._keys = OrderedDict(
+            (now, key if named else UNNAMED)
+            for now, key, named in zip(
+                *(state[name].tolist() for name in ("rounds", "keys")), known.tolist(), strict=True
+            )
+        )
+        self._rounds = {}
+        for now, key in self._keys.items():
+            self._rounds.setdefault(key, []).append(now)

@@ -100,20 +100,26 @@ class FeatureIndex:
         # When an example with it was learned last, by column
         self.touched = np.zeros(first_column, np.int64)
         self.now = 0
+        self._warned = False
+        self._forget_last()
+
+    def _forget_last(self) -> None:
         self._keys: tuple[FeatureName, ...] | None = None  # of the last x; None: nothing cached
         self._found = np.empty(0, np.int64)  # their columns, -1 where they have none
         self._new = False  # whether one has none
-        self._warned = False
 
     def __len__(self) -> int:
         return len(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_keys": None, "_found": self._found[:0], "_new": False}
+        cached = ("columns", "_keys", "_found", "_new")
+        return {name: part for name, part in self.__dict__.items() if name not in cached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
         self.__dict__.update(state, touched=state["touched"].copy())
+        self.columns = {name: i for i, name in enumerate(self.names, self.first_column)}
+        self._forget_last()
 
     def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
         """The names as a tuple, with their columns at hand: a stream repeats itself."""

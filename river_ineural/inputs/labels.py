@@ -40,6 +40,13 @@ class LabelIndex:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "index"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.index = {label: i for i, label in enumerate(self.labels)}
+
     @staticmethod
     def checked(y: Any) -> ClfTarget:
         """`y` itself if it can be a label.

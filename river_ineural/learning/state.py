@@ -53,6 +53,17 @@ class State:
     watch: Watch | None
     trial: Trial | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without columns of the history that no feature has yet, which are 0."""
+        history, used = self.history, self.trainer.n_features
+        return {**self.__dict__, "history": history.twin(x=history.x[:, :used])}
+
+    @lasting
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        room = self.trainer.shape.n_features
+        self.history = self.history.resized(room, self.history.targets.shape[2])
+
     def grown(self, names: Iterable[FeatureName], values: Values, labels: list[ClfTarget]) -> State:
         """A state that knows these names and labels too, as far as the caps leave room.
 

@@ -100,6 +100,32 @@ class Trainer(Tensors):
         self.flat = like.new_zeros(shape.n_parameters)
         self.bind()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the weights of columns that no feature has yet, which are 0."""
+        return super(Trainer, self._of_width(self.n_features)).__getstate__() | {
+            "shape": self.shape
+        }
+
+    @lasting
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shape = state["shape"]
+        super().__setstate__(state | {"shape": shape._replace(n_features=state["n_features"])})
+        if self.shape != shape:
+            self.__dict__.update(self._of_width(shape.n_features).__dict__)
+            self.bind()
+
+    def _of_width(self, n_features: int) -> Self:
+        """A trainer that has room for so many features, not bound; this one stays as it is."""
+        old, new, used = self.shape, self.shape._replace(n_features=n_features), self.n_features
+        if new == old:
+            return self
+        empty = self.flat.new_zeros(new.n_parameters)
+        other = self.beside()
+        other.shape, other.flat = new, overlay(empty.clone(), new, self.flat, old, used)
+        other.optimizer = self.optimizer.grown(old, new, used)
+        other.iterates = self.iterates.grown(empty, old, new, used)
+        return other
+
     def bind(self) -> None:
         """Views and buffers that follow from the state."""
         kind = SharedBatch if self.training.batches == "shared" else SeparateBatches
