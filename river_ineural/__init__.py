@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from river_ineural import active
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.training import Training
 
-__all__ = ["INeurAL", "Training", "active", "baselines", "datasets", "paper"]
+if TYPE_CHECKING:
+    from river_ineural.persistence import load, save
+
+__all__ = ["INeurAL", "Training", "active", "baselines", "datasets", "load", "paper", "save"]
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     """What few need comes when it is asked for."""
+    if name in ("load", "save"):
+        return getattr(importlib.import_module("river_ineural.persistence"), name)
     if name in ("baselines", "datasets", "paper"):
         return importlib.import_module(f"river_ineural.{name}")
     raise AttributeError(f"module 'river_ineural' has no attribute {name!r}")

@@ -15,6 +15,7 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.inputs.features import Checked
 from river_ineural.inputs.validation import check_real
+from river_ineural.inputs.versions import SCHEMA, complete
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
 from river_ineural.network.scores import gap, nearest_distribution, probabilities
@@ -321,7 +322,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
             return copy.deepcopy(state, memo)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self._copied({})
+        return {"schema": SCHEMA, **self._copied({})}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other = object.__new__(type(self))
@@ -330,7 +331,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        schema = state.pop("schema", 0)
         self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
+        if schema != SCHEMA:
+            complete(self, schema)
         try:
             self.to(self.device)
         except ValueError:

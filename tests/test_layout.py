@@ -22,6 +22,8 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"protocol", "datasets"},
     {"classifier"},
     {"active"},
+    {"storage"},
+    {"persistence"},
     {"baselines", "paper"},
     {"benchmark"},
 ]
@@ -126,7 +128,7 @@ def test_what_is_public_can_be_imported():
     ):
         assert set(names.split()) <= set(owner.__all__)
     assert sys.modules["river_ineural"].__all__ == [
-        *("INeurAL", "Training", "active", "baselines", "datasets", "paper")
+        *("INeurAL", "Training", "active", "baselines", "datasets", "load", "paper", "save")
     ]
     assert {INeurAL.__name__, Training.__name__} == {"INeurAL", "Training"}
     with pytest.raises(AttributeError, match="nothing"):

@@ -20,6 +20,7 @@ from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed
+from river_ineural.inputs.versions import SCHEMA, complete
 
 __all__ = ["BudgetedSampler"]
 
@@ -221,10 +222,13 @@ class BudgetedSampler(ActiveLearningClassifier):
         """All but the lock, copied while nobody learns."""
         with self._lock:
             state = {name: part for name, part in self.__dict__.items() if name != "_lock"}
-            return copy.deepcopy(state)
+            return {"schema": SCHEMA, **copy.deepcopy(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        schema = state.pop("schema", 0)
         self.__dict__.update(state, _lock=threading.RLock())
+        if schema != SCHEMA:
+            complete(self, schema)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import torch
 
+from river_ineural.inputs.versions import lacks
+
 __all__ = ["Tensors", "lasting"]
 
 P = ParamSpec("P")
@@ -50,9 +52,14 @@ class Tensors:
     @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        if missing := [name for name in self.TENSORS if name not in state]:
+            raise lacks(f"{type(self).__name__}.{name}" for name in missing)
         for name in self.TENSORS:
             setattr(self, name, each(state[name], lambda array: torch.from_numpy(array.copy())))
-        self.bind()
+        try:
+            self.bind()
+        except AttributeError as error:
+            raise lacks([f"{type(error.obj).__name__}.{error.name}"]) from error
 
     @lasting
     def on(self, device: torch.device) -> Self:

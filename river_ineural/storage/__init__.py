@@ -1,0 +1,1 @@
+"""A model as plain values and arrays, and back."""

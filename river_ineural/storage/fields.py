@@ -1,0 +1,404 @@
+"""Attributes of each class, and how the shapes of what they hold fit each other.
+
+Letters for shapes: k classes; d columns that there is room for, `used` of them in use; m hidden
+units; `weights` of both networks on the columns in use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from river.base.typing import ClfTarget
+
+from river_ineural.active.decision import REASONS
+from river_ineural.inputs.labels import LabelIndex
+from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
+from river_ineural.learning.scaling import CONSTANT
+from river_ineural.learning.trainer import MOST_WEIGHTS
+from river_ineural.network.contexts import Shape
+from river_ineural.storage.checks import (
+    Check,
+    Scope,
+    State,
+    a_flag,
+    a_generator,
+    a_label,
+    a_list,
+    a_mapping,
+    a_name,
+    a_number,
+    a_queue,
+    a_real,
+    a_text,
+    a_tuple,
+    an_array,
+    an_integer,
+    an_object,
+    is_integer,
+    need,
+    nothing,
+    optional,
+)
+from river_ineural.storage.errors import LoadError
+from river_ineural.storage.values import Stored
+
+MOST_LAYERS, MOST_EXAMPLES = 1_000, 1 << 20  # of a model in a file: its buffers stay small
+
+Fields = dict[str, Check]
+anything = optional(lambda value, where, scope: None)
+
+GENERATOR: Fields = {
+    "state": an_integer(0, (1 << 128) - 1),
+    "inc": an_integer(0, (1 << 128) - 1),
+    "has_uint32": an_integer(0, 1),
+    "uinteger": an_integer(0, (1 << 32) - 1),
+}
+MERSENNE: Fields = {"words": an_array("uint32", 625), "spare": optional(a_number())}
+SAMPLE_INFO: Fields = {
+    "fading_factor": a_number(0, 1),
+    "mean": a_number(),
+    "_is_init": a_flag,
+    "_ibc": a_number(),
+    "_lambd_sq": a_number(),
+    "_c_lambd_sq": a_number(),
+}
+SHAPE: Fields = {
+    "n_classes": an_integer(),
+    "n_features": an_integer(),
+    "hidden_dim": an_integer(1),
+    "n_layers": an_integer(2, MOST_LAYERS),
+}
+# Their constructors check what they are given.
+TRAINING: Fields = dict.fromkeys(
+    (
+        *("optimizer", "beta2", "max_norm", "exploration_lr", "exploration_share"),
+        *("pseudo_label_exploration", "pseudo_label_steps", "init_scale", "labelled_share"),
+        *("batches", "n_iterates"),
+    ),
+    anything,
+)
+BUDGET: Fields = dict.fromkeys(("limit", "horizon", "burst"), anything)
+CONSTANT_WIDTH: Fields = {"beta": anything}
+THEORETICAL_WIDTH: Fields = dict.fromkeys(("delta", "horizon", "c1", "c2", "c3"), anything)
+
+# What a learner has learned
+
+FEATURES: Fields = {
+    "unit_norm": a_flag,
+    "max_features": an_integer(1),
+    "first_column": an_integer(CONSTANT, CONSTANT),
+    "recycles": a_flag,
+    "names": a_list(a_name),
+    "touched": an_array("int64", "columns"),
+    "now": an_integer(),
+    "_warned": a_flag,
+}
+
+
+def distinct(state: State, key: str, where: str) -> list[Any]:
+    """A list of names or labels of which no two are equal."""
+    found = state.get(key)
+    need(type(found) is list, f"{where}.{key}", "a list", found)
+    assert isinstance(found, list)
+    need(len(set(found)) == len(found), f"{where}.{key}", "a list without repetitions", found)
+    return found
+
+
+def of_features(state: State, where: str, scope: Scope) -> Scope:
+    return scope.within(columns=CONSTANT + len(distinct(state, "names", where)))
+
+
+LABELS: Fields = {"max_classes": an_integer(2), "labels": a_list(a_label), "_warned": a_flag}
+
+SCALING: Fields = {
+    **dict.fromkeys(("center", "scale", "normalize", "relevance_wanted"), a_flag),
+    "ranking": an_object("Ranking"),
+    "n": an_integer(),
+    "reference": an_array("float64", "d"),
+    "moments": an_array("float64", 4, "d"),
+    "scaling": an_array("float", 3, "d"),
+    "relevance": an_array("float64", 2, "d"),
+    "n_steps": an_array("float64", 1),
+}
+RANKING: Fields = {
+    "wanted": a_flag,
+    "rng": a_generator,
+    "sample": an_array("float", "n_sampled", "ranked"),
+    "n_sampled": an_integer(0, SAMPLE),
+    "n_since": an_integer(),
+    "knots": an_array("float", "d", "knots"),
+    "heights": an_array("float", "d", "knots"),
+    "shares": an_array("float64", 2, "d"),
+}
+
+
+def of_ranking(state: State, where: str, scope: Scope) -> Scope:
+    d = int(scope.sizes["d"])
+    ranks = bool(state["wanted"]) and d <= MOST
+    return scope.within(
+        n_sampled=size(state["n_sampled"], f"{where}.n_sampled"),
+        ranked=d if ranks else 0,
+        knots=KNOTS if ranks or d == 0 else 0,
+    )
+
+
+HISTORY: Fields = {
+    "capacities": a_tuple(an_integer(1), an_integer()),
+    "labelled_share": optional(a_number(0, 1)),
+    "rng": a_generator,
+    "added": a_list(an_integer(), 2),
+    **{
+        name: a_tuple(
+            an_array("float", "labelled", *shape), an_array("float", "pseudo", *shape), kind=list
+        )
+        for name, shape in (("x", ("used",)), ("targets", (2, "k")), ("weight", ()))
+    },
+}
+
+
+def of_history(state: State, where: str, scope: Scope) -> Scope:
+    for key in ("capacities", "added"):
+        HISTORY[key](state[key], f"{where}.{key}", scope)
+    labelled, pseudo = map(min, state["capacities"], state["added"])
+    return scope.within(labelled=labelled, pseudo=pseudo)
+
+
+OPTIMIZER: Fields = {
+    "kind": a_text("adam", "sgd"),
+    "parameter": a_number(0),
+    "moments": a_list(an_array("float", "weights"), "n_moments"),
+    "n_updates": an_array("float32", 2),
+}
+
+
+def of_optimizer(state: State, where: str, scope: Scope) -> Scope:
+    return scope.within(n_moments=2 if state["kind"] == "adam" else 0)
+
+
+ITERATES: Fields = {
+    "kind": a_text("average", "last", "uniform"),
+    "n_kept": optional(an_integer(1)),
+    "rng": a_generator,
+    "kept": a_list(an_array("float", "weights")),
+    "returned": a_list(an_array("float", "weights")),
+    "n_rounds": an_integer(),
+    "n_steps": an_integer(),
+    "served": an_integer(0, "last_kept"),
+}
+
+
+def of_iterates(state: State, where: str, scope: Scope) -> Scope:
+    kept = state["kept"]
+    need(type(kept) is list, f"{where}.kept", "a list", kept)
+    if scope.sizes["used"] and state["kind"] != "last":
+        need(len(kept) > 0, f"{where}.kept", "a list that is not empty", kept)
+    return scope.within(last_kept=max(1, len(kept)) - 1)
+
+
+ADVERSARY: Fields = {"most": a_number(0), "radius": an_array("float")}
+TRAINER: Fields = {
+    "shape": an_object("Shape"),
+    "training": an_object("Training"),
+    "lr": a_number(0),
+    "batch_size": an_integer(1, MOST_EXAMPLES),
+    "optimizer": an_object("Optimizer"),
+    "iterates": an_object("Iterates"),
+    "adversary": an_object("Adversary"),
+    "n_blank": an_integer(0, CONSTANT),
+    "rng": a_generator,
+    "n_features": an_integer(0, "d"),
+    "steps_due": a_number(0, 1e9),
+    "explorations_due": a_number(0, 1e9),
+    "pending": a_list(an_object("Fresh")),
+    "warned": a_flag,
+    "dtype": lambda value, where, scope: need(
+        value is np.float32 or value is np.float64, where, "a dtype", value
+    ),
+    "flat": an_array("float", "weights"),
+}
+
+
+def some_columns(value: Any, where: str, scope: Scope) -> None:
+    """Columns in use: a slice, or their numbers."""
+    used = scope.sizes["used"]
+    if isinstance(value, slice):
+        ends = (value.start, value.stop)
+        fine = all(is_integer(end) and 0 <= end <= used for end in ends) and value.step is None
+        need(fine, where, f"a slice up to {used}", value)
+    else:
+        an_array("int64", "fresh")(value, where, scope)
+        array = value.array
+        need(bool(((array >= 0) & (array < used)).all()), where, f"columns below {used}", array)
+
+
+FRESH: Fields = {
+    "columns": some_columns,
+    "drawn": a_list(an_array("float64", "m", "drawn", "fresh", tensor=True), 3),
+}
+
+
+def of_fresh(state: State, where: str, scope: Scope) -> Scope:
+    columns, drawn = state.get("columns"), state.get("drawn")
+    shape = drawn[0].array.shape if type(drawn) is list and isinstance(drawn[0], Stored) else ()
+    need(len(shape) == 3 and shape[1] <= scope.sizes["k"], f"{where}.drawn", "tensors", drawn)
+    if isinstance(columns, slice):
+        some_columns(columns, f"{where}.columns", scope)
+        fresh = len(range(columns.start, columns.stop))
+        need(fresh == shape[2], f"{where}.columns", f"{shape[2]} columns", columns)
+    return scope.within(drawn=shape[1], fresh=shape[2])
+
+
+SURPRISE: Fields = {"sums": a_list(a_number(0), 2), "lengths": a_list(an_integer(), 2)}
+a_class = an_integer(0, "last_class")
+WATCH: Fields = {
+    "n_drifts": an_integer(),
+    "shares": a_list(a_number(0, 1), 4),
+    "counts": a_list(an_integer(1), 4),
+    "n_of_class": a_mapping(a_class, an_integer()),
+    "n": an_integer(),
+    "recent": a_queue(a_tuple(a_class, a_real, a_class)),
+    "surprise": an_object("Surprise"),
+    "held": a_list(a_tuple(an_integer(0, 3), a_flag)),
+}
+TRIAL: Fields = {
+    "former": an_object("State"),
+    "ongoing": an_object("State"),
+    "n_since": an_integer(0, "labelled"),
+    "n_judged": an_integer(),
+    "turned": a_mapping(a_class, a_mapping(a_class, a_number(0))),
+    "ratio": a_number(),
+    "confirmed": a_flag,
+    "ahead": an_integer(-(1 << 40)),
+}
+
+
+def of_trial(state: State, where: str, scope: Scope) -> Scope:
+    former = scope.look(state.get("former"), f"{where}.former", "State")
+    history = scope.look(former.get("history"), f"{where}.former.history", "History")
+    return scope.within(
+        on_trial=1, labelled=int(of_history(history, where, scope).sizes["labelled"])
+    )
+
+
+STATE: Fields = {
+    "features": an_object("FeatureIndex"),
+    "labels": an_object("LabelIndex"),
+    "scaling": an_object("Scaling"),
+    "history": an_object("History"),
+    "trainer": an_object("Trainer"),
+    "watch": optional(an_object("Watch")),
+    "trial": lambda value, where, scope: (
+        nothing if scope.sizes.get("on_trial") else optional(an_object("Trial"))
+    )(value, where, scope),
+}
+
+
+def size(value: Any, where: str) -> int:
+    need(is_integer(value) and value >= 0, where, "an integer from 0", value)
+    return int(value)
+
+
+def of_state(state: State, where: str, scope: Scope) -> Scope:
+    """Letters for all that is in a state; what fixes them has to fit."""
+    trainer = scope.look(state.get("trainer"), f"{where}.trainer", "Trainer")
+    found = scope.look(trainer.get("shape"), f"{where}.trainer.shape", "Shape")
+    for key, check in SHAPE.items():
+        check(found.get(key), f"{where}.trainer.shape.{key}", scope)
+    shape = Shape(**found)
+    used = size(trainer.get("n_features"), f"{where}.trainer.n_features")
+    labels: list[ClfTarget] = distinct(
+        scope.look(state.get("labels"), f"{where}.labels", "LabelIndex"), "labels", where
+    )
+    names = distinct(
+        scope.look(state.get("features"), f"{where}.features", "FeatureIndex"), "names", where
+    )
+    k, d = shape.n_classes, shape.n_features
+    need(
+        k == (len(labels) if used else 0), f"{where}.trainer.shape", f"of {len(labels)} classes", k
+    )
+    columns = CONSTANT + len(names) if names or used else 0
+    need(used == columns, f"{where}.trainer.n_features", str(columns), used)
+    need(used <= d <= used + used // 4, f"{where}.trainer.shape", f"room for {used} columns", d)
+    weights = shape._replace(n_features=used).n_parameters
+    need(weights <= MOST_WEIGHTS, f"{where}.trainer.shape", f"of {MOST_WEIGHTS:,} weights", shape)
+    for label in labels:
+        LabelIndex.checked(label)
+    dtype = getattr(trainer.get("dtype"), "__name__", "")
+    return scope.within(
+        **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
+        **{"float": dtype, "last_class": len(labels) - 1},
+    )
+
+
+def fitting(state: State, key: str, found: Any, where: str) -> None:
+    need(
+        state.get(key) == found,
+        f"{where}.{key}",
+        f"{found!r}, as what it has learned",
+        state.get(key),
+    )
+
+
+LEARNER: Fields = {"_state": an_object("State")}
+
+
+def of_learner(state: State, where: str, scope: Scope) -> Scope:
+    """The parameters that fix shapes are those of what has been learned."""
+    inner = scope.look(state.get("_state"), f"{where}._state", "State")
+    trainer = scope.look(inner.get("trainer"), f"{where}._state.trainer", "Trainer")
+    shape = scope.look(trainer.get("shape"), f"{where}._state.trainer.shape", "Shape")
+    history = scope.look(inner.get("history"), f"{where}._state.history", "History")
+    for key in ("hidden_dim", "n_layers"):
+        fitting(state, key, shape.get(key), where)
+    fitting(state, "batch_size", trainer.get("batch_size"), where)
+    HISTORY["capacities"](history.get("capacities"), f"{where}._state.history.capacities", scope)
+    fitting(state, "capacity", sum(history["capacities"]), where)
+    return scope
+
+
+# What a sampler has decided
+
+ACCOUNT: Fields = {
+    **dict.fromkeys(("n_rounds", "n_asked", "_since"), an_integer()),
+    **dict.fromkeys(("_size", "_missing"), a_number(0)),
+    "left": a_number(),
+    "budget": an_object("Budget"),
+    "rate": optional(a_number(0, 1)),
+    "bucket": optional(a_number(1)),
+}
+PENDING: Fields = {
+    "rounds": an_array("int64", "n_pending"),
+    "keys": an_array("int64", "n_pending"),
+    "named": an_array("bool", "n_pending"),
+    "fingerprint": an_integer(-(1 << 63)),
+}
+
+
+def of_pending(state: State, where: str, scope: Scope) -> Scope:
+    rounds = state.get("rounds")
+    need(
+        isinstance(rounds, Stored) and rounds.array.ndim == 1, f"{where}.rounds", "a tensor", rounds
+    )
+    assert isinstance(rounds, Stored)
+    fine = bool((np.diff(rounds.array) > 0).all())
+    need(fine, f"tensor {rounds.name}", "rounds that follow each other", rounds.array)
+    return scope.within(n_pending=len(rounds.array))
+
+
+a_round = an_integer()
+SAMPLER: Fields = {
+    "_rng": an_object("Random"),
+    "_last": optional(a_tuple(a_flag, a_text(*REASONS), a_real, a_real, a_number(0))),
+    "n_by_reason": a_mapping(a_text(*REASONS), a_round),
+    "drifts": a_list(a_round),
+    "_n_drifts": a_round,
+    "_account": an_object("Account"),
+    "_pending": an_object("Pending"),
+    "_n_labels": a_round,
+    "_warned": a_flag,
+}
+INEURAL_SAMPLER: Fields = {
+    **SAMPLER,
+    **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
+}
