@@ -17,7 +17,15 @@ import river_ineural
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.network.device import available
 from river_ineural.storage.checks import Scope, State
-from river_ineural.storage.classes import KNOWN, LEARNERS, SAMPLERS, class_of, take, verify
+from river_ineural.storage.classes import (
+    DETECTORS,
+    KNOWN,
+    LEARNERS,
+    SAMPLERS,
+    class_of,
+    take,
+    verify,
+)
 from river_ineural.storage.container import Arrays, pack, unpack
 from river_ineural.storage.errors import LoadError, SaveError
 from river_ineural.storage.values import Reference, Stored, Writer, read, replaced
@@ -181,6 +189,13 @@ def check_model(model: Any) -> None:
             "save(model.classifier[-1], path), and pickle the rest if you trust where it will lie."
         )
 
+    detector = getattr(inner, "drift_detector", None)
+    if not (detector is None or isinstance(detector, str) or type(detector).__name__ in DETECTORS):
+        raise SaveError(
+            f"drift_detector is a {type(detector).__qualname__}, whose code a file cannot hold: it "
+            f"can hold 'surprise', None, and of river.drift.binary {', '.join(DETECTORS)}."
+        )
+
 
 def inner_is_other(inner: Any) -> bool:
     """Whether only the name of its class is known."""
@@ -260,7 +275,7 @@ def built(objects: list[tuple[str, State]], device: str | None) -> Any:
 
     def part(stands: Reference | Stored) -> Any:
         if isinstance(stands, Reference):
-            return made[stands.index]
+            return made[stands.at]
         return stands.as_given()
 
     for name, state in objects:

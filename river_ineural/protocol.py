@@ -318,11 +318,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
         """All but the lock, copied while nobody learns; what is learned comes to the CPU."""
         with self._lock:
-            state = {name: part for name, part in self.__dict__.items() if name != "_lock"}
-            return copy.deepcopy(state, memo)
+            parts = self.__dict__.items()
+            return copy.deepcopy({name: part for name, part in parts if name != "_lock"}, memo)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **self._copied({})}
+        return {"schema": SCHEMA} | self._copied({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other = object.__new__(type(self))
@@ -333,12 +333,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         schema = state.pop("schema", 0)
         self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
-        if schema != SCHEMA:
-            complete(self, schema)
+        complete(self, schema)
         try:
             self.to(self.device)
         except ValueError:
-            warnings.warn(
-                f"device {self.device!r} is not available here: loaded on the CPU.", stacklevel=2
-            )
+            said = f"device {self.device!r} is not available here: loaded on the CPU."
+            warnings.warn(said, stacklevel=2)
             self.__dict__["device"] = "cpu"

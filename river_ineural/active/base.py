@@ -227,8 +227,7 @@ class BudgetedSampler(ActiveLearningClassifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         schema = state.pop("schema", 0)
         self.__dict__.update(state, _lock=threading.RLock())
-        if schema != SCHEMA:
-            complete(self, schema)
+        complete(self, schema)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -30,13 +30,15 @@ def complete(model: Any, schema: int) -> None:
     model
         A River estimator, as unpickled.
     schema
-        Of the version that pickled it.
+        Of the version that pickled it; where it is this one's there is nothing to do.
 
     Raises
     ------
     ValueError
         Naming what else it lacks, or, if its version is newer, has too much.
     """
+    if schema == SCHEMA:
+        return
     given = vars(model)
     parameters = inspect.signature(type(model)).parameters
     for name, parameter in parameters.items():
@@ -60,7 +62,10 @@ def on_cpu(parameters: Iterable[str]) -> dict[str, str]:
 
 def differences(whole: Any, part: Any, path: str = "") -> Iterator[str]:
     """Attributes of `whole`, and of the objects in it, that `part` lacks."""
+    made_anew = getattr(type(whole), "VIEWS", ())
     for name, value in vars(whole).items():
+        if name in made_anew:
+            continue
         if name not in vars(part):
             yield path + name
         elif type(value).__module__.startswith("river_ineural.") and hasattr(value, "__dict__"):

@@ -113,6 +113,7 @@ class Trainer(Tensors):
         if self.shape != shape:
             self.__dict__.update(self._of_width(shape.n_features).__dict__)
             self.bind()
+        self.shape = shape  # the same object, which others may share
 
     def _of_width(self, n_features: int) -> Self:
         """A trainer that has room for so many features, not bound; this one stays as it is."""

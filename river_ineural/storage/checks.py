@@ -66,8 +66,8 @@ class Scope:
 
     def look(self, value: Any, where: str, *names: str) -> State:
         """The attributes of an object of one of these classes, not checked yet."""
-        if isinstance(value, Reference) and self.objects[value.index][0] in names:
-            return self.objects[value.index][1]
+        if isinstance(value, Reference) and self.objects[value.at][0] in names:
+            return self.objects[value.at][1]
         raise wrong(where, f"of class {' or '.join(names)}", value)
 
 
@@ -163,20 +163,21 @@ def all_of(items: Iterable[Any], check: Check, where: str, scope: Scope) -> None
 def a_list(check: Check, n: int | str | None = None) -> Check:
     """Of n items."""
 
-    def items(value: Any, where: str, scope: Scope) -> None:
+    def listed(value: Any, where: str, scope: Scope) -> None:
         need(type(value) is list, where, "a list", value)
-        length = scope.sizes[n] if isinstance(n, str) else n
-        need(length in (None, len(value)), where, f"a list of {length}", value)
-        all_of(value, check, where, scope)
+        items: list[Any] = value
+        length: Any = scope.sizes[n] if isinstance(n, str) else n
+        need(length in (None, len(items)), where, f"a list of {length}", value)
+        all_of(items, check, where, scope)
 
-    return items
+    return listed
 
 
-def a_tuple(*checks: Check, kind: type = tuple) -> Check:
+def a_tuple(*checks: Check, kind: type[list[Any]] | type[tuple[Any, ...]] = tuple) -> Check:
     """Of items that differ; or a list of such."""
 
     def items(value: Any, where: str, scope: Scope) -> None:
-        fine = type(value) is kind and len(value) == len(checks)
+        fine = isinstance(value, kind) and len(value) == len(checks)
         need(fine, where, f"a {kind.__name__} of {len(checks)}", value)
         for i, (item, check) in enumerate(zip(value, checks, strict=True)):
             check(item, f"{where}.{i}", scope)
@@ -224,7 +225,7 @@ def an_object(*names: str) -> Check:
 
     def check(value: Any, where: str, scope: Scope) -> None:
         scope.look(value, where, *names)
-        scope.verify(value.index, where, scope)
+        scope.verify(value.at, where, scope)
 
     return check
 
@@ -237,8 +238,8 @@ def plain(value: Any, where: str, scope: Scope) -> None:
     """Anything that consists of values, arrays and objects that consist of values."""
     if isinstance(value, Reference):
         scope.look(value, where, *SIMPLE)
-        if value.index not in scope.reached:
-            scope.verify(value.index, where, scope)
+        if value.at not in scope.reached:
+            scope.verify(value.at, where, scope)
     elif type(value) in (list, tuple, deque):
         all_of(value, plain, where, scope)
     elif type(value) is dict:

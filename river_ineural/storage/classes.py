@@ -19,12 +19,12 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.inputs.parameters import Fixed
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.protocol import NeuralClassifier
-from river_ineural.storage import fields
+from river_ineural.storage import asking, fields
 from river_ineural.storage.checks import Check, Scope, State, an_object, need, plain
 from river_ineural.storage.errors import LoadError, SaveError
 from river_ineural.storage.values import Reference
 
-__all__ = ["KNOWN", "LEARNERS", "SAMPLERS", "Known", "take", "verify"]
+__all__ = ["DETECTORS", "KNOWN", "LEARNERS", "SAMPLERS", "Known", "class_of", "take", "verify"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Known:
 
 def restored(kind: type, state: State) -> Any:
     """As `pickle` does it."""
-    value = object.__new__(kind)
+    value: Any = object.__new__(kind)
     if hasattr(kind, "__setstate__"):
         value.__setstate__(state)
     else:
@@ -134,9 +134,12 @@ def generator(value: np.random.Generator) -> State:
 
 def of_generator(kind: type, state: State) -> np.random.Generator:
     bits = np.random.PCG64(0)
-    words = {name: state[name] for name in ("state", "inc")}
-    rest = {name: state[name] for name in ("has_uint32", "uinteger")}
-    bits.state = {"bit_generator": "PCG64", "state": words, **rest}
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": state["state"], "inc": state["inc"]},
+        "has_uint32": state["has_uint32"],
+        "uinteger": state["uinteger"],
+    }
     return np.random.Generator(bits)
 
 
@@ -173,8 +176,8 @@ def of_detector(value: Any, where: str, scope: Scope) -> None:
     """Values, and the statistics that River's detectors are made of."""
     if isinstance(value, Reference):
         scope.look(value, where, *DETECTORS, "Mean", "Var", "SampleInfo")
-        if value.index not in scope.reached:
-            scope.verify(value.index, where, scope)
+        if value.at not in scope.reached:
+            scope.verify(value.at, where, scope)
     else:
         plain(value, where, scope)
 
@@ -182,9 +185,9 @@ def of_detector(value: Any, where: str, scope: Scope) -> None:
 LEARNERS = {"INeurAL": estimator("classifier", fields.LEARNER, fields.of_learner)}
 AROUND: Mapping[str, Check] = {"classifier": an_object(*LEARNERS)}
 SAMPLERS = {
-    "INeurALSampler": estimator("active.ineural", {**AROUND, **fields.INEURAL_SAMPLER}),
-    "RandomSampler": estimator("active.random", {**AROUND, **fields.SAMPLER}),
-    "MarginSampler": estimator("active.margin", {**AROUND, **fields.SAMPLER}),
+    "INeurALSampler": estimator("active.ineural", {**AROUND, **asking.INEURAL_SAMPLER}),
+    "RandomSampler": estimator("active.random", {**AROUND, **asking.SAMPLER}),
+    "MarginSampler": estimator("active.margin", {**AROUND, **asking.SAMPLER}),
 }
 DETECTORS = {
     "DDM": of_river("drift.binary.ddm"),
@@ -205,11 +208,11 @@ KNOWN: dict[str, Known] = {
     ),
     "Generator": Known("numpy.random", fields.GENERATOR, take=generator, make=of_generator),
     "Random": Known("random", fields.MERSENNE, take=mersenne, make=of_mersenne),
-    "Account": Known("river_ineural.active.account", fields.ACCOUNT),
-    "Pending": Known("river_ineural.active.pending", fields.PENDING, fields.of_pending),
-    "Budget": value_object("river_ineural.active.budget", fields.BUDGET),
-    "ConstantWidth": value_object("river_ineural.active.width", fields.CONSTANT_WIDTH),
-    "TheoreticalWidth": value_object("river_ineural.active.width", fields.THEORETICAL_WIDTH),
+    "Account": Known("river_ineural.active.account", asking.ACCOUNT),
+    "Pending": Known("river_ineural.active.pending", asking.PENDING, asking.of_pending),
+    "Budget": value_object("river_ineural.active.budget", asking.BUDGET),
+    "ConstantWidth": value_object("river_ineural.active.width", asking.CONSTANT_WIDTH),
+    "TheoreticalWidth": value_object("river_ineural.active.width", asking.THEORETICAL_WIDTH),
     "Training": value_object("river_ineural.learning.training", fields.TRAINING),
     "State": Known("river_ineural.learning.state", fields.STATE, fields.of_state),
     "FeatureIndex": Known("river_ineural.inputs.features", fields.FEATURES, fields.of_features),

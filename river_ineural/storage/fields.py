@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
-from river_ineural.active.decision import REASONS
-from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
@@ -40,12 +38,12 @@ from river_ineural.storage.checks import (
     nothing,
     optional,
 )
-from river_ineural.storage.errors import LoadError
 from river_ineural.storage.values import Stored
 
 MOST_LAYERS, MOST_EXAMPLES = 1_000, 1 << 20  # of a model in a file: its buffers stay small
 
 Fields = dict[str, Check]
+NOWHERE = Scope([], lambda index, where, scope: None)
 anything = optional(lambda value, where, scope: None)
 
 GENERATOR: Fields = {
@@ -78,9 +76,6 @@ TRAINING: Fields = dict.fromkeys(
     ),
     anything,
 )
-BUDGET: Fields = dict.fromkeys(("limit", "horizon", "burst"), anything)
-CONSTANT_WIDTH: Fields = {"beta": anything}
-THEORETICAL_WIDTH: Fields = dict.fromkeys(("delta", "horizon", "c1", "c2", "c3"), anything)
 
 # What a learner has learned
 
@@ -96,17 +91,16 @@ FEATURES: Fields = {
 }
 
 
-def distinct(state: State, key: str, where: str) -> list[Any]:
+def distinct(state: State, key: str, where: str, check: Check) -> list[Any]:
     """A list of names or labels of which no two are equal."""
-    found = state.get(key)
-    need(type(found) is list, f"{where}.{key}", "a list", found)
-    assert isinstance(found, list)
+    found: list[Any] = state.get(key, [])
+    a_list(check)(found, f"{where}.{key}", NOWHERE)
     need(len(set(found)) == len(found), f"{where}.{key}", "a list without repetitions", found)
     return found
 
 
 def of_features(state: State, where: str, scope: Scope) -> Scope:
-    return scope.within(columns=CONSTANT + len(distinct(state, "names", where)))
+    return scope.within(columns=CONSTANT + len(distinct(state, "names", where, a_name)))
 
 
 LABELS: Fields = {"max_classes": an_integer(2), "labels": a_list(a_label), "_warned": a_flag}
@@ -308,10 +302,13 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     shape = Shape(**found)
     used = size(trainer.get("n_features"), f"{where}.trainer.n_features")
     labels: list[ClfTarget] = distinct(
-        scope.look(state.get("labels"), f"{where}.labels", "LabelIndex"), "labels", where
+        scope.look(state.get("labels"), f"{where}.labels", "LabelIndex"), "labels", where, a_label
     )
     names = distinct(
-        scope.look(state.get("features"), f"{where}.features", "FeatureIndex"), "names", where
+        scope.look(state.get("features"), f"{where}.features", "FeatureIndex"),
+        "names",
+        where,
+        a_name,
     )
     k, d = shape.n_classes, shape.n_features
     need(
@@ -322,8 +319,6 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     need(used <= d <= used + used // 4, f"{where}.trainer.shape", f"room for {used} columns", d)
     weights = shape._replace(n_features=used).n_parameters
     need(weights <= MOST_WEIGHTS, f"{where}.trainer.shape", f"of {MOST_WEIGHTS:,} weights", shape)
-    for label in labels:
-        LabelIndex.checked(label)
     dtype = getattr(trainer.get("dtype"), "__name__", "")
     return scope.within(
         **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
@@ -355,50 +350,3 @@ def of_learner(state: State, where: str, scope: Scope) -> Scope:
     HISTORY["capacities"](history.get("capacities"), f"{where}._state.history.capacities", scope)
     fitting(state, "capacity", sum(history["capacities"]), where)
     return scope
-
-
-# What a sampler has decided
-
-ACCOUNT: Fields = {
-    **dict.fromkeys(("n_rounds", "n_asked", "_since"), an_integer()),
-    **dict.fromkeys(("_size", "_missing"), a_number(0)),
-    "left": a_number(),
-    "budget": an_object("Budget"),
-    "rate": optional(a_number(0, 1)),
-    "bucket": optional(a_number(1)),
-}
-PENDING: Fields = {
-    "rounds": an_array("int64", "n_pending"),
-    "keys": an_array("int64", "n_pending"),
-    "named": an_array("bool", "n_pending"),
-    "fingerprint": an_integer(-(1 << 63)),
-}
-
-
-def of_pending(state: State, where: str, scope: Scope) -> Scope:
-    rounds = state.get("rounds")
-    need(
-        isinstance(rounds, Stored) and rounds.array.ndim == 1, f"{where}.rounds", "a tensor", rounds
-    )
-    assert isinstance(rounds, Stored)
-    fine = bool((np.diff(rounds.array) > 0).all())
-    need(fine, f"tensor {rounds.name}", "rounds that follow each other", rounds.array)
-    return scope.within(n_pending=len(rounds.array))
-
-
-a_round = an_integer()
-SAMPLER: Fields = {
-    "_rng": an_object("Random"),
-    "_last": optional(a_tuple(a_flag, a_text(*REASONS), a_real, a_real, a_number(0))),
-    "n_by_reason": a_mapping(a_text(*REASONS), a_round),
-    "drifts": a_list(a_round),
-    "_n_drifts": a_round,
-    "_account": an_object("Account"),
-    "_pending": an_object("Pending"),
-    "_n_labels": a_round,
-    "_warned": a_flag,
-}
-INEURAL_SAMPLER: Fields = {
-    **SAMPLER,
-    **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
-}

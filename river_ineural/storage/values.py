@@ -39,7 +39,7 @@ EXTREME = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 class Reference(NamedTuple):
     """An object that is read earlier than what refers to it."""
 
-    index: int
+    at: int
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,9 @@ class Writer:
         if id(value) not in self.indices:
             taken = self.take(value, path)
             if taken is None:
-                kind = type(value)
-                raise SaveError(
-                    f"{path} is {value!r:.80} ({kind.__module__}.{kind.__qualname__}), "
-                    "which a file cannot hold"
-                )
+                kind, said = type(value), " ".join(repr(value).split())
+                name = f"{kind.__module__}.{kind.__qualname__}"
+                raise SaveError(f"{path} is {said:.80} ({name}), which a file cannot hold")
             self.held += value, taken
             self.indices[id(value)] = None
             name, attributes = taken
@@ -166,7 +164,8 @@ def read(node: Any, where: str, arrays: dict[str, NDArray[Any]], n_objects: int)
         return node
     if type(node) is list:
         return [read(part, f"{where}.{i}", arrays, n_objects) for i, part in enumerate(node)]
-    ((tag, content),) = node.items() if type(node) is dict and len(node) == 1 else ((None, None),)
+    pairs = node.items() if type(node) is dict and len(node) == 1 else ((None, None),)
+    ((tag, content),) = tuple[tuple[Any, Any], ...](pairs)
     kind = type(content)
     if kind is str:
         if tag == "float" and content in EXTREME:

@@ -1,0 +1,289 @@
+"""What is done to a saved model in a process of its own.
+
+python kept.py goes_on FOLDER N [CASE ...]   the rest of each case's stream, after loading
+python kept.py continued N [CASE ...]        whether that is what goes on without; default: all
+python kept.py killed N                      N processes that save, killed at random moments
+python kept.py damaged N                     N hostile files
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+from river import drift
+from streams import blobs, shifting
+
+import river_ineural
+from river_ineural import INeurAL, Training, active, load, paper, save
+from river_ineural.persistence import LoadError, from_bytes, to_bytes
+from river_ineural.storage import container
+
+LATE = 5  # rounds after which a label that was asked for is there
+
+
+def turned(stream):
+    return [(x, (y + 1) % 3) for x, y in stream]
+
+
+def learner(**settings):
+    return INeurAL(**{"hidden_dim": 8, "batch_size": 16, "n_steps": 3.0, "seed": 1, **settings})
+
+
+def sampler(**settings):
+    inner = learner(capacity=60, **settings)
+    return active.INeurALSampler(inner, budget=0.5, confidence=0.4, seed=2)
+
+
+def changing(detector, at, n):
+    """A sampler that asks for all, and a stream that changes after 150 rounds; when to save it."""
+    model = active.INeurALSampler(learner(drift_detector=detector), gamma=1e3, seed=2)
+    stream = blobs(3000, n_features=5, n_classes=3, noise=0.4, seed=3)[: at + n]
+    return model, stream[:150] + turned(stream[150:]), at
+
+
+def cases(n):
+    """A model, its stream, and the round in which it is saved, n rounds before the end."""
+    grows = shifting(120, 12, 4, seed=2)
+    for t, (x, y) in enumerate(shifting(n, 12, 4, seed=3)):  # features and classes go on coming
+        named = {name.replace("f", "late ") if t % 2 else name: value for name, value in x.items()}
+        grows.append((named, f"late {y}" if t % 5 == 4 else y))
+    few = [(dict(list(x.items())[:6]), y) for x, y in grows]  # of which each names others
+    units = [(x, y) for x, y in blobs(n + 60, n_features=4, seed=1)]
+    units = [({f: v / np.hypot.reduce([*x.values()]) for f, v in x.items()}, y) for x, y in units]
+    printed = paper.printed(classes=(0, 1), rounds=n + 60, lr=0.5, hidden_dim=8, seed=1)
+    detector = drift.binary.DDM(warm_start=20)
+    return {
+        "what appears": (sampler(), grows, 120),
+        "uniform iterates": (sampler(iterate="uniform"), grows, 120),
+        "plain descent": (sampler(lr=0.3, training=Training(optimizer="sgd")), grows, 120),
+        "deep, no ranks": (sampler(n_layers=3, ranks=False, relevance=False), grows, 120),
+        "few features": (sampler(max_features=7, max_classes=3), few, 120),
+        "at random": (active.RandomSampler(learner(), p=0.4, seed=3), grows, 120),
+        "by margin": (active.MarginSampler(learner(), seed=3), grows, 120),
+        "as printed": (printed, units, 60),
+        "in a trial": changing("surprise", 165, n),
+        "after a drift": changing("surprise", 230, n),
+        "River's detector": changing(detector, 160, n),
+        "another of River's": changing(drift.binary.HDDMW(0.01), 160, n),
+    }
+
+
+class Rounds:
+    """Rounds of a stream, labels coming late."""
+
+    def __init__(self, model, waiting=()):
+        self.model, self.waiting = model, deque(waiting)
+        self.said = hashlib.sha256()
+
+    def run(self, stream):
+        for x, y in stream:
+            asked = self.model.predict_proba_one(x)
+            self.said.update(repr((asked, self.model.last_decision)).encode())
+            if asked[1]:
+                self.waiting.append((x, y))
+            if len(self.waiting) > LATE:
+                self.model.learn_one(*self.waiting.popleft())
+        return self
+
+    def digest(self):
+        """Of all decisions, and of all that the model is now: weights, draws, counts."""
+        return self.said.hexdigest() + hashlib.sha256(to_bytes(self.model)).hexdigest()
+
+
+def goes_on(folder, n, *names):
+    """The digest of what each loaded model does in the rest of its stream."""
+    for case, (_, stream, at) in cases(int(n)).items():
+        if case in names:
+            path = Path(folder) / f"{case}.safetensors"
+            waiting = [(x, y) for x, y in json.loads(path.with_suffix(".json").read_text())]
+            print(Rounds(load(path), waiting).run(stream[at:]).digest())
+
+
+def in_a_process(*arguments, **environment):
+    """What this file prints elsewhere."""
+    here = Path(__file__)
+    path = os.pathsep.join([str(Path(river_ineural.__file__).parents[1]), str(here.parent)])
+    return subprocess.run(
+        [sys.executable, str(here), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+def continued(n, *names):
+    """Models do in another process what they do here without having been saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        expected = {}
+        for case, (model, stream, at) in cases(int(n)).items():
+            if not names or case in names:
+                rounds = Rounds(model).run(stream[:at])
+                path = Path(folder) / f"{case}.safetensors"
+                save(model, path)
+                path.with_suffix(".json").write_text(json.dumps(list(rounds.waiting)))
+                expected[case] = Rounds(model, rounds.waiting).run(stream[at:]).digest()
+        found = in_a_process("goes_on", folder, n, *expected, PYTHONHASHSEED="7").split()
+    assert len(found) == len(expected)
+    for digest, case in zip(found, expected, strict=True):
+        assert digest == expected[case], case
+        print(f"{case}: {n} rounds after loading in another process, the same to the bit")
+
+
+# Kills
+
+
+def killed(n):
+    """Kill n processes that save two models by turns; the file is one of the two each time."""
+    models = [learner(), learner()]
+    for i, (x, y) in enumerate(blobs(60, n_features=300)):
+        models[i > 10].learn_one(x, y)
+    rng, found, left = random.Random(0), set(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        for _ in range(int(n)):
+            told, tells = os.pipe()
+            child = os.fork()
+            if not child:
+                for model in itertools.cycle(models):
+                    save(model, path)
+                    os.write(tells, b".")
+            os.read(told, 1)
+            time.sleep(rng.random() * 0.05)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            for end in (told, tells):
+                os.close(end)
+            found.add(load(path)._state.features.now)
+            parts = list(Path(folder).glob(".*.tmp"))
+            left += len(parts)
+            for part in parts:
+                part.unlink()
+    assert found <= {11, 49}, found
+    print(f"{n} of {n} files load; {left} kills left a part of a file beside it")
+
+
+# Hostile files
+
+
+def victim():
+    """The bytes of a model with something of everything."""
+    model, stream, at = cases(20)["in a trial"]
+    Rounds(model).run(stream[:at])
+    return to_bytes(model)
+
+
+def sealed(document, arrays):
+    """A file whose checksum is right, whatever is in it."""
+    return container.pack(document, arrays)
+
+
+def walk(node, path=()):
+    """Every place in JSON."""
+    yield path
+    if isinstance(node, dict | list):
+        for key, part in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from walk(part, (*path, key))
+
+
+def changed(document, path, value):
+    """A copy with another value in one place."""
+    document = copy.deepcopy(document)
+    part = document
+    for key in path[:-1]:
+        part = part[key]
+    if value is DROPPED:
+        del part[path[-1]]
+    else:
+        part[path[-1]] = value
+    return document
+
+
+DROPPED = object()
+ODD = (
+    *(None, True, -1, 0, 3, 10**6, 2**63, 10**40, 1.5, -2.5, 1e300, "", "os.system", [], {}),
+    *([[]], {"object": 0}, {"object": 10**9}, {"array": "trainer.flat"}, {"float": "nan"}, DROPPED),
+    *({"tuple": []}, {"dict": [[[], 1]]}, {"numpy": ["float64", "x"]}, {"dtype": "float64"}),
+    *({"class": "os.system", "state": {}}, {"deque": [-1, []]}, {"bytes": "zz"}, {"float": "inf"}),
+)
+SHAPES = (
+    lambda array: array[:-1] if array.ndim else array.reshape(1),
+    lambda array: np.concatenate([array, array]) if array.ndim else array.astype("f8"),
+    lambda array: array.astype("f2"),
+    lambda array: array.reshape(-1, 1, 1),
+    lambda array: array.astype("i8"),
+)
+
+
+def flipped(data, bit):
+    damaged = bytearray(data)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+def hostile(data, rng):
+    """Bytes that differ from those of a model, and whether any of them must be refused."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        return data[: rng.randrange(len(data))], True
+    if kind == 1:
+        end = len(data) if rng.random() < 0.5 else 20_000  # of the header and the JSON
+        return flipped(data, rng.randrange(8 * end)), True
+    if kind == 2:
+        length = rng.choice([0, 1, len(data), 2**31, 2**62, 2**64 - 1, rng.randrange(1, 2**40)])
+        return length.to_bytes(8, "little") + data[8:], True
+    document, arrays = container.unpack(data)
+    if kind == 3:
+        name = rng.choice(sorted(arrays))
+        array = rng.choice(SHAPES)(arrays[name])
+        same = (array.shape, array.dtype) == (arrays[name].shape, arrays[name].dtype)
+        return sealed(document, {**arrays, name: array}), not same
+    if kind == 4:
+        start = rng.randrange(len(data))
+        return data[:start] + rng.randbytes(rng.randrange(1, 64)) + data[start:], True
+    place = rng.choice([path for path in walk(document) if path])
+    return sealed(changed(document, place, rng.choice(ODD)), arrays), False
+
+
+def tried(data):
+    """Whether a model came of it, that can be asked; anything but LoadError is raised."""
+    try:
+        model = from_bytes(data)
+    except LoadError:
+        return False
+    assert type(model).__name__ in ("INeurALSampler", "INeurAL")
+    return True
+
+
+def damaged(n):
+    data, rng, loaded, peak = victim(), random.Random(0), 0, 0
+    from_bytes(data)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for i in range(int(n)):
+        bad, refuse = hostile(data, rng)
+        came = tried(bad)
+        assert not (came and refuse), i
+        loaded += came
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    print(
+        f"{int(n) - loaded} of {n} refused, {loaded} load with a value that may be another; "
+        f"memory grew by {peak / len(data):.1f} times the file's {len(data):,} bytes"
+    )
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,596 @@
+"""Saved and loaded: to the bit, whole whatever happens, and nothing but a model."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import pickle
+import random
+import re
+import stat
+import sys
+import time
+
+import kept
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from river import drift, linear_model, preprocessing
+from streams import blobs, shifting
+
+from river_ineural import INeurAL, Training, active, load, persistence, save
+from river_ineural.active.width import TheoreticalWidth
+from river_ineural.inputs import versions
+from river_ineural.inputs.versions import SCHEMA
+from river_ineural.learning import change, ranking
+from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
+from river_ineural.storage import classes, container
+
+CASES = list(kept.cases(0))
+STREAM = shifting(60, 6, 3, seed=2)
+
+
+@pytest.fixture(scope="module")
+def victim():
+    return kept.victim()
+
+
+def learned(stream=STREAM, **settings):
+    model = kept.learner(**settings)
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+# As if nothing had happened
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore:max_")
+def test_it_goes_on_to_the_bit(case):
+    """Decisions, and then all that the model is, draws and weights among it."""
+    model, stream, at = kept.cases(25)[case]
+    rounds = kept.Rounds(model).run(stream[:at])
+    loaded = from_bytes(to_bytes(model))
+    others = [kept.Rounds(each, rounds.waiting).run(stream[at:]) for each in (model, loaded)]
+    assert others[0].digest() == others[1].digest()
+    assert model.n_rounds == loaded.n_rounds == len(stream)
+
+
+def test_it_goes_on_in_another_process():
+    """One that hashes strings otherwise, with labels on their way."""
+    kept.continued(25, "what appears", "in a trial")
+
+
+def test_the_cases_are_what_they_say():
+    def at_saving(case):
+        model, stream, at = kept.cases(25)[case]
+        return kept.Rounds(model).run(stream[:at]).model
+
+    appears = at_saving("what appears")
+    assert appears.n_pending == kept.LATE
+    names = appears.classifier._state.features.names
+    later = {name for x, _ in kept.cases(25)["what appears"][1][120:] for name in x}
+    assert later - set(names)
+    assert at_saving("in a trial").classifier.changing
+    after = at_saving("after a drift").classifier
+    assert (after.n_drifts, after.changing) == (1, False)
+    assert at_saving("River's detector").classifier.n_drifts
+
+
+def test_equal_models_make_equal_files():
+    model = learned()
+    assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model) == to_bytes(learned())
+
+
+def test_a_model_that_has_learned_nothing():
+    for model in (INeurAL(seed=1), active.INeurALSampler(INeurAL(seed=1, classes=(1, 2)))):
+        loaded = from_bytes(to_bytes(model))
+        for each in (model, loaded):
+            each.learn_one({"a": 1.0}, 1)
+        assert to_bytes(loaded) == to_bytes(model)
+
+
+def test_features_named_but_not_learned_yet():
+    """An example of a class beyond the cap brings names, whose weights wait to be written."""
+    stream = blobs(20, n_features=12)
+    model, x = learned(stream, max_classes=2), stream[0][0]
+    model.learn_one({**x, "first": 1.0}, 0)  # makes room for another
+    with pytest.warns(UserWarning, match="max_classes"):
+        model.learn_one({**x, "second": 1.0}, "third")
+    assert model._state.trainer.pending
+    loaded = from_bytes(to_bytes(model))
+    x = {**x, "second": 3.0}
+    assert loaded.scores_one(x) == model.scores_one(x)
+    for each in (model, loaded):
+        each.learn_one(x, 0)
+    assert to_bytes(loaded) == to_bytes(model)
+
+
+LABELS = [True, 2, "three", 4.5, np.int64(5), np.float32(6.5), np.str_("seven"), np.bool_(False)]
+NAMES = [
+    *("a", 1, 2.5, False, None, ("pair", 3, ("of", None)), np.int64(7), b"bytes", "\u00e9\ud800"),
+    *(math.inf, 10**30, np.str_("x")),
+]
+
+
+def test_labels_and_names_keep_their_types():
+    model = kept.learner(classes=tuple(LABELS))
+    model.learn_one(dict.fromkeys(NAMES, 1.0), LABELS[0])
+    loaded = from_bytes(to_bytes(model))
+
+    def kinds(values):
+        return [(type(value), value) for value in values]
+
+    assert kinds(loaded.known_labels) == kinds(LABELS)
+    assert kinds(loaded._state.features.names) == kinds(model._state.features.names)
+    assert kinds(loaded.classes) == kinds(LABELS)
+
+
+def test_parameters_and_what_was_set_since():
+    training = Training(optimizer="sgd", max_norm=math.inf)
+    width = TheoreticalWidth(horizon=100)
+    inner = learned(training=training, device="cpu")
+    model = active.INeurALSampler(inner, width=width, budget=active.Budget(0.25, burst=3), seed=1)
+    model.thrift, model.note = 0.5, {"since": ("spring", [np.arange(3), math.nan])}
+    loaded = from_bytes(to_bytes(model))
+    assert (loaded.width, loaded.budget, loaded.thrift) == (width, model.budget, 0.5)
+    assert loaded.classifier.training == training
+    assert loaded.note["since"][0] == "spring"
+    assert loaded.note["since"][1][0].tolist() == [0, 1, 2]
+    assert math.isnan(loaded.note["since"][1][1])
+    with pytest.raises(AttributeError, match="fixed"):
+        loaded.seed = 3
+    assert loaded.clone().thrift == 0.5
+
+
+@pytest.mark.parametrize("kind", ["DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"])
+def test_a_detector_of_river_goes_on(kind):
+    detector = getattr(drift.binary, kind)()
+    if kind == "FHDDM":
+        detector = drift.binary.FHDDM(short_window_size=20)
+    model = INeurAL(hidden_dim=4, drift_detector=detector, seed=1)
+    model.learn_one({"a": 1.0}, 0)
+    watched = model._state.watch.river
+    rng = np.random.default_rng(0)
+    for _ in range(150):  # FHDDM tells of ones that grow rare, the others of more of them
+        watched.update(bool(rng.random() < (0.9 if kind == "FHDDM" else 0.1)))
+    other = from_bytes(to_bytes(model))._state.watch.river
+    assert type(other) is type(watched)
+    told = []
+    for _ in range(300):
+        mistaken = bool(rng.random() < 0.5)
+        for each in (watched, other):
+            each.update(mistaken)
+        told.append(watched.drift_detected)
+        assert other.drift_detected == watched.drift_detected
+    assert any(told)
+
+
+def test_on_a_device(cuda):
+    """Onto the CPU and back to rounding; a device that is not there is an error."""
+    model = learned()
+    on_gpu = from_bytes(to_bytes(model), device=cuda)
+    assert on_gpu._state.trainer.flat.device.type == "cuda"
+    back = from_bytes(to_bytes(on_gpu), device="cpu")
+    x = STREAM[0][0]
+    for other in (on_gpu, back):
+        assert other.scores_one(x) == pytest.approx(model.scores_one(x), abs=1e-4)
+    assert to_bytes(back) == to_bytes(model)
+    assert from_bytes(to_bytes(on_gpu)).device == "cuda"
+
+
+def test_a_device_that_is_not_there(tmp_path):
+    save(learned(), tmp_path / "model")
+    with pytest.raises(ValueError, match="cuda:99"):
+        load(tmp_path / "model", device="cuda:99")
+    document, arrays = container.unpack((tmp_path / "model").read_bytes())
+    document["objects"][-1]["state"]["device"] = "cuda:99"
+    with pytest.warns(UserWarning, match="loaded on the CPU"):
+        assert from_bytes(kept.sealed(document, arrays)).device == "cpu"
+    assert from_bytes(kept.sealed(document, arrays), device="cpu").device == "cpu"
+
+
+def test_a_save_waits_for_its_turn():
+    """As pickling does: a model is not read while another thread changes it."""
+    import threading
+
+    model = active.INeurALSampler(learned(), seed=1)
+    for lock in (model._lock, model.classifier._lock):
+        thread = threading.Thread(target=to_bytes, args=(model,))
+        with lock:
+            thread.start()
+            thread.join(0.3)
+            assert thread.is_alive()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+# What a file cannot hold
+
+
+class Own(drift.binary.DDM):
+    pass
+
+
+class INeurALSampler(active.INeurALSampler):
+    """The name alone is not enough."""
+
+
+def of_a_name(name):
+    return learned([({name: 1.0}, 0)])
+
+
+REFUSED = {
+    "a pipeline": (
+        lambda: preprocessing.StandardScaler() | INeurAL(),
+        r"save\(model\[-1\], path\)",
+    ),
+    "around a pipeline": (
+        lambda: active.INeurALSampler(preprocessing.StandardScaler() | INeurAL()),
+        r"around Pipeline.*save\(model.classifier\[-1\], path\)",
+    ),
+    "around another": (
+        lambda: active.RandomSampler(linear_model.LogisticRegression()),
+        "around LogisticRegression.*INeurAL",
+    ),
+    "another": (lambda: linear_model.LogisticRegression(), "LogisticRegression cannot be saved"),
+    "no model": (lambda: 3, "int cannot be saved: INeurAL"),
+    "a class of that name": (lambda: INeurALSampler(INeurAL()), "test_persistence.INeurALSampler"),
+    "a detector": (lambda: INeurAL(drift_detector=Own()), "drift_detector is a Own, .* DDM, EDDM"),
+    "a width": (
+        lambda: active.INeurALSampler(INeurAL(), width=lambda t, k, n: 0.1),
+        "width is <function",
+    ),
+    "a name": (lambda: of_a_name(frozenset((1, 2))), r"names.*frozenset"),
+    "a name within": (lambda: of_a_name((1, frozenset((2,)))), r"names.*frozenset"),
+    "NaN as a name": (lambda: of_a_name(math.nan), "names.*nan"),
+}
+
+
+@pytest.mark.parametrize("what", list(REFUSED))
+def test_what_cannot_be_saved_says_so(what, tmp_path):
+    make, message = REFUSED[what]
+    path = tmp_path / "model"
+    path.write_text("as before")
+    with pytest.raises(SaveError, match=message):
+        save(make(), path)
+    assert path.read_text() == "as before"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (object(), r"model\.note is <object"),
+        ([1, {"x": {1, 2}}], r"model\.note\.1\['x'\]\.1 is \{1, 2\}"),
+        (np.array(["text"]), r"model\.note is an array of <U4"),
+        (10**4001, "4,000 digits"),
+        (np.random.Generator(np.random.MT19937(1)), "MT19937"),
+    ],
+)
+def test_an_attribute_of_an_unknown_kind_names_its_path(value, message):
+    model = INeurAL()
+    model.note = value
+    with pytest.raises(SaveError, match=message):
+        to_bytes(model)
+
+
+def test_what_holds_itself():
+    model = INeurAL()
+    model.note = classes.KNOWN
+    model._state.surprise = surprise = change.Surprise()
+    surprise.other = surprise
+    del model.note
+    with pytest.raises(SaveError, match="holds itself"):
+        to_bytes(model)
+
+
+def test_every_attribute_is_described():
+    """One that is not is saved all the same, but not checked: describe it in `storage.fields`."""
+
+    def looked_at(value, seen):
+        name = type(value).__name__
+        if name in classes.KNOWN and id(value) not in seen:
+            seen[id(value)] = value
+            known = classes.KNOWN[name]
+            state = known.take(value)
+            described = set(known.described)
+            if name in classes.DETECTORS or name in ("Mean", "Var"):
+                return
+            if name in persistence.MODELS:
+                described |= set(classes.parameters(type(value)))
+            assert set(state) == described, name
+            for part in state.values():
+                looked_at(part, seen)
+        elif isinstance(value, list | tuple):
+            for part in value:
+                looked_at(part, seen)
+
+    for case in ("what appears", "in a trial", "at random", "as printed"):
+        model, stream, at = kept.cases(1)[case]
+        looked_at(kept.Rounds(model).run(stream[:at]).model, {})
+
+
+# Files
+
+
+def test_files_are_replaced_at_once_and_keep_their_rights(tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    model = learned()
+    save(model, path)
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to(path)
+    save(model, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    before = path.read_bytes()
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda n: synced.append(os.fstat(n).st_mode) or fsync(n))
+    save(model, str(path))
+    assert [stat.S_ISDIR(mode) for mode in synced] == [False, True]
+
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        save(learned(STREAM[:5]), path)
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["link", "model.safetensors"]
+
+
+def test_what_killed_processes_left_goes(tmp_path):
+    left, new = (tmp_path / f".river_ineural.{name}.tmp" for name in ("left", "new"))
+    for path in (left, new):
+        path.write_bytes(b"part")
+    os.utime(left, (time.time() - 7200,) * 2)
+    save(INeurAL(), tmp_path / "model")
+    assert not left.exists()
+    assert new.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGKILL")
+def test_a_kill_at_any_moment_leaves_a_whole_file():
+    assert "20 of 20 files load" in kept.in_a_process("killed", 20)
+
+
+def test_a_file_is_not_larger_than_what_is_in_it():
+    """Weights, averaged weights, optimiser, rows in use; not the room for more of them."""
+    model = learned([(x, y) for x, y in blobs(50, n_features=200)], hidden_dim=50)
+    model.learn_one({"one more": 1.0}, 0)
+    state = model._state
+    used, room = state.trainer.n_features, state.trainer.shape.n_features
+    assert (used, room) == (202, 251)
+    weights = state.trainer.shape._replace(n_features=used).n_parameters
+    rows = 51 * (used + 2 * 2 + 1)
+    ranks = (51 + 2 * ranking.KNOTS) * room  # a sample of the rows, quantiles
+    least = 4 * (4 * weights + rows + ranks) + 8 * (1 + 4 + 2 + 2) * room
+    assert least < len(to_bytes(model)) < least + 20_000
+    pickled = pickle.loads(pickle.dumps(model))
+    for copied in (pickled, copy.deepcopy(model), from_bytes(to_bytes(model))):
+        assert copied._state.trainer.shape.n_features == copied._state.history.x.shape[1] == room
+        assert torch.equal(copied._state.trainer.flat, state.trainer.flat)
+        assert to_bytes(copied) == to_bytes(model)
+    assert len(pickle.dumps(model)) < len(to_bytes(model)) + 1_000
+
+
+# Files that are not what they seem
+
+
+@given(st.integers(0, 2**32))
+def test_hostile_files_are_refused(victim, seed):
+    """Cut, flipped, of wrong lengths and shapes, of odd values under a right checksum."""
+    with np.errstate(over="ignore"):
+        bad, refuse = kept.hostile(victim, random.Random(seed))
+    assert not (kept.tried(bad) and refuse)
+
+
+def test_every_byte_of_the_start_matters(victim):
+    """The header and the JSON: each third bit of them flipped, where a value is not checked."""
+    for bit in range(0, 8 * 1200, 37):
+        assert not kept.tried(kept.flipped(victim, bit))
+
+
+class Trap:
+    def __reduce__(self):
+        return os.system, ("touch trapped",)
+
+
+def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(LoadError, match=r"model: not a whole safetensors file.*as a pickle does"):
+        load(tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("name", ["os.system", "posix.system", "Popen", "Pipeline", "numpy.load"])
+def test_nothing_that_a_file_names_is_imported(victim, name, monkeypatch):
+    """Only classes of the list are looked up."""
+    document, arrays = container.unpack(victim)
+    looked_up = []
+    monkeypatch.setattr(
+        classes.importlib, "import_module", lambda name: looked_up.append(name) or sys.modules[name]
+    )
+    for at in range(len(document["objects"])):
+        bad = kept.changed(document, ("objects", at, "class"), name)
+        with pytest.raises(LoadError, match=re.escape(name)):
+            from_bytes(kept.sealed(bad, arrays))
+    bad = kept.changed(document, ("class",), name)
+    with pytest.raises(LoadError, match="not one of INeurAL"):
+        from_bytes(kept.sealed(bad, arrays))
+    assert set(looked_up) <= {known.module for known in classes.KNOWN.values()}
+
+
+def place(document, kind, key):
+    at = [part["class"] for part in document["objects"]].index(kind)
+    return "objects", at, "state", key
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "message"),
+    [
+        ("INeurAL", "hidden_dim", 9, "hidden_dim must be 8, as what it has learned, got 9"),
+        ("INeurAL", "lr", -1.0, "lr must be finite and in"),
+        ("INeurAL", "seed", kept.DROPPED, "lacks its parameter seed"),
+        ("INeurAL", "scores_one", 3, "scores_one must be an attribute of no other use"),
+        ("Shape", "hidden_dim", 10**9, "hidden_dim must be 1000000000, as what it has learned"),
+        ("INeurAL", "capacity", 10**15, "capacity must be 8192, as what it has learned"),
+        ("Shape", "n_features", 10**9, "room for 6 columns"),
+        ("LabelIndex", "labels", [1, 2], r"\.labels|of 2 classes"),
+        ("LabelIndex", "labels", [1, 1, 1], "without repetitions"),
+        ("FeatureIndex", "names", [{"dict": []}] * 5, "names"),
+        ("Generator", "state", 2**128, r"rng\.state must be an integer from 0 to"),
+        ("Trainer", "flat", {"array": "history.weight.0"}, "missing, or named twice"),
+        ("Watch", "n_of_class", {"dict": [[3, 1]]}, "an integer from 0 to 2, got 3"),
+        ("Budget", "limit", 1.5, "no model can be made of it .*budget must be"),
+        ("Account", "rate", "fast", "rate must be a number"),
+        ("Training", "extra", 1, "no model can be made of it .*extra"),
+        ("Random", "spare", "x", "spare must be a number"),
+    ],
+)
+def test_an_error_names_what_is_wrong(victim, kind, key, value, message):
+    document, arrays = container.unpack(victim)
+    bad = kept.changed(document, place(document, kind, key), value)
+    with pytest.raises(LoadError, match=message):
+        from_bytes(kept.sealed(bad, arrays))
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [("hidden_dim", "of 25,000,000 weights"), ("n_layers", "an integer from 2 to 1000")],
+)
+def test_sizes_that_fit_each_other_are_bounded(victim, key, message):
+    document, arrays = container.unpack(victim)
+    for part in document["objects"]:
+        if key in part["state"]:
+            part["state"][key] = 10**9
+    with pytest.raises(LoadError, match=message):
+        from_bytes(kept.sealed(document, arrays))
+
+
+def test_an_error_names_the_tensor_and_how_it_differs(victim):
+    document, arrays = container.unpack(victim)
+    bad = {**arrays, "trainer.flat": arrays["trainer.flat"][1:]}
+    n = len(arrays["trainer.flat"])
+    message = (
+        f"tensor trainer.flat must be float32 of shape ({n},), got float32 of shape ({n - 1},)"
+    )
+    with pytest.raises(LoadError, match=re.escape(message)):
+        from_bytes(kept.sealed(document, bad))
+    with pytest.raises(LoadError, match="nothing refers to more"):
+        from_bytes(kept.sealed(document, {**arrays, "more": np.zeros(3)}))
+
+
+@pytest.mark.parametrize("text", ["[" * 10**6, '{"a":' * 10**6, "[]", "3", "{}", "NaN"])
+def test_json_that_is_no_model(text):
+    import safetensors.numpy
+
+    arrays = {"a": np.zeros(2)}
+    unsigned = container.CHECKSUM % 0 + f'"a":{text}}}'
+    signed = container.CHECKSUM % container.crc(unsigned, arrays) + unsigned[21:]
+    for metadata in ({container.KEY: signed}, {container.KEY: text}, {"other": "x"}, None):
+        with pytest.raises(LoadError):
+            from_bytes(safetensors.numpy.save(arrays, metadata))
+
+
+def test_memory_is_bounded_by_the_file():
+    """Of 300 hostile files; what remains is the interpreter's own."""
+    found = kept.in_a_process("damaged", 300)
+    assert float(re.search(r"grew by ([0-9.]+) times", found).group(1)) < 200, found
+
+
+# Versions
+
+
+def test_an_older_schema_is_brought_up_to_date(monkeypatch):
+    """`MIGRATIONS` is what each new schema adds to."""
+    model = learned()
+    data = to_bytes(model)
+
+    def renamed(document, arrays):
+        for part in document["objects"]:
+            if part["class"] == "Watch":
+                part["state"]["n_drifts"] = part["state"].pop("n_changes")
+        return document, arrays
+
+    document, arrays = container.unpack(data)
+    for part in document["objects"]:
+        if part["class"] == "Watch":
+            part["state"]["n_changes"] = part["state"].pop("n_drifts")
+    old = kept.sealed(document, arrays)
+    with pytest.raises(LoadError, match="lacks n_drifts"):
+        from_bytes(old)
+    monkeypatch.setattr(persistence, "SCHEMA", SCHEMA + 1)
+    monkeypatch.setitem(persistence.MIGRATIONS, SCHEMA, renamed)
+    assert from_bytes(old).scores_one(STREAM[0][0]) == model.scores_one(STREAM[0][0])
+
+
+def test_every_older_schema_has_a_migration():
+    assert set(persistence.MIGRATIONS) == set(range(1, SCHEMA))
+
+
+def test_a_newer_schema_is_refused():
+    document, arrays = container.unpack(to_bytes(INeurAL()))
+    document |= {"schema": SCHEMA + 1, "versions": {"river_ineural": "9.1"}}
+    with pytest.raises(LoadError, match=r"by river_ineural 9\.1 in schema .* pip install -U"):
+        from_bytes(kept.sealed(document, arrays))
+    for schema in (0, True, None, "1"):
+        with pytest.raises(LoadError, match="its schema is"):
+            from_bytes(kept.sealed(document | {"schema": schema}, arrays))
+
+
+def unpickled(model, schema, edit, monkeypatch):
+    """A pickle of another schema, made from today's."""
+    monkeypatch.setattr(versions, "SCHEMA", SCHEMA)
+    parts = model.__getstate__() | {"schema": schema}
+    edit(parts)
+    other = object.__new__(type(model))
+    other.__setstate__(parts)
+    return other
+
+
+def test_a_pickle_of_another_schema_loads_if_nothing_is_missing(monkeypatch):
+    model = active.INeurALSampler(learned(), seed=1)
+    for schema in (0, SCHEMA + 1):
+        for each in (model, model.classifier):
+            unpickled(each, schema, lambda parts: None, monkeypatch)
+    older = unpickled(model.classifier, 0, lambda parts: parts.pop("relevance"), monkeypatch)
+    assert older.relevance is True  # a parameter that it did not have: its default
+    assert older.scores_one(STREAM[0][0]) == model.classifier.scores_one(STREAM[0][0])
+
+
+def test_a_pickle_of_another_schema_says_what_is_missing(monkeypatch):
+    model = learned()
+
+    def without(parts):
+        del parts["_state"].watch.n_drifts, parts["_state"].scaling.n
+
+    with pytest.raises(ValueError, match=r"schema 0, .* lacks _state.scaling.n, _state.watch.n_d"):
+        unpickled(model, 0, without, monkeypatch)
+    with pytest.raises(ValueError, match=r"schema 2, .* does not know fresh: pip install -U"):
+        unpickled(model, 2, lambda parts: parts.update(fresh=1), monkeypatch)
+    sampler = active.INeurALSampler(model, seed=1)
+    with pytest.raises(ValueError, match="lacks _pending"):
+        unpickled(sampler, 0, lambda parts: parts.pop("_pending"), monkeypatch)
+
+
+def test_a_pickle_whose_tensors_are_missing_says_so():
+    for part, name in (
+        (learned()._state.scaling, "moments"),
+        (learned()._state.scaling, "ranking"),
+    ):
+        state = part.__getstate__()
+        del state[name]
+        with pytest.raises(ValueError, match=f"another version, and lacks Scaling.{name}"):
+            type(part).__new__(type(part)).__setstate__(state)
+
+
+def test_a_pickle_says_its_schema():
+    assert INeurAL().__getstate__()["schema"] == SCHEMA
+    assert active.RandomSampler(INeurAL()).__getstate__()["schema"] == SCHEMA
