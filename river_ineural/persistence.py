@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import river_ineural
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.network.device import available
@@ -276,10 +278,17 @@ def built(objects: list[tuple[str, State]], device: str | None) -> Any:
     def part(stands: Reference | Stored) -> Any:
         if isinstance(stands, Reference):
             return made[stands.at]
-        return stands.as_given()
+        return torch.from_numpy(stands.array.copy()) if stands.tensor else stands.array
+
+    def own(stands: Reference | Stored) -> Any:
+        return part(stands) if isinstance(stands, Reference) else stands.array.copy()
 
     for name, state in objects:
-        attributes = {key: replaced(value, part) for key, value in state.items()}
+        # What our classes take, they copy
+        described = KNOWN[name].described
+        attributes = {
+            key: replaced(value, part if key in described else own) for key, value in state.items()
+        }
         if name in LEARNERS and device is not None:
             attributes["device"] = device
         made.append(KNOWN[name].make(class_of(name), attributes))

@@ -10,6 +10,7 @@ from river_ineural.benchmark import (
     changes,
     changing,
     figures,
+    keep,
     profile,
     speed,
     tables,
@@ -30,6 +31,10 @@ def main() -> None:
     command = commands.add_parser("profile", help="where the time of a round goes")
     command.add_argument("--calls", type=int, default=500, help="timed calls a size (default 500)")
     command.set_defaults(run=lambda a: profile.run(n_calls=a.calls))
+    command = commands.add_parser("keep", help="seconds and bytes of save and load, and pickle's")
+    command.add_argument("--turns", type=int, default=7, help="of each way (default 7)")
+    command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSVs")
+    command.set_defaults(run=lambda a: keep.run(a.turns, a.out))
     command = commands.add_parser("against", help="decisions and times beside another checkout")
     command.add_argument("other", type=Path, help="root of the other checkout")
     command.add_argument("--this", type=Path, default=Path(), help="of this one (default: here)")

@@ -87,10 +87,10 @@ class History(Tensors):
         parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)
         for name, (labelled, pseudo) in parts.items():
-            like = torch.from_numpy(labelled.copy())
-            whole = like.new_empty(sum(self.capacities), *labelled.shape[1:])
+            dtype = torch.from_numpy(np.empty(0, labelled.dtype)).dtype
+            whole = torch.empty(sum(self.capacities), *labelled.shape[1:], dtype=dtype)
             for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
-                whole[rows] = torch.from_numpy(part.copy())
+                whole.numpy()[rows] = part
             setattr(self, name, whole)
         self.bind()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import zlib
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from river_ineural.storage.errors import LoadError, SaveError
 
@@ -22,9 +22,12 @@ Arrays = Mapping[str, NDArray[Any]]
 KEY = "river_ineural"  # of the metadata; safetensors writes several keys in any order
 MOST = 32 << 20  # characters of JSON: parsed it takes some twenty times as much memory
 CHECKSUM = '{"checksum":"%08x",'  # how the JSON begins
-DTYPES = frozenset(
-    map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"))
-)
+NAMES = {  # of dtypes, in safetensors
+    f"{letter}{8 * size}": np.dtype(f"{letter.lower()}{size}")
+    for letter, sizes in (("F", (2, 4, 8)), ("I", (1, 2, 4, 8)), ("U", (1, 2, 4, 8)))
+    for size in sizes
+} | {"BOOL": np.dtype("?")}
+DTYPES = frozenset(NAMES.values())
 
 
 def crc(text: str, arrays: Arrays) -> int:
@@ -64,11 +67,14 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
         If these are not the bytes that it made.
     """
     try:
-        arrays = safetensors.numpy.load(data)  # checks sizes and offsets before it allocates
         length = int.from_bytes(data[:8], "little")
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__")
-    except (SafetensorError, ValueError, LookupError, RecursionError) as error:
+        header = json.loads(data[8 : 8 + length])
+        metadata = header.pop("__metadata__", None)
+        arrays = views(header, data, 8 + length)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise LoadError(f"not a whole safetensors file ({error}){advice(data)}") from error
+    except RecursionError as error:
+        raise LoadError("not a safetensors file: its header is too deep") from error
     if not isinstance(metadata, dict) or set(metadata) != {KEY}:
         raise LoadError("a safetensors file, but none that river_ineural.save wrote")
     text = metadata[KEY]
@@ -83,6 +89,31 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise LoadError(f"its metadata is not JSON ({error})") from error
     del document["checksum"]
     return document, arrays
+
+
+def views(header: dict[str, Any], data: bytes, start: int) -> Arrays:
+    """Tensors where they lie in a file, from `start` on; `safetensors.numpy.load` copies them.
+
+    Raises
+    ------
+    ValueError, TypeError, LookupError
+        Unless they follow each other to the end of the file.
+    """
+    arrays, at = dict[str, NDArray[Any]](), 0
+    for name, spec in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        dtype, shape, (begin, end) = NAMES[spec["dtype"]], spec["shape"], spec["data_offsets"]
+        if any(type(size) is not int or size < 0 for size in (*shape, begin, end)):
+            raise ValueError(f"tensor {name} has sizes that are none")
+        count = math.prod(shape)
+        if end - begin != count * dtype.itemsize or end > len(data) - start:
+            raise ValueError(f"tensor {name} of shape {shape} has {end - begin:,} bytes")
+        if begin != at:
+            raise ValueError(f"tensor {name} does not follow the one before it")
+        arrays[name] = np.frombuffer(data, dtype, count, start + begin).reshape(shape)
+        at = end
+    if start + at != len(data):
+        raise ValueError(f"{start + at:,} bytes are expected, and {len(data):,} are there")
+    return arrays
 
 
 def advice(data: bytes) -> str:

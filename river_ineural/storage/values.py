@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -49,10 +48,6 @@ class Stored:
     name: str
     array: NDArray[Any] = field(repr=False)
     tensor: bool
-
-    def as_given(self) -> NDArray[Any] | Tensor:
-        """What was written under that name."""
-        return torch.from_numpy(self.array.copy()) if self.tensor else self.array
 
 
 class Writer:
