@@ -48,7 +48,7 @@ def key_of(x: dict[FeatureName, Any]) -> int | None:
         if not NUMBERS.issuperset(map(type, values)) or is_nan(sum(values, 0.0)):
             values = map(lasting_hash, values)
         return hash(frozenset(zip(names, values, strict=True)))
-    except TypeError:
+    except (TypeError, OverflowError):  # no hash, or an int beyond float64
         return UNNAMED
 
 
