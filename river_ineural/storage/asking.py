@@ -9,6 +9,7 @@ from river_ineural.storage.checks import (
     Scope,
     State,
     a_flag,
+    a_label,
     a_list,
     a_mapping,
     a_number,
@@ -55,6 +56,11 @@ def of_pending(state: State, where: str, scope: Scope) -> Scope:
 
 
 a_round = an_integer()
+RARITY: Fields = {
+    "_n": a_round,
+    "_weight": a_number(0),
+    "_seen": a_mapping(optional(a_label), a_tuple(a_number(0), a_round)),
+}
 SAMPLER: Fields = {
     "_rng": an_object("Random"),
     "_last": optional(a_tuple(a_flag, a_text(*REASONS), a_real, a_real, a_number(0))),
@@ -69,4 +75,5 @@ SAMPLER: Fields = {
 INEURAL_SAMPLER: Fields = {
     **SAMPLER,
     **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
+    "_rarity": an_object("Rarity"),
 }

@@ -210,6 +210,7 @@ KNOWN: dict[str, Known] = {
     "Random": Known("random", fields.MERSENNE, take=mersenne, make=of_mersenne),
     "Account": Known("river_ineural.active.account", asking.ACCOUNT),
     "Pending": Known("river_ineural.active.pending", asking.PENDING, asking.of_pending),
+    "Rarity": Known("river_ineural.active.rarity", asking.RARITY),
     "Budget": value_object("river_ineural.active.budget", asking.BUDGET),
     "ConstantWidth": value_object("river_ineural.active.width", asking.CONSTANT_WIDTH),
     "TheoreticalWidth": value_object("river_ineural.active.width", asking.THEORETICAL_WIDTH),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
+from river_ineural.learning.adversary import CHOICE
 from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
@@ -190,7 +191,15 @@ def of_iterates(state: State, where: str, scope: Scope) -> Scope:
     return scope.within(last_kept=max(1, len(kept)) - 1)
 
 
-ADVERSARY: Fields = {"most": a_number(0), "radius": an_array("float")}
+ADVERSARY: Fields = {
+    "limit": a_number(0),
+    "most": a_number(0),
+    "radius": an_array("float"),
+    "rng": a_generator,
+    "chosen": an_integer(0, len(CHOICE) - 1),
+    "controlled": a_flag,
+    "n_until": an_integer(-(1 << 62)),
+}
 TRAINER: Fields = {
     "shape": an_object("Shape"),
     "training": an_object("Training"),
