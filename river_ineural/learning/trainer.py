@@ -102,7 +102,7 @@ class Trainer(Tensors):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the weights of columns that no feature has yet, which are 0."""
-        return super(Trainer, self._of_width(self.n_features)).__getstate__() | {
+        return super(Trainer, of_width(self, self.n_features)).__getstate__() | {
             "shape": self.shape
         }
 
@@ -111,21 +111,9 @@ class Trainer(Tensors):
         shape = state["shape"]
         super().__setstate__(state | {"shape": shape._replace(n_features=state["n_features"])})
         if self.shape != shape:
-            self.__dict__.update(self._of_width(shape.n_features).__dict__)
+            self.__dict__.update(of_width(self, shape.n_features).__dict__)
             self.bind()
         self.shape = shape  # the same object, which others may share
-
-    def _of_width(self, n_features: int) -> Self:
-        """A trainer that has room for so many features, not bound; this one stays as it is."""
-        old, new, used = self.shape, self.shape._replace(n_features=n_features), self.n_features
-        if new == old:
-            return self
-        empty = self.flat.new_zeros(new.n_parameters)
-        other = self.beside()
-        other.shape, other.flat = new, overlay(empty.clone(), new, self.flat, old, used)
-        other.optimizer = self.optimizer.grown(old, new, used)
-        other.iterates = self.iterates.grown(empty, old, new, used)
-        return other
 
     def bind(self) -> None:
         """Views and buffers that follow from the state."""
@@ -344,3 +332,17 @@ class Trainer(Tensors):
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+
+def of_width(trainer: Trainer, n_features: int) -> Trainer:
+    """A trainer that has room for so many features, not bound; the given one stays as it is."""
+    old, used = trainer.shape, trainer.n_features
+    new = old._replace(n_features=n_features)
+    if new == old:
+        return trainer
+    empty = trainer.flat.new_zeros(new.n_parameters)
+    other = trainer.beside()
+    other.shape, other.flat = new, overlay(empty.clone(), new, trainer.flat, old, used)
+    other.optimizer = trainer.optimizer.grown(old, new, used)
+    other.iterates = trainer.iterates.grown(empty, old, new, used)
+    return other
