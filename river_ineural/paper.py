@@ -29,6 +29,7 @@ AS_PRINTED = Training(
     exploration_share=1.0,
     pseudo_label_exploration=True,
     pseudo_label_steps=1.0,
+    late_class_steps=1.0,
     init_scale=1.0,
     labelled_share=None,
     batches="separate",

@@ -36,6 +36,7 @@ AS_PRINTED = {
         pseudo_label_exploration=True,
         exploration_share=1.0,
         pseudo_label_steps=1.0,
+        late_class_steps=1.0,
         n_iterates=4,
     ),
 }

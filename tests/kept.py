@@ -62,6 +62,14 @@ def cases(n):
         named = {name.replace("f", "late ") if t % 2 else name: value for name, value in x.items()}
         grows.append((named, f"late {y}" if t % 5 == 4 else y))
     few = [(dict(list(x.items())[:6]), y) for x, y in grows]  # of which each names others
+    gaps = [
+        (
+            {name: None if value > 1 else value for name, value in x.items()}
+            | {"kind": str(y)[-1]},
+            y,
+        )
+        for x, y in grows
+    ]
     units = [(x, y) for x, y in blobs(n + 60, n_features=4, seed=1)]
     units = [({f: v / np.hypot.reduce([*x.values()]) for f, v in x.items()}, y) for x, y in units]
     printed = paper.printed(classes=(0, 1), rounds=n + 60, lr=0.5, hidden_dim=8, seed=1)
@@ -71,6 +79,7 @@ def cases(n):
         "uniform iterates": (sampler(iterate="uniform"), grows, 120),
         "plain descent": (sampler(lr=0.3, training=Training(optimizer="sgd")), grows, 120),
         "deep, no ranks": (sampler(n_layers=3, ranks=False, relevance=False), grows, 120),
+        "categories and gaps": (sampler(categories=True, missing=True), gaps, 120),
         "few features": (sampler(max_features=7, max_classes=3), few, 120),
         "at random": (active.RandomSampler(learner(), p=0.4, seed=3), grows, 120),
         "by margin": (active.MarginSampler(learner(), seed=3), grows, 120),

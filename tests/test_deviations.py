@@ -19,6 +19,7 @@ from test_printed import DIM, ROUNDS, pair, run_side_by_side, stream
 
 from river_ineural import INeurAL, Training, active, paper
 from river_ineural.active import ConstantWidth, TheoreticalWidth
+from river_ineural.learning.trainer import Trainer
 from river_ineural.network import compiled
 
 DOCS = Path(__file__).parents[1] / "docs" / "deviations.md"
@@ -67,6 +68,29 @@ ELSEWHERE = {  # what is no difference from the twin
     27: "test_a_gap_that_is_no_number_never_asks",
     28: "test_without_a_detector_nothing_is_noticed",
 }
+
+
+def test_a_class_that_comes_late_is_learned_in_more_steps(monkeypatch):
+    """And not in the print; its second label in as many as others, of few."""
+    steps = []
+    step = Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda self, *parts: steps.append(1) or step(self, *parts))
+    for late, expected in (10.0, [10, 10, 1]), (1.0, [1, 1, 1]):
+        model = INeurAL(
+            hidden_dim=4,
+            n_steps=1,
+            adversarial_radius=0,
+            training=Training(late_class_steps=late),
+            seed=1,
+        )
+        for t in range(64):
+            model.learn_one({"a": float(t)}, "first")
+        taken = []
+        for _ in range(3):
+            steps.clear()
+            model.learn_one({"a": -1.0}, "late")
+            taken.append(len(steps))
+        assert taken == expected
 
 
 def changed(printed, classifier=None, training=None, sampler=None):

@@ -71,6 +71,7 @@ RUNGS = (
             "exploration_share": 1.0,
             "pseudo_label_exploration": True,
             "pseudo_label_steps": 1.0,
+            "late_class_steps": 1.0,
             "init_scale": 1.0,
             "labelled_share": None,
             "batches": "separate",
@@ -203,9 +204,9 @@ RUNGS = (
     ),
     Rung(
         "the defaults",
-        "classes appear; SGD's longest step and the number of iterates do not count here",
+        "classes appear, some late; SGD's longest step and the number of iterates do not count here",
         classifier={"classes": None},
-        training={"max_norm": 4.0, "n_iterates": 8},
+        training={"late_class_steps": 10.0, "max_norm": 4.0, "n_iterates": 8},
     ),
 )
 

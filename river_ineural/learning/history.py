@@ -18,6 +18,9 @@ __all__ = ["Drawn", "History", "RawHistory"]
 Floats = NDArray[np.floating[Any]]
 
 
+LATE = 16  # a class that has but this part of its even share of the labels comes late
+
+
 class RawHistory(NamedTuple):
     """What phases take of `History`."""
 
@@ -138,6 +141,18 @@ class History(Tensors):
         """Of some features of some examples, raw, shape (rows, columns)."""
         x: Floats = self.x[np.ix_(rows, columns)].cpu().numpy()
         return x
+
+    def urgency(self, classes: NDArray[np.int64], late: float) -> float:
+        """How many times the usual steps follow labels of these classes (B,), in all.
+
+        Each counts once, but `late` times if its class has at most a sixteenth of its even share of
+        the labels. They are held already.
+        """
+        rewards = self.targets[: self.n_labelled, 0]
+        few = self.n_labelled / (LATE * rewards.shape[1])
+        found, counts = np.unique(classes, return_counts=True)
+        urgent = [float(rewards[:, label].sum()) <= few for label in found.tolist()]
+        return float(counts @ np.where(urgent, late, 1.0))
 
     def put(self, columns: Columns, values: Floats) -> None:
         """Values (d,) into some columns of every stored example."""

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
-from torch import Tensor
 
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
@@ -18,7 +17,7 @@ from river_ineural.learning.change import Trial, Watch
 from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
 from river_ineural.learning.scaling import CONSTANT, Scaling
-from river_ineural.learning.tensors import lasting
+from river_ineural.learning.tensors import lasting, uncounted_bytes
 from river_ineural.learning.trainer import Trainer
 from river_ineural.network.growth import Columns
 
@@ -186,13 +185,18 @@ class State:
     ) -> None:
         """Store raw vectors with their targets, then train (Algorithm 1, lines 24 to 26).
 
-        By `n_steps` each where the label was given.
+        By `n_steps` each where the label was given, more where its class comes late.
         """
         self.settle()
         self.scaling.update(x)
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
-        each = self.trainer.training.pseudo_label_steps if pseudo_label else n_steps
-        self.trainer.learn(self.history, self.scaling, len(x) * each, pseudo_label)  # line 26
+        training = self.trainer.training
+        if pseudo_label:
+            n_steps = len(x) * training.pseudo_label_steps
+        else:
+            classes = targets[:, 0].argmax(axis=1)
+            n_steps *= self.history.urgency(classes, training.late_class_steps)
+        self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
         if not pseudo_label:
             self.trainer.choose_radius(self.history, self.scaling, len(x))
 
@@ -313,25 +317,9 @@ class State:
         return judged
 
     def __sizeof__(self) -> int:
-        """Bytes of this object and of torch, which River does not count, less those of the arrays
-        that are views of torch's memory, which it counts.
-        """
-        storages: dict[int, int] = {}
-        views: dict[int, int] = {}
-        pending: list[Any] = [self.scaling, self.history, self.trainer, self.trial]
-        while pending:
-            part = pending.pop()
-            if isinstance(part, Tensor):
-                storage = part.untyped_storage()
-                storages[storage.data_ptr()] = storage.nbytes()
-            elif isinstance(part, np.ndarray):
-                views[id(part)] = 0 if part.flags.owndata else part.nbytes
-            elif isinstance(part, list | tuple):
-                pending += part
-            elif type(part).__module__.startswith("river_ineural."):
-                pending += vars(part).values()
-        counted = sum(storages.values()) - sum(views.values())
-        return object.__sizeof__(self) + max(0, counted)
+        """Bytes of this object and of torch, which River does not count."""
+        parts = [self.scaling, self.history, self.trainer, self.trial]
+        return object.__sizeof__(self) + uncounted_bytes(parts)
 
     def on(self, device: torch.device) -> State:
         """The same on a device; this state stays as it is."""

@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from river_ineural.inputs.versions import lacks
 
-__all__ = ["Tensors", "lasting"]
+__all__ = ["Tensors", "lasting", "uncounted_bytes"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,3 +90,24 @@ class Tensors:
 def each(part: Any, function: Any) -> Any:
     """`function` of a tensor, or of each one in a list."""
     return [function(item) for item in part] if isinstance(part, list) else function(part)
+
+
+def uncounted_bytes(parts: list[Any]) -> int:
+    """Bytes of torch in objects of this package, which River does not count, less those of the
+    arrays that are views of torch's memory, which it counts.
+    """
+    storages: dict[int, int] = {}
+    views: dict[int, int] = {}
+    pending = list(parts)
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Tensor):
+            storage = part.untyped_storage()
+            storages[storage.data_ptr()] = storage.nbytes()
+        elif isinstance(part, np.ndarray):
+            views[id(part)] = 0 if part.flags.owndata else part.nbytes
+        elif isinstance(part, list | tuple):
+            pending += part
+        elif type(part).__module__.startswith("river_ineural."):
+            pending += vars(part).values()
+    return max(0, sum(storages.values()) - sum(views.values()))

@@ -38,6 +38,10 @@ class Training:
     pseudo_label_steps
         Steps after each pseudo-labelled example, at least 0; a fraction of a step is carried over
         to the next example.
+    late_class_steps
+        How many times the usual steps, at least 0, follow a given label whose class has at most a
+        sixteenth of its even share of the labels held: one example among so many would hardly be
+        learned.
     init_scale
         Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
     labelled_share
@@ -79,6 +83,7 @@ class Training:
     exploration_share: float = 0.25
     pseudo_label_exploration: bool = False
     pseudo_label_steps: float = 0.35
+    late_class_steps: float = 10.0
     init_scale: float = 0.3
     labelled_share: float | None = 0.7
     batches: str = "shared"
@@ -94,6 +99,7 @@ class Training:
         check_real("exploration_lr", self.exploration_lr, least=SMALLEST)
         check_real("exploration_share", self.exploration_share, least=0, most=1)
         check_real("pseudo_label_steps", self.pseudo_label_steps, least=0)
+        check_real("late_class_steps", self.late_class_steps, least=0)
         check_real("init_scale", self.init_scale, least=0)
         check_choice("pseudo_label_exploration", self.pseudo_label_exploration, (True, False))
         if self.labelled_share is not None:

@@ -217,6 +217,9 @@ KNOWN: dict[str, Known] = {
     "Training": value_object("river_ineural.learning.training", fields.TRAINING),
     "State": Known("river_ineural.learning.state", fields.STATE, fields.of_state),
     "FeatureIndex": Known("river_ineural.inputs.features", fields.FEATURES, fields.of_features),
+    "Encoder": Known(
+        "river_ineural.inputs.encoder", fields.ENCODER, take=lambda value: vars(value)
+    ),
     "LabelIndex": Known("river_ineural.inputs.labels", fields.LABELS),
     "Scaling": Known("river_ineural.learning.scaling", fields.SCALING),
     "Ranking": Known("river_ineural.learning.ranking", fields.RANKING, fields.of_ranking),

@@ -72,7 +72,13 @@ SHAPE: Fields = {
 TRAINING: Fields = dict.fromkeys(
     (
         *("optimizer", "beta2", "max_norm", "exploration_lr", "exploration_share"),
-        *("pseudo_label_exploration", "pseudo_label_steps", "init_scale", "labelled_share"),
+        *(
+            "pseudo_label_exploration",
+            "pseudo_label_steps",
+            "late_class_steps",
+            "init_scale",
+            "labelled_share",
+        ),
         *("batches", "n_iterates"),
     ),
     anything,
@@ -80,7 +86,9 @@ TRAINING: Fields = dict.fromkeys(
 
 # What a learner has learned
 
+ENCODER: Fields = {"categories": a_flag, "missing": a_flag}
 FEATURES: Fields = {
+    "encoder": optional(an_object("Encoder")),
     "unit_norm": a_flag,
     "max_features": an_integer(1),
     "first_column": an_integer(CONSTANT, CONSTANT),
