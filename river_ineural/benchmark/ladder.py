@@ -204,7 +204,7 @@ RUNGS = (
     ),
     Rung(
         "the defaults",
-        "classes appear, some late; SGD's longest step and the number of iterates do not count here",
+        "classes appear, some late; SGD's longest step and the number of iterates do not count",
         classifier={"classes": None},
         training={"late_class_steps": 10.0, "max_norm": 4.0, "n_iterates": 8},
     ),
