@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -26,8 +27,9 @@ from river_ineural.learning.state import State
 from river_ineural.learning.tensors import lasting
 from river_ineural.learning.trainer import Trainer
 from river_ineural.learning.training import SMALLEST, Training
-from river_ineural.network.contexts import Shape
+from river_ineural.network import contexts
 from river_ineural.network.device import available
+from river_ineural.network.networks import Shape
 from river_ineural.protocol import NeuralClassifier
 
 __all__ = ["INeurAL"]
@@ -176,6 +178,7 @@ class INeurAL(NeuralClassifier):
     """
 
     _dtype = torch.float32
+    _form: Callable[[int, int, int, int], Shape] = contexts.Shape
 
     hidden_dim = Fixed[int](integer(1))
     n_layers = Fixed[int](integer(2))
@@ -262,7 +265,7 @@ class INeurAL(NeuralClassifier):
         training = self.training or Training()
         normalize = self.normalize is True
         ranking = Ranking(self.ranks, of_sample, like)
-        shape = Shape(0, 0, self.hidden_dim, self.n_layers)
+        shape = self._form(0, 0, self.hidden_dim, self.n_layers)
         trainer = Trainer(
             shape,
             training,

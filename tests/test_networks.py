@@ -14,14 +14,7 @@ from reference import contexts, dense, embedding, flatten, loss_gradient, networ
 from river_ineural.network import compiled, eager
 from river_ineural.network import phases as forms
 from river_ineural.network.constants import TINY
-from river_ineural.network.contexts import (
-    Activations,
-    Shape,
-    Weights,
-    exploit,
-    explore,
-    gradients,
-)
+from river_ineural.network.contexts import Activations, Shape, Weights
 from river_ineural.network.growth import draw, overlay
 
 LIKE = torch.empty(0, dtype=torch.float64)
@@ -61,8 +54,8 @@ def unit(rng, n, d, dtype=torch.float64):
 def passed(flat, shape, x):
     """Weights and activations after a pass over x."""
     w, a = Weights(flat, shape), Activations(shape, len(x), flat)
-    exploit(w, x.t(), a)
-    explore(w, a)
+    w.exploit(x.t(), a)
+    w.explore(a)
     return w, a
 
 
@@ -103,7 +96,7 @@ def check_scores_and_gradients(shape, n_examples, seed):
     reward, residual = targets.unbind(1)
     weight = torch.from_numpy(rng.uniform(size=(n_examples, k)))
     g = Weights(torch.full_like(flat, torch.nan), shape)  # every number of it must be written
-    gradients(w, x, targets, weight / len(built), a, g)
+    w.gradients(x, targets, weight / len(built), a, g)
     actual1, actual2 = dense(g, d)
     each = weight.flatten()
     expected1 = loss_gradient(built, reward.flatten(), each, theta1)
@@ -140,7 +133,7 @@ def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
     def gradient(rows):
         g = torch.zeros_like(flat)
         w, a = passed(flat, shape, x[rows])
-        gradients(w, x[rows], targets[rows], weight[rows], a, Weights(g, shape))
+        w.gradients(x[rows], targets[rows], weight[rows], a, Weights(g, shape))
         return g
 
     few = sum(gradient(slice(start, start + 3)) for start in range(0, 21, 3))

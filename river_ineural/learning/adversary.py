@@ -13,7 +13,7 @@ from river_ineural.learning.batch import Batch
 from river_ineural.learning.crossvalidation import better
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.tensors import Tensors
-from river_ineural.network.contexts import Activations, Weights, adversary, exploit
+from river_ineural.network.networks import Activations, Weights
 from river_ineural.network.phases import raw
 
 __all__ = ["Adversary"]
@@ -104,10 +104,10 @@ class Adversary(Tensors):
             Rows of the history before it have a label that was given.
         """
         b, sign = batch.raw, a.raw.error1
-        exploit(w, batch.columns, a, exploring=False)
+        w.exploit(batch.columns, a, exploring=False)
         counted = n_labelled if self.controlled else 0
         a.phases.oppose(a.raw.f1, b.targets, b.rows, counted, self.most, sign, self.raw)
-        adversary(w, sign, a, batch.direction)
+        w.adversary(a, batch.direction)
 
     def move(self, batch: Batch, a: Activations) -> None:
         """Move each x of the batch by the radius in the direction found."""

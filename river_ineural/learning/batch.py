@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from river_ineural.network.contexts import Activations, Shape
+from river_ineural.network.networks import Shape
 from river_ineural.network.phases import Buffer, raw
 
 __all__ = ["Batch", "Forward", "RawBatch", "batch_examples"]
@@ -52,5 +52,5 @@ class Forward:
         k, d = shape.n_classes, shape.n_features
         self.sent, self.x = like.new_empty(n_examples, d), like.new_empty(n_examples, d)
         self.columns, self.raw_x = self.x.t(), raw(self.x)
-        self.activations = Activations(shape, n_examples, like)
+        self.activations = shape.activations(n_examples, like)
         self.found = like.new_empty(2, n_examples, k)  # f1, scores

@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors, lasting
-from river_ineural.network.contexts import Shape
 from river_ineural.network.growth import overlay
+from river_ineural.network.networks import Shape
 
 __all__ = ["Iterates"]
 

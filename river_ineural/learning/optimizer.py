@@ -8,8 +8,8 @@ from torch import Tensor
 from river_ineural.learning.tensors import Tensors
 from river_ineural.learning.training import Training
 from river_ineural.network import phases
-from river_ineural.network.contexts import Shape, Weights
 from river_ineural.network.growth import overlay
+from river_ineural.network.networks import Shape, Weights
 from river_ineural.network.phases import Buffer, raw
 
 __all__ = ["Optimizer"]
@@ -55,7 +55,7 @@ class Updater:
         shape = weights.shape
         self.phases, self.kind = phases.of(weights.flat), optimizer.kind
         self.parameter = optimizer.parameter
-        layouts = [weights, gradients, *(Weights(m, shape) for m in optimizer.moments)]
+        layouts = [weights, gradients, *(shape.weights(m) for m in optimizer.moments)]
         counts = optimizer.n_updates
         self.networks: list[tuple[Buffer, ...]] = [
             (*(raw(layout.networks[i]) for layout in layouts), raw(counts[i : i + 1]))

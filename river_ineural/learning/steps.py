@@ -15,7 +15,7 @@ from river_ineural.learning.history import Drawn, History
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import Scaling
 from river_ineural.network.capture import Captured
-from river_ineural.network.contexts import Activations, Shape, Weights, exploit, explore, gradients
+from river_ineural.network.networks import Shape, Weights
 
 __all__ = ["SeparateBatches", "SharedBatch", "Steps"]
 
@@ -46,13 +46,13 @@ class Steps:
         batch_size: int,
     ) -> None:
         n_examples = self.n_examples(batch_size, shape.n_classes)
-        self.weights = Weights(flat, shape)
-        self.gradients = Weights(torch.zeros_like(flat), shape)
+        self.weights = shape.weights(flat)
+        self.gradients = shape.weights(torch.zeros_like(flat))
         self.updater = optimizer.updater(self.weights, self.gradients)
         self.adversary = adversary
         self.batch_size = batch_size
         self.batch = Batch(shape, n_examples, flat)
-        self.activations = Activations(shape, n_examples, flat)
+        self.activations = shape.activations(n_examples, flat)
 
     @staticmethod
     def n_examples(batch_size: int, n_classes: int) -> int:
@@ -84,10 +84,10 @@ class Steps:
     def _pass(self, w: Weights, exploring: bool) -> bool:
         """Forward and back: whether the errors, and so the gradients, are finite."""
         a, batch = self.activations, self.batch
-        exploit(w, batch.columns, a, exploring)
+        w.exploit(batch.columns, a, exploring)
         if exploring:
-            explore(w, a)
-        return gradients(w, batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
+            w.explore(a)
+        return w.gradients(batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
 
 
 class SharedBatch(Steps):
@@ -140,7 +140,7 @@ class SeparateBatches(Steps):
 
     def __init__(self, shape: Shape, flat: Tensor, *parts: Any) -> None:
         super().__init__(shape, flat, *parts)
-        self.mixed = Weights(torch.zeros_like(flat), shape)  # f1 that predicts, f2 that learns
+        self.mixed = shape.weights(torch.zeros_like(flat))  # f1 that predicts, f2 that learns
 
     @staticmethod
     def n_examples(batch_size: int, n_classes: int) -> int:

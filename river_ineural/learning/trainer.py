@@ -24,8 +24,8 @@ from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.learning.training import Training
 from river_ineural.network import phases
 from river_ineural.network.capture import Captured
-from river_ineural.network.contexts import Shape, Weights, exploit, explore
 from river_ineural.network.growth import Columns, Fresh, draw, overlay
+from river_ineural.network.networks import Shape
 from river_ineural.network.phases import raw
 
 __all__ = ["Trainer"]
@@ -33,7 +33,6 @@ __all__ = ["Trainer"]
 Floats = NDArray[np.floating[Any]]
 
 MOST_WEIGHTS = 25_000_000  # of both networks; with optimiser and average 0.5 GB in float32
-FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
 
 
 class Trainer(Tensors):
@@ -118,21 +117,18 @@ class Trainer(Tensors):
     def bind(self) -> None:
         """Views and buffers that follow from the state."""
         kind = SharedBatch if self.training.batches == "shared" else SeparateBatches
-        self.weights = Weights(self.flat, self.shape)
+        self.weights = self.shape.weights(self.flat)
         self.steps: SharedBatch | SeparateBatches = kind(
             self.shape, self.flat, self.optimizer, self.adversary, self.batch_size
         )
         self.prediction = Forward(self.shape, 1, self.flat)
-        self.single = None
-        if phases.compiles(self.flat):
-            from river_ineural.network.single import Single
-
-            self.single = Single(self.shape, np.dtype(self.dtype))
+        compiled = phases.compiles(self.flat)
+        self.single = self.shape.single(np.dtype(self.dtype)) if compiled else None
         self.serve()
 
     def serve(self) -> None:
         """Predict with the weights that the iterates say."""
-        self.predicting = Weights(self.iterates.predicting(self.flat), self.shape)
+        self.predicting = self.shape.weights(self.iterates.predicting(self.flat))
         self.predicting_raw = raw(self.predicting.flat)
         self.captured_prediction = Captured(self.flat.device)
 
@@ -199,7 +195,7 @@ class Trainer(Tensors):
         )
         other.pending = [*self.pending, fresh]
         if new != old:
-            fresh.write(Weights(other.flat, new))
+            fresh.write(new.weights(other.flat))
             other.iterates = self.iterates.grown(other.flat, old, new, before)
             other.optimizer = self.optimizer.grown(old, new, before)
             other.bind()
@@ -259,9 +255,9 @@ class Trainer(Tensors):
         """Write the weights of features that have appeared; repeating it changes nothing."""
         for fresh in self.pending:
             for flat in (self.flat, *self.iterates.kept):
-                fresh.write(Weights(flat, self.shape))
+                fresh.write(self.shape.weights(flat))
             for moment in self.optimizer.moments:
-                fresh.write(Weights(moment, self.shape), zero=True)
+                fresh.write(self.shape.weights(moment), zero=True)
         self.pending = []
 
     def exploitation(self, x: Floats, scaling: Scaling) -> Floats:
@@ -272,13 +268,13 @@ class Trainer(Tensors):
         forward = self.prediction
         a = forward.activations
         a.phases.standardize(x, scaling.encoding, scaling.normalize, forward.raw_x)
-        exploit(self.predicting, forward.columns, a, exploring=False)
+        self.predicting.exploit(forward.columns, a, exploring=False)
         return a.f1_by_class.numpy()
 
     def scores(self, x: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k)."""
         single = self.single
-        if single and len(x) == 1 and self.shape.n_classes <= FEW_CLASSES:
+        if single and len(x) == 1:
             w = self.predicting_raw
             f1, scores = single.score(w, x[0], scaling.encoding, scaling.normalize)
             return f1, scores
@@ -293,8 +289,8 @@ class Trainer(Tensors):
         def run() -> None:
             a, x = forward.activations, forward.x
             scaling(x.copy_(forward.sent))
-            exploit(self.predicting, x.t(), a)
-            explore(self.predicting, a)
+            self.predicting.exploit(x.t(), a)
+            self.predicting.explore(a)
             torch.stack((a.f1_by_class, a.scores_by_class), out=forward.found)
 
         (self.captured_prediction if standing else Captured(torch.device("cpu")))(run)

@@ -49,6 +49,7 @@ __all__ = [
     "score",
     "sgd",
     "standardize",
+    "unit_columns",
     "weigh",
 ]
 
@@ -213,6 +214,22 @@ def embed_folded(
 
 
 @loop
+def unit_columns(columns: Array, inverse: Array) -> None:
+    """Columns of (e, B) scaled to norm 1; inverse (B,) is what they are multiplied with."""
+    zero, tiny = columns.dtype.type(0), columns.dtype.type(TINY)
+    for j in range(len(inverse)):
+        inverse[j] = zero
+    for unit in range(columns.shape[0]):
+        for j in range(columns.shape[1]):
+            inverse[j] += columns[unit, j] * columns[unit, j]
+    for j in range(len(inverse)):
+        inverse[j] = 1 / max(np.sqrt(inverse[j]), tiny)
+    for unit in range(columns.shape[0]):
+        for j in range(columns.shape[1]):
+            columns[unit, j] *= inverse[j]
+
+
+@loop
 def score(hidden: Array, output: Array, f1: Array, scores: Array) -> None:
     """f1 + f2 (n,) from the last hidden layer of f2."""
     half = hidden.dtype.type(SQRT_HALF)
@@ -231,16 +248,17 @@ def errors(
     targets: Array,  # (B, 2, k)
     weight: Array,  # (B, k)
     exploring: bool,
+    factor: float,
     error1: Array,
     error2: Array,
 ) -> bool:
-    """Gradients of the losses at f1 and, with `exploring`, at f2 before its 1/√2 (n,).
+    """Gradients of the losses at f1 and, with `exploring`, at f2 before its factor (n,).
 
     Returns
     -------
     Whether they are finite.
     """
-    half = f1.dtype.type(SQRT_HALF)
+    share = f1.dtype.type(factor)
     n_examples, fine = len(weight), True
     for label in range(targets.shape[2]):
         for i in range(n_examples):
@@ -248,7 +266,7 @@ def errors(
             error1[j] = weight[i, label] * (f1[j] - targets[i, 0, label])
             fine &= abs(error1[j]) < np.inf
             if exploring:
-                error2[j] = weight[i, label] * (scores[j] - f1[j] - targets[i, 1, label]) * half
+                error2[j] = weight[i, label] * (scores[j] - f1[j] - targets[i, 1, label]) * share
                 fine &= abs(error2[j]) < np.inf
     return fine
 

@@ -22,26 +22,23 @@ elsewhere; a `.raw` attribute holds what phases take, arrays or tensors of the s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from river_ineural.network import phases
+from river_ineural.network.constants import SQRT_HALF
 from river_ineural.network.eager import behind_relu
 from river_ineural.network.phases import Buffer, raw
 
-__all__ = [
-    "Activations",
-    "RawActivations",
-    "RawWeights",
-    "Shape",
-    "Weights",
-    "adversary",
-    "explore",
-    "exploit",
-    "gradients",
-]
+if TYPE_CHECKING:
+    from river_ineural.network.single import Single
+
+__all__ = ["Activations", "RawActivations", "RawWeights", "Shape", "Weights"]
+
+FEW_CLASSES = 4  # up to here one example is scored faster by loops than by matrix products
 
 
 class Shape(NamedTuple):
@@ -58,45 +55,21 @@ class Shape(NamedTuple):
         k, d, m, depth = self
         return 3 * m * k * d + 2 * (depth - 2) * m * m + 2 * m
 
+    def weights(self, flat: Tensor) -> Weights:
+        """Views of flat parameters."""
+        return Weights(flat, self)
 
-class RawWeights(NamedTuple):
-    """What phases take of `Weights`."""
+    def activations(self, n_examples: int, like: Tensor) -> Activations:
+        """Buffers of a pass."""
+        return Activations(self, n_examples, like)
 
-    output1: Buffer
-    output2: Buffer
+    def single(self, dtype: np.dtype[Any]) -> Single | None:
+        """Loops for one example, where they are faster than matrix products."""
+        if self.n_classes > FEW_CLASSES:
+            return None
+        from river_ineural.network.single import Single
 
-
-class Weights:
-    """Views of one flat tensor, first the weights of f1, then those of f2.
-
-    The first layer of f1 and the context half of the first layer of f2 lie side by side, so that
-    one product with x serves both.
-    """
-
-    def __init__(self, flat: Tensor, shape: Shape) -> None:
-        self.flat, self.shape = flat, shape
-        k, d, m, depth = shape
-        first, deep = m * k * d, (depth - 2) * m * m
-        of_f1 = m + deep + first
-        output1, hidden1, context, gradient, hidden2, output2 = torch.split_with_sizes(
-            flat, (m, deep, 2 * first, first, deep, m)
-        )
-        self.output1, self.output2 = output1, output2
-        self.hidden1 = hidden1.view(depth - 2, m, m)  # layers 2 … L - 1 of f1
-        self.hidden2 = hidden2.view(depth - 2, m, m)  # layers 2 … L - 1 of f2
-        self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
-        self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
-        self.by_context = context.view(2 * m * k, d)  # both first layers, times x
-        self.by_context1 = self.by_context[: m * k]  # that of f1
-        self.first = self.context[0].view(m, k * d)  # W
-        self.half = gradient.view(m, k * d)  # A
-        self.networks = flat[:of_f1], flat[of_f1:]  # f1, f2
-        self.raw = RawWeights(raw(output1), raw(output2))
-
-    @property
-    def deep(self) -> list[Tensor]:
-        """Layers 2 … L of both networks, of the same size whatever k and d are."""
-        return [*self.hidden1, *self.hidden2, self.output1, self.output2]
+        return Single(self, dtype)
 
 
 class RawActivations(NamedTuple):
@@ -164,123 +137,170 @@ class Activations:
         )
 
 
-def exploit(w: Weights, columns: Tensor, a: Activations, exploring: bool = True) -> None:
-    """f1 of every class: columns (d, B) are the examples x.
+class RawWeights(NamedTuple):
+    """What phases take of `Weights`."""
 
-    Fills a.h1, a.f1 and a.delta; for `explore`, also the product of x with the first layer of f2.
+    output1: Buffer
+    output2: Buffer
+
+
+class Weights:
+    """Views of one flat tensor, first the weights of f1, then those of f2.
+
+    The first layer of f1 and the context half of the first layer of f2 lie side by side, so that
+    one product with x serves both.
     """
-    if exploring:
-        torch.mm(w.by_context, columns, out=a.products)
-    else:
-        torch.mm(w.by_context1, columns, out=a.product1)
-    for layer in range(1, a.n_layers - 1):
-        a.h1[layer - 1].clamp_min_(0)
-        torch.mm(w.hidden1[layer - 1], a.h1[layer - 1], out=a.h1[layer])
-    a.phases.activate(a.raw.h1[-1], w.raw.output1, a.raw.f1, a.raw.delta[-1])
-    for layer in range(a.n_layers - 2, 0, -1):
-        torch.mm(w.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
-        behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
 
+    def __init__(self, flat: Tensor, shape: Shape) -> None:
+        self.flat, self.shape = flat, shape
+        k, d, m, depth = shape
+        first, deep = m * k * d, (depth - 2) * m * m
+        of_f1 = m + deep + first
+        output1, hidden1, context, gradient, hidden2, output2 = torch.split_with_sizes(
+            flat, (m, deep, 2 * first, first, deep, m)
+        )
+        self.output1, self.output2 = output1, output2
+        self.hidden1 = hidden1.view(depth - 2, m, m)  # layers 2 … L - 1 of f1
+        self.hidden2 = hidden2.view(depth - 2, m, m)  # layers 2 … L - 1 of f2
+        self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
+        self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
+        self.by_context = context.view(2 * m * k, d)  # both first layers, times x
+        self.by_context1 = self.by_context[: m * k]  # that of f1
+        self.first = self.context[0].view(m, k * d)  # W
+        self.half = gradient.view(m, k * d)  # A
+        self.networks = flat[:of_f1], flat[of_f1:]  # f1, f2
+        self.raw = RawWeights(raw(output1), raw(output2))
 
-def adversary(w: Weights, sign: Buffer, a: Activations, direction: Tensor) -> None:
-    """Gradient at x of the sum of f1 over the classes, each times its sign, after `exploit`.
+    @property
+    def first_layers(self) -> list[Tensor]:
+        """Each (m, k, d): a block a class, a column a feature."""
+        return [*self.context, self.gradient]
 
-    The block of class i in ∇_x f1(x_i) is delta_i W_i: summed over classes, one product with the
-    first layer.
+    @property
+    def deep(self) -> list[Tensor]:
+        """Layers 2 … L of both networks, of the same size whatever k and d are."""
+        return [*self.hidden1, *self.hidden2, self.output1, self.output2]
 
-    Parameters
-    ----------
-    sign
-        (n,), as phases take it.
-    direction
-        (B, d), written.
-    """
-    a.phases.rescale(a.raw.delta[0], sign, a.raw.scaled)
-    torch.mm(a.opposed, w.by_context1, out=direction)
+    @property
+    def by_class(self) -> list[Tensor]:
+        """None has but a row a class."""
+        return []
 
+    def exploit(self, columns: Tensor, a: Activations, exploring: bool = True) -> None:
+        """f1 of every class: columns (d, B) are the examples x.
 
-def explore(w: Weights, a: Activations) -> None:
-    """f2 of the derivative-context embedding φ (DC embedding) of every class, after `exploit`.
+        Fills a.h1, a.f1 and a.delta; for `explore`, also the product of x with f2's first layer.
+        """
+        if exploring:
+            torch.mm(self.by_context, columns, out=a.products)
+        else:
+            torch.mm(self.by_context1, columns, out=a.product1)
+        for layer in range(1, a.n_layers - 1):
+            a.h1[layer - 1].clamp_min_(0)
+            torch.mm(self.hidden1[layer - 1], a.h1[layer - 1], out=a.h1[layer])
+        a.phases.activate(a.raw.h1[-1], self.raw.output1, a.raw.f1, a.raw.delta[-1])
+        for layer in range(a.n_layers - 2, 0, -1):
+            torch.mm(self.hidden1[layer - 1].t(), a.delta[layer], out=a.spare)
+            behind_relu(a.spare, a.h1[layer - 1], out=a.delta[layer - 1])
 
-    A ReLU network without biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of
-    both halves of φ is applied once, at the output.
+    def adversary(self, a: Activations, direction: Tensor) -> None:
+        """Gradient at x of the sum of f1 over the classes, each times its sign, after `exploit`.
 
-    Fills a.inverse, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
-    """
-    first = a.raw.h2[0]
-    if a.many:
-        torch.mm(w.first, w.first.t(), out=a.w_wt)
-        torch.mm(w.half, w.first.t(), out=a.w_at)
-        torch.mm(a.w_wt, a.delta[0], out=a.spare)
-        torch.mm(a.w_at, a.delta[0], out=a.explored)
-        a.phases.embed_folded(a.raw.delta[0], a.raw.spare, a.raw.explored, first, a.raw.inverse)
-    else:
-        torch.mm(a.delta_rows, w.first, out=a.input_gradient)  # ∇_x f1 = delta W
-        torch.mm(w.half, a.input_gradient_columns, out=a.explored)
-        a.phases.embed(a.raw.input_gradient, a.raw.explored, first, a.raw.inverse)
-    for layer in range(1, a.n_layers - 1):
-        torch.mm(w.hidden2[layer - 1], a.h2[layer - 1], out=a.h2[layer])
-        a.h2[layer].clamp_min_(0)
-    a.phases.score(a.raw.h2[-1], w.raw.output2, a.raw.f1, a.raw.scores)
+        The signs are in a.error1.
 
+        The block of class i in ∇_x f1(x_i) is delta_i W_i: summed over classes, one product with
+        the first layer.
 
-def gradients(
-    w: Weights,
-    x: Tensor,
-    targets: Tensor,
-    weight: Tensor,
-    a: Activations,
-    g: Weights,
-    exploring: bool = True,
-) -> bool:
-    """Gradient of Σ weight·(r - f)²/2 of both networks, after `explore` (Algorithm 2, lines 1, 4).
+        Parameters
+        ----------
+        direction
+            (B, d), written.
+        """
+        a.phases.rescale(a.raw.delta[0], a.raw.error1, a.raw.scaled)
+        torch.mm(a.opposed, self.by_context1, out=direction)
 
-    Parameters
-    ----------
-    x
-        (B, d), the examples that `exploit` had as columns.
-    targets
-        r1 and r2, (B, 2, k).
-    weight
-        (B, k): of each context, the 1/b of Algorithm 2 included.
-    g
-        Written: views of one flat gradient.
-    exploring
-        Whether f2 is to learn too; otherwise `explore` need not have run.
+    def explore(self, a: Activations) -> None:
+        """f2 of the derivative-context embedding φ (DC embedding) of every class, after `exploit`.
 
-    Returns
-    -------
-    Whether the errors are finite; where they are not, no gradient is written.
-    """
-    phases, b = a.phases, a.raw
-    targets_and_weight = raw(targets), raw(weight)
-    if not phases.errors(b.f1, b.scores, *targets_and_weight, exploring, b.error1, b.error2):
-        return False
+        A ReLU network without biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2
+        of both halves of φ is applied once, at the output.
 
-    # f1: the gradient of the loss is error times the gradient of f1, which is in delta
-    phases.output_gradient(b.h1[-1], b.error1, g.raw.output1)
-    for layer in range(a.n_layers - 2, 0, -1):
-        torch.mul(a.delta[layer], a.error1, out=a.spare)
-        torch.mm(a.spare, a.h1[layer - 1].t(), out=g.hidden1[layer - 1])
-    phases.rescale(b.delta[0], b.error1, b.h1[0])
-    if not exploring:
-        torch.mm(a.product1, x, out=g.by_context1)
+        Fills a.inverse, a.h2 and a.scores = f1 + f2 (Algorithm 1, line 6).
+        """
+        first = a.raw.h2[0]
+        if a.many:
+            torch.mm(self.first, self.first.t(), out=a.w_wt)
+            torch.mm(self.half, self.first.t(), out=a.w_at)
+            torch.mm(a.w_wt, a.delta[0], out=a.spare)
+            torch.mm(a.w_at, a.delta[0], out=a.explored)
+            a.phases.embed_folded(a.raw.delta[0], a.raw.spare, a.raw.explored, first, a.raw.inverse)
+        else:
+            torch.mm(a.delta_rows, self.first, out=a.input_gradient)  # ∇_x f1 = delta W
+            torch.mm(self.half, a.input_gradient_columns, out=a.explored)
+            a.phases.embed(a.raw.input_gradient, a.raw.explored, first, a.raw.inverse)
+        for layer in range(1, a.n_layers - 1):
+            torch.mm(self.hidden2[layer - 1], a.h2[layer - 1], out=a.h2[layer])
+            a.h2[layer].clamp_min_(0)
+        a.phases.score(a.raw.h2[-1], self.raw.output2, a.raw.f1, a.raw.scores)
+
+    def gradients(
+        self,
+        x: Tensor,
+        targets: Tensor,
+        weight: Tensor,
+        a: Activations,
+        g: Weights,
+        exploring: bool = True,
+    ) -> bool:
+        """Gradient of Σ weight·(r - f)²/2 of both networks, after `explore`: Algorithm 2, 1 and 4.
+
+        Parameters
+        ----------
+        x
+            (B, d), the examples that `exploit` had as columns.
+        targets
+            r1 and r2, (B, 2, k).
+        weight
+            (B, k): of each context, the 1/b of Algorithm 2 included.
+        g
+            Written: views of one flat gradient.
+        exploring
+            Whether f2 is to learn too; otherwise `explore` need not have run.
+
+        Returns
+        -------
+        Whether the errors are finite; where they are not, no gradient is written.
+        """
+        phases, b = a.phases, a.raw
+        targets_and_weight = raw(targets), raw(weight)
+        errors = exploring, SQRT_HALF, b.error1, b.error2
+        if not phases.errors(b.f1, b.scores, *targets_and_weight, *errors):
+            return False
+
+        # f1: the gradient of the loss is error times the gradient of f1, which is in delta
+        phases.output_gradient(b.h1[-1], b.error1, g.raw.output1)
+        for layer in range(a.n_layers - 2, 0, -1):
+            torch.mul(a.delta[layer], a.error1, out=a.spare)
+            torch.mm(a.spare, a.h1[layer - 1].t(), out=g.hidden1[layer - 1])
+        phases.rescale(b.delta[0], b.error1, b.h1[0])
+        if not exploring:
+            torch.mm(a.product1, x, out=g.by_context1)
+            return True
+
+        # f2: the embedding is its input, so nothing flows back into f1; each layer of gradients
+        # takes the place of the layer of units
+        phases.output_gradient(b.h2[-1], b.error2, g.raw.output2)
+        phases.behind_output(b.h2[-1], self.raw.output2, b.error2)
+        for layer in range(a.n_layers - 2, 0, -1):
+            torch.mm(a.h2[layer], a.h2[layer - 1].t(), out=g.hidden2[layer - 1])
+            torch.mm(self.hidden2[layer - 1].t(), a.h2[layer], out=a.spare)
+            behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
+        phases.rescale(b.h2[0], b.inverse, b.scaled)
+        if a.many:
+            torch.mm(a.scaled, a.delta_rows, out=a.inner)
+            torch.mm(a.inner, self.first, out=g.half)
+        else:
+            torch.mm(a.scaled, a.input_gradient, out=g.half)
+
+        torch.mm(a.products, x, out=g.by_context)  # both first layers, on x
         return True
-
-    # f2: the embedding is its input, so nothing flows back into f1; each layer of gradients takes
-    # the place of the layer of units
-    phases.output_gradient(b.h2[-1], b.error2, g.raw.output2)
-    phases.behind_output(b.h2[-1], w.raw.output2, b.error2)
-    for layer in range(a.n_layers - 2, 0, -1):
-        torch.mm(a.h2[layer], a.h2[layer - 1].t(), out=g.hidden2[layer - 1])
-        torch.mm(w.hidden2[layer - 1].t(), a.h2[layer], out=a.spare)
-        behind_relu(a.spare, a.h2[layer - 1], out=a.h2[layer - 1])
-    phases.rescale(b.h2[0], b.inverse, b.scaled)
-    if a.many:
-        torch.mm(a.scaled, a.delta_rows, out=a.inner)
-        torch.mm(a.inner, w.first, out=g.half)
-    else:
-        torch.mm(a.scaled, a.input_gradient, out=g.half)
-
-    torch.mm(a.products, x, out=g.by_context)  # both first layers, on x
-    return True

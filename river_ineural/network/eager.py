@@ -46,6 +46,7 @@ __all__ = [
     "score",
     "sgd",
     "standardize",
+    "unit_columns",
     "weigh",
 ]
 
@@ -166,6 +167,12 @@ def embed_folded(
     products.addcmul_(explored, inverse).clamp_min_(0)
 
 
+def unit_columns(columns: Tensor, inverse: Tensor) -> None:
+    """Columns scaled to norm 1."""
+    torch.linalg.vector_norm(columns, dim=0, out=inverse)
+    columns.mul_(inverse.clamp_min_(TINY).reciprocal_())
+
+
 def score(hidden: Tensor, output: Tensor, f1: Tensor, scores: Tensor) -> None:
     """f1 + f2 from the last hidden layer of f2."""
     torch.addmv(f1, hidden.t(), output, alpha=SQRT_HALF, out=scores)
@@ -177,10 +184,11 @@ def errors(
     targets: Tensor,
     weight: Tensor,
     exploring: bool,
+    factor: float,
     error1: Tensor,
     error2: Tensor,
 ) -> bool:
-    """Gradients of the losses at f1 and at f2 before its 1/√2.
+    """Gradients of the losses at f1 and at f2 before its factor.
 
     On a GPU nobody asks whether they are finite, as the answer would hold up the next step: there
     the updates leave out what is not.
@@ -191,7 +199,7 @@ def errors(
     error1.view(by_class).mul_(weight.t())
     if exploring:
         torch.sub(scores, f1, out=error2)
-        error2.view(by_class).sub_(residual).mul_(weight.t()).mul_(SQRT_HALF)
+        error2.view(by_class).sub_(residual).mul_(weight.t()).mul_(factor)
     if error1.is_cuda:
         return True
     return bool(error1.isfinite().all() and not (exploring and not error2.isfinite().all()))

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.network.contexts import Shape, Weights
+from river_ineural.network.networks import Shape, Weights
 
 __all__ = ["Columns", "Fresh", "draw", "overlay"]
 
@@ -17,27 +17,27 @@ Columns = slice | NDArray[np.int64]  # of features, in a first layer
 
 
 class Fresh(NamedTuple):
-    """First-layer weights of features that appear, for the classes that were there before."""
+    """First-layer weights of features that appear, for the blocks that were there before."""
 
     columns: Columns
-    drawn: list[Tensor]  # (m, known classes, columns) of f1, of f2's context half, of its other
+    drawn: list[Tensor]  # (m, known blocks, columns) of each first layer
 
     def write(self, weights: Weights, zero: bool = False) -> None:
         """Put them in place, or zeros."""
-        blocks = (*weights.context, weights.gradient)
-        for block, drawn in zip(blocks, self.drawn, strict=True):
+        for block, drawn in zip(weights.first_layers, self.drawn, strict=True):
             known = drawn.shape[1]
             block[:, :known, self.columns] = 0 if zero else drawn.to(block)
 
 
 def overlay(onto: Tensor, new: Shape, flat: Tensor, old: Shape, n_features: int) -> Tensor:
     """Copy weights of shape `old`, first `n_features` columns, into those of shape `new`."""
-    source, target = Weights(flat, old), Weights(onto, new)
-    k = old.n_classes
-    target.context[:, :, :k, :n_features] = source.context[..., :n_features]
-    target.gradient[:, :k, :n_features] = source.gradient[..., :n_features]
+    source, target = old.weights(flat), new.weights(onto)
+    for layer, known in zip(target.first_layers, source.first_layers, strict=True):
+        layer[:, : known.shape[1], :n_features] = known[..., :n_features]
     for layer, known in zip(target.deep, source.deep, strict=True):
         layer.copy_(known)
+    for layer, known in zip(target.by_class, source.by_class, strict=True):
+        layer[: len(known)] = known
     return onto
 
 
@@ -54,9 +54,9 @@ def draw(
     """Draw what is new: hidden layers from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1,
     line 1), the first layers times `init_scale`.
 
-    Deep layers, where no class was known, and the blocks of new classes are written to `flat`;
-    columns of features that appear, for the classes known before, are returned. Columns reserved
-    beyond the features in use stay 0, so that they change nothing.
+    Deep layers, where no class was known, and the blocks and rows of new classes are written to
+    `flat`; columns of features that appear, for the blocks there before, are returned. Columns
+    reserved beyond the features in use stay 0, so that they change nothing.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def draw(
         there as well.
     """
     std = (2 / new.hidden_dim) ** 0.5
-    w = Weights(flat, new)
+    w = new.weights(flat)
 
     def normal(shape: torch.Size | tuple[int, ...], std: float) -> Tensor:
         return torch.from_numpy(rng.normal(0.0, std, shape))
@@ -81,8 +81,10 @@ def draw(
     if n_known == 0 < new.n_classes:
         for layer in w.deep:
             layer.copy_(normal(layer.shape, std if layer.ndim == 2 else std * 0.5**0.5))
+    for layer in w.by_class:
+        layer[n_known:].copy_(normal(layer[n_known:].shape, std * 0.5**0.5))
     drawn = []
-    for first in (*w.context, w.gradient):
+    for first in w.first_layers:
         drawn.append(normal(first[:, :n_known, columns].shape, std * init_scale))
         fresh = first[:, n_known:, :n_features]
         fresh.copy_(normal(fresh.shape, std * init_scale))

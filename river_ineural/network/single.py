@@ -1,4 +1,4 @@
-"""Scores of one example: `contexts.exploit` and `contexts.explore` as loops, for few classes.
+"""Scores of one example: `exploit` and `explore` of `contexts` as loops, for few classes.
 
 For a single x the time goes into reading the weights: each of the three first layers is read once,
 W twice. The input gradient exists a tile at a time.
