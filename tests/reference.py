@@ -273,10 +273,16 @@ class ReferenceClassifier:
             return [0.0] * len(self.labels)
         x = self.encoded(x)
         theta1, theta2 = self.served or (self.theta1, self.theta2)
-        built = contexts(self.normalized(self.raw(x)), len(self.labels))
-        f1 = network(built, theta1)
-        f2 = network(embedding(built, theta1), theta2)
-        return (f1 + f2).tolist()
+        row = self.normalized(self.raw(x))
+        return (self.f1(row, theta1) + self.f2(row, theta1, theta2)).tolist()
+
+    def f1(self, row, theta1):
+        """f1 of each class, of a normalised example."""
+        return network(contexts(row, len(self.labels)), theta1)
+
+    def f2(self, row, theta1, theta2):
+        """f2 of each class."""
+        return network(embedding(contexts(row, len(self.labels)), theta1), theta2)
 
     # Algorithm 1, lines 14 to 26
 
@@ -290,7 +296,7 @@ class ReferenceClassifier:
         theta1, _ = self.served or (self.theta1, self.theta2)
         arrived = []
         for x, y, w in zip(xs, ys, ws, strict=True):
-            f1 = network(contexts(self.normalized(self.raw(x)), k), theta1)
+            f1 = self.f1(self.normalized(self.raw(x)), theta1)
             reward = [1.0 if i == self.labels.index(y) else 0.0 for i in range(k)]
             residual = [r - f for r, f in zip(reward, f1.tolist(), strict=True)]
             arrived.append({"x": x, "reward": reward, "residual": residual, "weight": w})
@@ -340,7 +346,7 @@ class ReferenceClassifier:
             for held, learned in (rows[::2], rows[1::2]), (rows[1::2], rows[::2]):
                 theta = self.learned_from(x[learned], reward[learned], weight[learned], radius)
                 for row in held:
-                    f1 = network(contexts(x[row], k), theta)
+                    f1 = self.f1(x[row], theta)
                     square = (weight[row] * (reward[row] - f1).square().sum()).item()
                     errors[radius][row] = square
         best = min(errors, key=lambda radius: sum(errors[radius].values()))
@@ -356,7 +362,7 @@ class ReferenceClassifier:
         k, (d,) = len(self.labels), x[0].shape
         rng, draws = copy.deepcopy(self.of_weights), copy.deepcopy(self.of_folds)
         theta, _ = self.initial(rng)
-        theta[0] = self.fresh_first_layers(rng, k, d, 0, 0)[0].view(self.m, k * d)
+        theta = self.widened(rng, 0, 0, k, d)[0](theta)
         average, optimizer = theta, self.make(self.lr)
         if isinstance(optimizer, Adam):
             optimizer.m, optimizer.v = ([torch.zeros_like(p) for p in theta] for _ in range(2))
@@ -372,9 +378,8 @@ class ReferenceClassifier:
                 )
                 for i in batch
             ]
-            built = torch.cat([contexts(row, k) for row in rows])
-            repeated = weight[batch].repeat_interleave(k)
-            gradient = loss_gradient(built, reward[batch].view(-1), repeated, theta)
+            repeated, target = weight[batch].repeat_interleave(k), reward[batch].view(-1)
+            gradient = self.gradient1(rows, target, repeated, theta)
             theta = optimizer.update(theta, gradient)
             if n <= self.window or not n % self.every:
                 share = 1 / n if n <= self.window else self.every / self.window
@@ -398,7 +403,7 @@ class ReferenceClassifier:
 
     def lead(self, row, label, theta1):
         """f1 of the label minus the best of the others."""
-        f1 = network(contexts(row, len(self.labels)), theta1)
+        f1 = self.f1(row, theta1)
         return f1[label] - torch.cat([f1[:label], f1[label + 1 :]]).max()
 
     def direction(self, row, label, theta1):
@@ -446,15 +451,14 @@ class ReferenceClassifier:
     def step(self, exploring):
         k = len(self.labels)
         batch = self.draw(math.ceil(self.batch_size / min(k, 2)))
-        x = torch.cat([contexts(row, k) for row in self.moved(batch)])
         reward, residual = (  # of a class unknown when the example arrived: 0
             vector([number for e in batch for number in e[name] + [0.0] * (k - len(e[name]))])
             for name in ("reward", "residual")
         )
         weight = vector([example["weight"] for example in batch for _ in range(k)])
-        phi = embedding(x, self.theta1)
-        gradient1 = loss_gradient(x, reward, weight, self.theta1)
-        gradient2 = loss_gradient(phi, residual, weight, self.theta2)
+        rows = self.moved(batch)
+        gradient1 = self.gradient1(rows, reward, weight, self.theta1)
+        gradient2 = self.gradient2(rows, residual, weight)
         self.theta1 = self.optimizer1.update(self.theta1, gradient1)
         if exploring:
             self.theta2 = self.optimizer2.update(self.theta2, gradient2)
@@ -470,6 +474,16 @@ class ReferenceClassifier:
                 for average, theta in zip(self.served, (self.theta1, self.theta2), strict=True)
             )
             self.omega = [self.served]
+
+    def gradient1(self, rows, reward, weight, theta1):
+        """Of the loss of f1 over a batch of normalised examples; numbers (B·k,)."""
+        x = torch.cat([contexts(row, len(self.labels)) for row in rows])
+        return loss_gradient(x, reward, weight, theta1)
+
+    def gradient2(self, rows, residual, weight):
+        """Of the loss of f2."""
+        x = torch.cat([contexts(row, len(self.labels)) for row in rows])
+        return loss_gradient(embedding(x, self.theta1), residual, weight, self.theta2)
 
     def add_iterate(self):
         """Algorithm 2, line 7: Ω as a reservoir."""
@@ -531,16 +545,27 @@ class ReferenceClassifier:
             return
         self.update_statistics()
         started = self.theta1 is not None
-        k, d = (k, d) if started else (0, 0)
-        m = self.m
-
         if not started:
             self.theta1, self.theta2 = self.initial(self.of_weights)
-            if isinstance(self.optimizer1, Adam):
-                for adam, theta in (self.optimizer1, self.theta1), (self.optimizer2, self.theta2):
-                    adam.m = [torch.zeros_like(p) for p in theta]
-                    adam.v = [torch.zeros_like(p) for p in theta]
-        fresh = self.fresh_first_layers(self.of_weights, k_new, d_new, k, d)
+        known = (k, d) if started else (0, 0)
+        embed1, embed2 = self.widened(self.of_weights, *known, k_new, d_new)
+        self.theta1, self.theta2 = embed1(self.theta1), embed2(self.theta2)
+        if started:
+            self.optimizer1.grow(lambda theta: embed1(theta, scale=0))
+            self.optimizer2.grow(lambda theta: embed2(theta, scale=0))
+        elif isinstance(self.optimizer1, Adam):
+            for adam, theta in (self.optimizer1, self.theta1), (self.optimizer2, self.theta2):
+                adam.m = [torch.zeros_like(p) for p in theta]
+                adam.v = [torch.zeros_like(p) for p in theta]
+        self.omega = [(embed1(past1), embed2(past2)) for past1, past2 in self.omega]
+        if self.iterate != "last" and not self.omega:
+            self.omega = [(self.theta1, self.theta2)]
+        if self.omega:
+            self.served = self.omega[self.i_served]
+
+    def widened(self, rng, k, d, k_new, d_new):
+        """What puts weights of k classes and d columns, of f1 and of f2, inside new ones."""
+        m, fresh = self.m, self.fresh_first_layers(rng, k_new, d_new, k, d)
 
         def embed(matrix, new):
             """A first layer (m, kd) or (m, 2kd) inside a larger one with new entries from `new`."""
@@ -556,14 +581,7 @@ class ReferenceClassifier:
         def embed2(theta, scale=1):
             return [embed(theta[0], scale * new2), *theta[1:]]
 
-        self.theta1, self.theta2 = embed1(self.theta1), embed2(self.theta2)
-        self.optimizer1.grow(lambda theta: embed1(theta, scale=0))
-        self.optimizer2.grow(lambda theta: embed2(theta, scale=0))
-        self.omega = [(embed1(past1), embed2(past2)) for past1, past2 in self.omega]
-        if self.iterate != "last" and not self.omega:
-            self.omega = [(self.theta1, self.theta2)]
-        if self.omega:
-            self.served = self.omega[self.i_served]
+        return embed1, embed2
 
 
 class ReferenceSampler:
