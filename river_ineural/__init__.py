@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 from river_ineural import active
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.training import Training
+from river_ineural.neuronal import NeurONAL
 
 if TYPE_CHECKING:
     from river_ineural.persistence import load, save
 
-__all__ = ["INeurAL", "Training", "active", "baselines", "datasets", "load", "paper", "save"]
+__all__ = [
+    *("INeurAL", "NeurONAL", "Training", "active", "baselines", "datasets"),
+    *("load", "paper", "save"),
+]
 
 __version__ = "0.1.0"
 

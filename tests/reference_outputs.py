@@ -1,9 +1,9 @@
 """NeurONAL with the package's defaults and parameters: slow, by automatic differentiation.
 
 What it shares with I-NeurAL (statistics, histories, batches, optimisers, iterates) is in
-`reference.py`. Here the end-to-end embedding is built as the paper has it, in R^(m + Km), the gradient
-of f1 with respect to its last layer taken by torch.autograd. The package leaves out of f2's first
-layer the axes of that space in which the embedding is always 0; `axes` holds the others.
+`reference.py`. Here the end-to-end embedding is built as the paper has it, in R^(m + Km), the
+gradient of f1 with respect to its last layer taken by torch.autograd. The package leaves out of f2's
+first layer the axes of that space in which the embedding is always 0; `axes` holds the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import torch
-from reference import TINY, ReferenceClassifier, vector
+from reference import TINY, ReferenceClassifier
 
 
 def network(z, theta):
@@ -32,8 +32,8 @@ def embedding(x, theta1):
 
 
 def axes(k, m, depth):
-    """Orthonormal rows (e, m + Km): of two layers all K + 1 parts are the same m numbers, of more the
-    last K.
+    """Orthonormal rows (e, m + Km): of two layers all K + 1 parts are the same m numbers, of more
+    the last K.
     """
     parts = torch.eye(m).double()
     alike = torch.cat([parts] * k, dim=1) / math.sqrt(k)
@@ -101,6 +101,6 @@ class ReferenceOutputs(ReferenceClassifier):
 
 
 def dense(weights, d):
-    """(θ1, θ2) from the package's `Weights`, whose first layer has room for more than d features."""
+    """(θ1, θ2) from the package's `Weights`, which have room for more than d features."""
     f1, f2 = weights.f1, weights.f2
     return [f1.first[:, :d], *f1.hidden, f1.output], [f2.first, *f2.hidden, f2.output]

@@ -15,7 +15,7 @@ from river.compose import Pipeline
 from streams import blobs
 
 from river_ineural import INeurAL, Training, active
-from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
+from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 from river_ineural.network.scores import gap
@@ -179,6 +179,15 @@ def test_anytime_theoretical_width_by_hand():
     assert width(2, 3, 3) == pytest.approx(6.360953, abs=1e-5)
 
 
+def test_neuronal_width_by_hand():
+    """t=4, T=100, K=4, S=2, δ=0.05: √(4 · 4 / 4) + √(2 log 6,000 / 4) = 2 + √4.349757. Without a
+    horizon T is 20 there: 2 + √(2 log 1,200 / 4) = 2 + √3.545038.
+    """
+    width = NeurONALWidth(delta=0.05, horizon=100, s=2)
+    assert width(4, 4, 2) == width(4, 4, 7) == pytest.approx(4.085607, abs=1e-5)
+    assert NeurONALWidth(delta=0.05, s=2)(4, 4, 2) == pytest.approx(3.882827, abs=1e-5)
+
+
 def test_constant_width():
     assert {ConstantWidth(0.3)(t, k, 2) for t in (1, 10**6) for k in (2, 50)} == {0.3}
 
@@ -194,6 +203,9 @@ def test_constant_width():
         (TheoreticalWidth, {"c1": -1}),
         (TheoreticalWidth, {"c2": math.inf}),
         (TheoreticalWidth, {"c3": 0.5}),
+        (NeurONALWidth, {"delta": 1}),
+        (NeurONALWidth, {"horizon": 0}),
+        (NeurONALWidth, {"s": -1}),
     ],
 )
 def test_widths_check_their_parameters(width, settings):

@@ -38,6 +38,8 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(speed, "WINDOW", 20)
     monkeypatch.setattr(speed, "LATE", 200)
     monkeypatch.setattr(speed, "LONG", 50)
+    monkeypatch.setattr(speed, "CLASSES", (2, 3, 4, 5))
+    monkeypatch.setattr(speed, "OF_CLASSES", 6)
     speed.run(n_calls=5, folder=tmp_path)
     with (tmp_path / "speed.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -46,7 +48,10 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     with (tmp_path / "speed-ratios.csv").open() as file:
         ratios = {row["ratio"]: float(row["value"]) for row in csv.DictReader(file)}
     assert ratios["memory at a late round"] == pytest.approx(1, abs=0.05)
-    assert (tmp_path / "speed-light.svg").stat().st_size > 0
+    for name in ("speed", "speed-classes"):
+        assert (tmp_path / f"{name}-light.svg").stat().st_size > 0
+    with (tmp_path / "speed-classes.csv").open() as file:
+        assert [row["k"] for row in csv.DictReader(file)] == ["2", "3", "4", "5"]
     assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + len(ratios)
 
 
@@ -73,7 +78,7 @@ def test_dense_contexts_are_the_blocks_written_out():
 @pytest.mark.parametrize(("d", "k"), [(7, 2), (3, 5)])
 def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     """The floor is no floor if its networks or its batch are smaller than the model's."""
-    model = speed.new_model(d, k)
+    model = speed.new_model(k)
     model.learn_one({f"f{j}": 1.0 for j in range(d)}, 0)
     trainer = model._state.trainer
     assert trainer.shape[:3] == (k, d + 1, speed.WIDTH)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import river_ineural
-from river_ineural.network import compiled, eager, single
+from river_ineural.network import compiled, eager, single, single_outputs
 
 ROOT = Path(river_ineural.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -21,6 +21,7 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"learning"},
     {"protocol", "datasets"},
     {"classifier"},
+    {"neuronal"},
     {"active"},
     {"storage"},
     {"persistence"},
@@ -59,7 +60,8 @@ def test_a_room_imports_only_from_below(path):
     if path.parent == ROOT and path.name == "__init__.py":
         return
     for other in imported(path):
-        known = "classifier" if other in ("INeurAL", "Training") else other
+        public = {"INeurAL": "classifier", "Training": "classifier", "NeurONAL": "neuronal"}
+        known = public.get(other, other)
         below = LEVEL[known] < LEVEL[room(path)] or known == room(path)
         test_hook = name(path) == "active/ineural.py" and known == "classifier"
         assert below or test_hook, f"{name(path)} imports {other}"
@@ -107,7 +109,7 @@ def test_phases_have_one_signature_in_both_forms():
 def test_no_loop_takes_more_than_eight_arrays():
     from river_ineural.inputs import loops
 
-    for module in (compiled, single, loops):
+    for module in (compiled, single, single_outputs, loops):
         for function, loop in vars(module).items():
             if hasattr(loop, "py_func"):
                 kinds = inspect.get_annotations(loop.py_func).values()
@@ -116,20 +118,22 @@ def test_no_loop_takes_more_than_eight_arrays():
 
 def test_what_is_public_can_be_imported():
     """The names that users write."""
-    from river_ineural import INeurAL, Training, active, baselines, datasets, paper
+    from river_ineural import INeurAL, NeurONAL, Training, active, baselines, datasets, paper
 
     for owner, names in (
         (active, "INeurALSampler RandomSampler MarginSampler Budget Decision"),
         (active, "Learner ChangingLearner"),
-        (active, "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
+        (active, "ConstantWidth NeurONALWidth TheoreticalWidth Width BudgetedSampler"),
         (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
         (paper, "printed experiments theorem_rate GAMMAS"),
         (datasets, "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
     ):
         assert set(names.split()) <= set(owner.__all__)
     assert sys.modules["river_ineural"].__all__ == [
-        *("INeurAL", "Training", "active", "baselines", "datasets", "load", "paper", "save")
+        *("INeurAL", "NeurONAL", "Training", "active", "baselines", "datasets"),
+        *("load", "paper", "save"),
     ]
-    assert {INeurAL.__name__, Training.__name__} == {"INeurAL", "Training"}
+    kinds = INeurAL, NeurONAL, Training
+    assert [kind.__name__ for kind in kinds] == ["INeurAL", "NeurONAL", "Training"]
     with pytest.raises(AttributeError, match="nothing"):
         river_ineural.nothing  # noqa: B018

@@ -37,7 +37,7 @@ class Stopwatch:
 def profile(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     """Median microseconds of each part of a `learn_one` of one step, and of a `predict_one`."""
     xs, ys = examples(n_features, n_classes)
-    model, stopwatch = new_model(n_features, n_classes), Stopwatch()
+    model, stopwatch = new_model(n_classes), Stopwatch()
     for i in range(384):
         model.learn_one(xs[i % 64], ys[i % 64])
     state = model._state

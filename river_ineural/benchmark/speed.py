@@ -10,6 +10,7 @@ Contenders take turns, so that a busy moment of the machine hits all; medians of
 
 from __future__ import annotations
 
+import functools
 import platform
 import statistics
 import time
@@ -28,23 +29,28 @@ from river_ineural.benchmark.figures import draw
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.training import Training
 from river_ineural.network.threads import single_threaded
+from river_ineural.neuronal import NeurONAL
 
 __all__ = ["run"]
 
 SIZES = ((22, 2), (68, 2), (784, 2), (3072, 2), (784, 10), (16, 26))  # d, k
 DENSE_SIZE = (784, 26)
+CLASSES, OF_CLASSES = (2, 5, 10, 26, 50, 100), 784  # k, and d, of the time against k
 FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
 WARM_UP, TURNS = 30, 5
 SLOW_CALLS = 3  # a turn of the slow twin
 STREAM_SIZE, EARLY, LATE, WINDOW, LONG = (22, 2), 1_000, 100_000, 500, 1_000
 COLUMNS = (
     *("floor", "learn_one", "slow twin", "peer learn_one", "predict_one", "peer predict_one"),
+    *("NeurONAL learn_one", "NeurONAL predict_one"),
 )
 RATIOS = {
     "learn / floor": ("learn_one", "floor"),
     "learn / peer": ("learn_one", "peer learn_one"),
     "twin / learn": ("slow twin", "learn_one"),
     "predict / peer": ("predict_one", "peer predict_one"),
+    "NeurONAL learn / peer": ("NeurONAL learn_one", "peer learn_one"),
+    "NeurONAL predict / peer": ("NeurONAL predict_one", "peer predict_one"),
 }
 
 
@@ -64,9 +70,9 @@ def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str
     return {name: statistics.median(each) * 1e6 for name, each in times.items()}
 
 
-def new_model(n_features: int, n_classes: int) -> INeurAL:
+def new_model(n_classes: int, kind: type[INeurAL] = INeurAL) -> INeurAL:
     """A model that takes one step of the floor's size, of both networks, an example."""
-    return INeurAL(
+    return kind(
         hidden_dim=WIDTH,
         batch_size=CONTEXTS,
         n_steps=1,
@@ -90,9 +96,11 @@ def examples(n_features: int, n_classes: int) -> tuple[list[X], list[int]]:
 def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     """Microseconds of each contender at one size."""
     xs, ys = examples(n_features, n_classes)
-    model, twin = new_model(n_features, n_classes), slow_twin(n_features, n_classes)
+    model, twin = new_model(n_classes), slow_twin(n_features, n_classes)
+    neuronal = new_model(n_classes, NeurONAL)
     for x, y in zip(xs * 6, ys * 6, strict=True):  # fill the history, so that its memory is warm
         model.learn_one(x, y)
+        neuronal.learn_one(x, y)
     peer, floor = Peer(n_features, n_classes), Floor(n_features, n_classes)
     calls: dict[str, Callable[[int], object]] = {
         "floor": lambda _: floor.step(),
@@ -100,6 +108,8 @@ def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         "peer learn_one": lambda i: peer.learn_one(xs[i % 64], ys[i % 64]),
         "predict_one": lambda i: model.predict_one(xs[i % 64]),
         "peer predict_one": lambda i: peer.predict_one(xs[i % 64]),
+        "NeurONAL learn_one": lambda i: neuronal.learn_one(xs[i % 64], ys[i % 64]),
+        "NeurONAL predict_one": lambda i: neuronal.predict_one(xs[i % 64]),
     }
     if twin is not None:
         calls["slow twin"] = lambda i: twin.learn(xs[i % 64], ys[i % 64])
@@ -111,7 +121,7 @@ def measure_dense(n_calls: int) -> float:
     """Time of a step on written-out contexts over that of a step on blocks."""
     d, k = DENSE_SIZE
     xs, ys = examples(d, k)
-    model, dense = new_model(d, k), Dense(d + 1, k)
+    model, dense = new_model(k), Dense(d + 1, k)
     for x, y in zip(xs, ys, strict=True):
         model.learn_one(x, y)
     state = model._state
@@ -130,7 +140,7 @@ def measure_frame(n_calls: int) -> float:
     """Rows a second of `predict_many` over those of `predict_one`."""
     d, k = FRAME_SIZE
     xs, ys = examples(d, k)
-    model = new_model(d, k)
+    model = new_model(k)
     for x, y in zip(xs, ys, strict=True):
         model.learn_one(x, y)
     frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
@@ -142,6 +152,26 @@ def measure_frame(n_calls: int) -> float:
         n_calls,
     )
     return found["one"] * FRAME_ROWS / found["frame"]
+
+
+@single_threaded
+def measure_classes(n_calls: int) -> list[dict[str, Any]]:
+    """Microseconds of a round, a prediction and an example learned, of both learners against k."""
+    rows = []
+    for k in CLASSES:
+        xs, ys = examples(OF_CLASSES, k)
+        models = {kind.__name__: new_model(k, kind) for kind in (INeurAL, NeurONAL)}
+
+        def round_of(model: INeurAL, i: int, xs: list[X] = xs, ys: list[int] = ys) -> None:
+            model.predict_one(xs[i % 64])
+            model.learn_one(xs[i % 64], ys[i % 64])
+
+        calls: dict[str, Callable[[int], object]] = {
+            name: functools.partial(round_of, model) for name, model in models.items()
+        }
+        found = medians(calls, n_calls)
+        rows.append({"k": k} | {name: round(time, 1) for name, time in found.items()})
+    return rows
 
 
 def measure_growth(late: int) -> dict[str, float]:
@@ -199,7 +229,14 @@ def run(n_calls: int, folder: Path | None = None) -> None:
             flush=True,
         )
         rows.append({"d": d, "k": k} | {name: round(times[name], 1) for name in COLUMNS})
+    classes = measure_classes(max(10, n_calls // 20))
+    few, many = (next(row for row in classes if row["k"] == k) for k in (CLASSES[0], CLASSES[3]))
     others = {
+        **{
+            f"a round of {kind}, k = {CLASSES[3]} over {CLASSES[0]}, d = {OF_CLASSES}": many[kind]
+            / few[kind]
+            for kind in ("INeurAL", "NeurONAL")
+        },
         f"dense contexts over blocks, d, k = {DENSE_SIZE}": measure_dense(max(10, n_calls // 10)),
         f"rows a second, predict_many over predict_one, d, k = {FRAME_SIZE}": measure_frame(
             n_calls
@@ -210,11 +247,13 @@ def run(n_calls: int, folder: Path | None = None) -> None:
         print(f"{name:<66}{ratio:>8.2f}")
     if folder is not None:
         write(folder / "speed.csv", rows)
+        write(folder / "speed-classes.csv", classes)
         write(
             folder / "speed-ratios.csv",
             [{"ratio": name, "value": round(ratio, 2)} for name, ratio in others.items()],
         )
         draw_speed(folder, rows)
+        draw_classes(folder, classes)
 
 
 def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
@@ -229,3 +268,19 @@ def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
         panel.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
 
     draw(folder / "speed", 1, paint, panel=(7, 3.8))
+
+
+def draw_classes(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """speed-classes-{light,dark}.svg: microseconds of a round of both learners against k."""
+
+    def paint(axes: Any) -> None:
+        (panel,) = axes.flat
+        for name in ("INeurAL", "NeurONAL"):
+            panel.plot(
+                *([row["k"] for row in rows], [row[name] for row in rows], "o-"),
+                markersize=4,
+                label=name,
+            )
+        panel.set(xlabel="k", ylabel="microseconds a round", xscale="log", yscale="log")
+
+    draw(folder / "speed-classes", 1, paint, panel=(7, 3.8))

@@ -1,20 +1,20 @@
 """One pass for all classes: f1 with an output a class, f2, and the embedding between them.
 
 NeurONAL's networks (Ban et al., ICLR 2024, Section 4). f1 maps x (d,) to K numbers. f2 maps the
-end-to-end embedding of x to K numbers: the output h1 of f1's first hidden layer, and the gradient of
-f1 with respect to its last layer, the whole of norm 1. That gradient is the last hidden layer h,
+end-to-end embedding of x to K numbers: the output h1 of f1's first hidden layer, and the gradient
+of f1 with respect to its last layer, the whole of norm 1. That gradient is the last hidden layer h,
 once a class: the same m numbers K times.
 
 Of equal inputs a layer sees but the sum. In other axes, with the K copies of h turned into √K h and
 zeros, a normal draw of the layer is a normal draw again, and gradient descent takes the same steps;
-the weights of the zeros do nothing and are left out. So the embedding here is (h1, √K h) / norm: the
-same function of x, with the same distribution at the start. Where L = 2, h1 is h, and all K + 1 copies
-are one: h / ‖h‖.
+the weights of the zeros do nothing and are left out. So the embedding here is (h1, √K h) / norm:
+the same function of x, with the same distribution at the start. Where L = 2, h1 is h, and all K + 1
+copies are one: h / ‖h‖.
 
 Letters: B examples, k classes, d features, m hidden units, L layers, e numbers of an embedding. A
 layer is (m, B), a row a unit, a column an example, and so are scores (k, B): nothing is ever
-transposed in memory. Flat scores and errors (n,), n = k·B, are class by class, as in `contexts`, and
-phases take them in the same way. Everything is written into buffers that are allocated once.
+transposed in memory. Flat scores and errors (n,), n = k·B, are class by class, as in `contexts`,
+and phases take them in the same way. Everything is written into buffers that are allocated once.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Weights:
         a.scores.add_(a.f1)
 
     def adversary(self, a: Activations, direction: Tensor) -> None:
-        """Gradient (B, d) at x of the sum of f1 over the classes, each times its sign in a.error1."""
+        """Gradient (B, d) of the sum of f1 over the classes, each times its sign in a.error1."""
         torch.mm(self.f1.output.t(), a.errors1, out=a.spare)
         behind_relu(a.spare, a.h1[-1], out=a.delta)
         for layer in range(len(a.h1) - 1, 0, -1):
