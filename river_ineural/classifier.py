@@ -178,7 +178,9 @@ class INeurAL(NeuralClassifier):
     """
 
     _dtype = torch.float32
-    _form: Callable[[int, int, int, int], Shape] = contexts.Shape
+    _form: Callable[[int, int, int, int], Shape] = contexts.Shape  # of the networks
+
+    default_training = Training()
 
     hidden_dim = Fixed[int](integer(1))
     n_layers = Fixed[int](integer(2))
@@ -262,7 +264,7 @@ class INeurAL(NeuralClassifier):
         of_weights, of_batches, of_result, of_sample, of_folds = (
             np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(5)
         )
-        training = self.training or Training()
+        training = self.training or self.default_training
         normalize = self.normalize is True
         ranking = Ranking(self.ranks, of_sample, like)
         shape = self._form(0, 0, self.hidden_dim, self.n_layers)

@@ -123,11 +123,14 @@ class ReferenceClassifier:
         pseudo_label_exploration=False,
         fold_steps=100,
         encodes=False,
+        residuals="all",
+        balance=0.0,
     ):
         self.encodes = encodes
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
         self.ranks = ranks
         self.pseudo_label_exploration = pseudo_label_exploration
+        self.residuals, self.balance = residuals, balance
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
         self.limit = self.most = adversarial_radius
@@ -379,7 +382,7 @@ class ReferenceClassifier:
                 for i in batch
             ]
             repeated, target = weight[batch].repeat_interleave(k), reward[batch].view(-1)
-            gradient = self.gradient1(rows, target, repeated, theta)
+            gradient = self.gradient1(rows, target, self.balanced(repeated, target), theta)
             theta = optimizer.update(theta, gradient)
             if n <= self.window or not n % self.every:
                 share = 1 / n if n <= self.window else self.every / self.window
@@ -456,9 +459,14 @@ class ReferenceClassifier:
             for name in ("reward", "residual")
         )
         weight = vector([example["weight"] for example in batch for _ in range(k)])
+        weight = self.balanced(weight, reward)
+        explored = weight.clone().view(len(batch), k)
+        for row, example in enumerate(batch):
+            if self.residuals == "given" and not any(example is other for other in self.rings[0]):
+                explored[row] = 0
         rows = self.moved(batch)
         gradient1 = self.gradient1(rows, reward, weight, self.theta1)
-        gradient2 = self.gradient2(rows, residual, weight)
+        gradient2 = self.gradient2(rows, residual, explored.flatten())
         self.theta1 = self.optimizer1.update(self.theta1, gradient1)
         if exploring:
             self.theta2 = self.optimizer2.update(self.theta2, gradient2)
@@ -474,6 +482,11 @@ class ReferenceClassifier:
                 for average, theta in zip(self.served, (self.theta1, self.theta2), strict=True)
             )
             self.omega = [self.served]
+
+    def balanced(self, weight, reward):
+        """Weights (B·k,), more at the class of an example."""
+        more = max(1, len(self.labels) - 1) ** self.balance
+        return torch.where(reward == 1, weight * more, weight)
 
     def gradient1(self, rows, reward, weight, theta1):
         """Of the loss of f1 over a batch of normalised examples; numbers (B·k,)."""

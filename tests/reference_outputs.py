@@ -2,8 +2,8 @@
 
 What it shares with I-NeurAL (statistics, histories, batches, optimisers, iterates) is in
 `reference.py`. Here the end-to-end embedding is built as the paper has it, in R^(m + Km), the
-gradient of f1 with respect to its last layer taken by torch.autograd. The package leaves out of f2's
-first layer the axes of that space in which the embedding is always 0; `axes` holds the others.
+gradient of f1 with respect to its last layer taken by torch.autograd. The package leaves out of
+f2's first layer the axes of that space in which the embedding is always 0; `axes` holds the others.
 """
 
 from __future__ import annotations

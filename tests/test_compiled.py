@@ -203,12 +203,13 @@ def test_gather_takes_rows_as_pytorch_does(normalize):
         out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4, 3))]
         module.gather(
             *(convert(rows), *map(convert, stored), Encoding(*map(convert, encoding))),
-            *(normalize, 0.25, *out),
+            *(normalize, 0.25, 3.0, *out),
         )
         found.append(out)
     for mine, reference in zip(*found, strict=True):
         np.testing.assert_allclose(mine, reference)
-    np.testing.assert_allclose(found[0][2], np.repeat(stored[2][rows, None] / 4, 3, axis=1))
+    given = np.where(stored[1][rows, 0] > 0, 3, 1)
+    np.testing.assert_allclose(found[0][2], stored[2][rows, None] / 4 * given)
 
 
 @given(

@@ -35,6 +35,8 @@ class Steps:
         Parts of the trainer.
     batch_size
         Contexts b a step.
+    balance
+        As in `Training`.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Steps:
         optimizer: Optimizer,
         adversary: Adversary,
         batch_size: int,
+        balance: float,
     ) -> None:
         n_examples = self.n_examples(batch_size, shape.n_classes)
         self.weights = shape.weights(flat)
@@ -51,6 +54,7 @@ class Steps:
         self.updater = optimizer.updater(self.weights, self.gradients)
         self.adversary = adversary
         self.batch_size = batch_size
+        self.given = float(max(1, shape.n_classes - 1)) ** balance
         self.batch = Batch(shape, n_examples, flat)
         self.activations = shape.activations(n_examples, flat)
 
@@ -72,7 +76,7 @@ class Steps:
         a.phases.gather(
             *(b.rows, stored.x, stored.targets, stored.weight),
             *(scaling.encoding, scaling.normalize),
-            *(share, b.x, b.targets, b.weight),
+            *(share, self.given, b.x, b.targets, b.weight),
         )
         if self.adversary.most or scaling.heeds:
             self.adversary.aim(self.batch, w, a, history.capacities[0])

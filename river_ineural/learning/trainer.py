@@ -119,7 +119,8 @@ class Trainer(Tensors):
         kind = SharedBatch if self.training.batches == "shared" else SeparateBatches
         self.weights = self.shape.weights(self.flat)
         self.steps: SharedBatch | SeparateBatches = kind(
-            self.shape, self.flat, self.optimizer, self.adversary, self.batch_size
+            *(self.shape, self.flat, self.optimizer, self.adversary),
+            *(self.batch_size, self.training.balance),
         )
         self.prediction = Forward(self.shape, 1, self.flat)
         compiled = phases.compiles(self.flat)

@@ -65,11 +65,15 @@ def gather(
     encoding: Encoding,
     normalize: bool,
     share: float,
+    given: float,
     x: Array,  # (B, d)
     targets: Array,  # (B, 2, k)
     weight: Array,  # (B, k)
 ) -> None:
-    """Rows of the history, x standardised, each context's weight times `share`."""
+    """Rows of the history, x standardised, each class's weight times `share`.
+
+    That of the class of an example, whose reward is 1, times `given` as well.
+    """
     for i in range(len(rows)):
         row = rows[i]
         standardize_row(stored_x[row], encoding, normalize, x[i])
@@ -78,6 +82,8 @@ def gather(
                 targets[i, kind, label] = stored_targets[row, kind, label]
         for label in range(weight.shape[1]):
             weight[i, label] = stored_weight[row] * share
+            if stored_targets[row, 0, label] > 0:
+                weight[i, label] *= given
 
 
 @loop

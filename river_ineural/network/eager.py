@@ -86,14 +86,16 @@ def gather(
     encoding: Encoding,
     normalize: bool,
     share: float,
+    given: float,
     x: Tensor,
     targets: Tensor,
     weight: Tensor,
 ) -> None:
-    """Rows of the history, x standardised, each context's weight times `share`."""
+    """Rows of the history, x standardised, each class's weight times `share`, and `given`."""
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
     weight.copy_(stored_weight[rows].unsqueeze(1)).mul_(share)
+    weight.mul_(torch.where(targets[:, 0] > 0, given, 1.0))
     standardize(x, encoding, normalize, x)
 
 
