@@ -55,8 +55,8 @@ class NeurONAL(INeurAL):
         Twice the examples a step, at least 1: b contexts of two classes, as for `INeurAL`.
     training
         How both networks are trained; None for `NeurONAL.default_training`, in which f2 takes part
-        in every step after a given label, and `balance` is 1/2. `dataclasses.replace` changes some
-        of it.
+        in every step after a given label and learns residuals of given labels only, as fast as f1,
+        and `balance` is 1/2. `dataclasses.replace` changes some of it.
     n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, relevance, normalize
         As for `INeurAL`, with the same defaults.
     iterate, drift_detector, classes, max_features, max_classes, device, seed
@@ -85,7 +85,9 @@ class NeurONAL(INeurAL):
 
     _form = outputs.Shape
 
-    default_training = Training(exploration_lr=3e-3, exploration_share=1.0, balance=0.5)
+    default_training = Training(
+        exploration_lr=3e-3, exploration_share=1.0, residuals="given", balance=0.5
+    )
 
     def __init__(
         self,

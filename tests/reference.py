@@ -498,6 +498,10 @@ class ReferenceClassifier:
         x = torch.cat([contexts(row, len(self.labels)) for row in rows])
         return loss_gradient(embedding(x, self.theta1), residual, weight, self.theta2)
 
+    def dense(self, weights):
+        """(θ1, θ2) in this twin's layout from the package's `Weights`."""
+        return dense(weights, 1 + len(self.features))
+
     def add_iterate(self):
         """Algorithm 2, line 7: Ω as a reservoir."""
         if len(self.omega) < self.n_kept:
@@ -665,6 +669,11 @@ class ReferenceSampler:
         return top, ask, scores, gap
 
 
+def flatten(theta):
+    """All numbers of a list of matrices."""
+    return torch.cat([matrix.reshape(-1) for matrix in theta])
+
+
 def dense(weights, d):
     """(θ1, θ2) in the paper's layout from the package's `Weights`, whose blocks have room for more
     than the d features in use.
@@ -681,8 +690,3 @@ def dense(weights, d):
         weights.output2,
     ]
     return theta1, theta2
-
-
-def flatten(theta):
-    """All numbers of a list of matrices."""
-    return torch.cat([matrix.reshape(-1) for matrix in theta])

@@ -99,8 +99,6 @@ class ReferenceOutputs(ReferenceClassifier):
 
         return embed1, embed2
 
-
-def dense(weights, d):
-    """(θ1, θ2) from the package's `Weights`, which have room for more than d features."""
-    f1, f2 = weights.f1, weights.f2
-    return [f1.first[:, :d], *f1.hidden, f1.output], [f2.first, *f2.hidden, f2.output]
+    def dense(self, weights):
+        f1, f2, d = weights.f1, weights.f2, 1 + len(self.features)
+        return [f1.first[:, :d], *f1.hidden, f1.output], [f2.first, *f2.hidden, f2.output]

@@ -200,16 +200,18 @@ def test_gather_takes_rows_as_pytorch_does(normalize):
     encoding[2][2, :5] = encoding[2][2, 0]
     found = []
     for module, convert in ((compiled, np.array), (eager, torch.tensor)):
-        out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4, 3))]
+        out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4, 2, 3))]
         module.gather(
             *(convert(rows), *map(convert, stored), Encoding(*map(convert, encoding))),
-            *(normalize, 0.25, 3.0, *out),
+            *(normalize, 0.25, 3.0, 4, *out),
         )
         found.append(out)
     for mine, reference in zip(*found, strict=True):
         np.testing.assert_allclose(mine, reference)
     given = np.where(stored[1][rows, 0] > 0, 3, 1)
-    np.testing.assert_allclose(found[0][2], stored[2][rows, None] / 4 * given)
+    weight = stored[2][rows, None] / 4 * given
+    np.testing.assert_allclose(found[0][2][:, 0], weight)
+    np.testing.assert_allclose(found[0][2][:, 1], np.where(rows[:, None] < 4, weight, 0))
 
 
 @given(

@@ -96,11 +96,12 @@ def check_scores_and_gradients(shape, n_examples, seed):
     reward, residual = targets.unbind(1)
     weight = torch.from_numpy(rng.uniform(size=(n_examples, k)))
     g = Weights(torch.full_like(flat, torch.nan), shape)  # every number of it must be written
-    w.gradients(x, targets, weight / len(built), a, g)
+    weights = torch.stack((weight, 2 * weight), dim=1)
+    w.gradients(x, targets, weights / len(built), a, g)
     actual1, actual2 = dense(g, d)
     each = weight.flatten()
     expected1 = loss_gradient(built, reward.flatten(), each, theta1)
-    expected2 = loss_gradient(phi, residual.flatten(), each, theta2)
+    expected2 = loss_gradient(phi, residual.flatten(), 2 * each, theta2)
     torch.testing.assert_close(flatten(actual1), flatten(expected1))
     torch.testing.assert_close(flatten(actual2), flatten(expected2))
 
@@ -128,7 +129,7 @@ def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
     rng = np.random.default_rng(2)
     flat, x = fresh(shape, rng), unit(rng, 21, 5)
     targets = torch.from_numpy(rng.normal(size=(21, 2, 2)))
-    weight = torch.ones(21, 2, dtype=torch.float64)
+    weight = torch.ones(21, 2, 2, dtype=torch.float64)
 
     def gradient(rows):
         g = torch.zeros_like(flat)

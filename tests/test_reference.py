@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from reference import ReferenceClassifier, ReferenceSampler, dense, flatten
+from reference import ReferenceClassifier, ReferenceSampler, flatten
+from reference_outputs import ReferenceOutputs
 from streams import blobs, shifting
 
-from river_ineural import INeurAL, Training
+from river_ineural import INeurAL, NeurONAL, Training
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
 from river_ineural.learning import crossvalidation
 from river_ineural.network.scores import gap
@@ -36,6 +37,15 @@ class Float64(INeurAL):
     _dtype = torch.float64
 
 
+class Outputs64(NeurONAL):
+    """The same."""
+
+    _dtype = torch.float64
+
+
+TWINS = {Float64: ReferenceClassifier, INeurAL: ReferenceClassifier, Outputs64: ReferenceOutputs}
+
+
 def pair(
     kind=Float64,
     optimizer="adam",
@@ -47,7 +57,9 @@ def pair(
     changed=None,
     **others,
 ):
-    """A package classifier and its twin. The small history makes both rings wrap around."""
+    """A package classifier and its twin, which notices no change. The small history makes both
+    rings wrap around.
+    """
     settings = dict(
         n_layers=n_layers,
         lr=LR[optimizer][0],
@@ -69,9 +81,10 @@ def pair(
     }
     training |= changed or {}
     encodes = settings.pop("encodes", False)
-    model = kind(**settings, categories=encodes, missing=encodes, training=Training(**training))
+    of_model = {"categories": encodes, "missing": encodes, "drift_detector": None}
+    model = kind(**settings, **of_model, training=Training(**training))
     more = {"encodes": encodes, "fold_steps": crossvalidation.STEPS}
-    return model, ReferenceClassifier(**settings, **training, **more)
+    return model, TWINS[kind](**settings, **training, **more)
 
 
 def assert_near(actual, expected, tolerance, what):
@@ -123,7 +136,7 @@ def assert_same_state(model, twin, tolerance):
         (trainer.weights, (twin.theta1, twin.theta2)),
         (trainer.predicting, served),
     ):
-        for actual, theta, name in zip(dense(weights, 1 + d), expected, ("θ1", "θ2"), strict=True):
+        for actual, theta, name in zip(twin.dense(weights), expected, ("θ1", "θ2"), strict=True):
             assert_near(flatten(actual), flatten(theta), tolerance, name)
 
 
@@ -192,6 +205,43 @@ def test_every_round_agrees_by_torch(n_layers, sizes, optimizer):
     reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
     assert_told_something(reference, 3, 7)
     assert model._state.trainer.single is None
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("n_layers", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_every_round_of_an_output_a_class_agrees(n_classes, n_layers, optimizer):
+    """NeurONAL beside its twin, whose embedding is the paper's."""
+    model, twin = pair(Outputs64, optimizer=optimizer, n_layers=n_layers)
+    reference = run_side_by_side(model, twin, shifting(300, 7, n_classes), 1e-8, gamma=8.0)
+    assert_told_something(reference, n_classes, 7)
+
+
+@pytest.mark.usefixtures("by_torch")
+@pytest.mark.parametrize("n_layers", [2, 3])
+def test_every_round_of_an_output_a_class_agrees_by_torch(n_layers):
+    """The same with the phases that run on a GPU."""
+    model, twin = pair(Outputs64, n_layers=n_layers, changed={"residuals": "given"})
+    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert model._state.trainer.single is None
+
+
+@pytest.mark.parametrize("kind", [Float64, Outputs64])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"iterate": "uniform"},
+        {"changed": {"residuals": "given", "balance": 0.5}},
+        {"changed": {"residuals": "given", "labelled_share": None}},
+        {"normalize": False, "adversarial_radius": 0.0},
+    ],
+    ids=lambda settings: ", ".join(settings.get("changed", settings)),
+)
+def test_other_parameters_of_both_learners_agree(kind, settings):
+    """Those of which one has another default, and what the first layer's columns depend on."""
+    model, twin = pair(kind, **settings)
+    reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    assert reference.n_pseudo_labels > 10
 
 
 def test_uniform_iterate_agrees():
@@ -325,9 +375,10 @@ def test_several_steps_a_round_agree():
     run_side_by_side(model, twin, shifting(100, 5, 3), 1e-8)
 
 
-def test_learn_many_agrees():
+@pytest.mark.parametrize("kind", [Float64, Outputs64])
+def test_learn_many_agrees(kind):
     """A frame is one batch: residuals under the weights before it, then steps for each row."""
-    model, twin = pair(sizes=FOLD)
+    model, twin = pair(kind, sizes=FOLD)
     stream = blobs(300, n_features=5, n_classes=3)
     weights = np.random.default_rng(0).uniform(0, 2, len(stream))
     for start in range(0, len(stream), 25):

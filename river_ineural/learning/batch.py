@@ -40,7 +40,7 @@ class Batch:
         self.rows = torch.zeros(n_examples, dtype=torch.int64, device=like.device)
         self.direction = like.new_empty(n_examples, d)  # in which f1 errs most easily
         self.targets = like.new_empty(n_examples, 2, k)
-        self.weight = like.new_empty(n_examples, k)
+        self.weight = like.new_empty(n_examples, 2, k)
         tensors = (self.x, self.rows, self.direction, self.targets, self.weight)
         self.raw = RawBatch(*map(raw, tensors))
 

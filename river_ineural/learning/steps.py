@@ -14,6 +14,7 @@ from river_ineural.learning.batch import Batch, batch_examples
 from river_ineural.learning.history import Drawn, History
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import Scaling
+from river_ineural.learning.training import Training
 from river_ineural.network.capture import Captured
 from river_ineural.network.networks import Shape, Weights
 
@@ -35,8 +36,8 @@ class Steps:
         Parts of the trainer.
     batch_size
         Contexts b a step.
-    balance
-        As in `Training`.
+    training
+        How they are trained.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Steps:
         optimizer: Optimizer,
         adversary: Adversary,
         batch_size: int,
-        balance: float,
+        training: Training,
     ) -> None:
         n_examples = self.n_examples(batch_size, shape.n_classes)
         self.weights = shape.weights(flat)
@@ -54,7 +55,8 @@ class Steps:
         self.updater = optimizer.updater(self.weights, self.gradients)
         self.adversary = adversary
         self.batch_size = batch_size
-        self.given = float(max(1, shape.n_classes - 1)) ** balance
+        self.given = float(max(1, shape.n_classes - 1)) ** training.balance
+        self.of_given = training.residuals == "given"
         self.batch = Batch(shape, n_examples, flat)
         self.activations = shape.activations(n_examples, flat)
 
@@ -73,10 +75,11 @@ class Steps:
     def _gather(self, w: Weights, history: History | Drawn, scaling: Scaling, share: float) -> None:
         """Bring the examples of the batch, their contexts weighing `share` times their weight."""
         a, b, stored = self.activations, self.batch.raw, history.raw
+        n_explored = history.capacities[0] if self.of_given else sum(history.capacities)
         a.phases.gather(
             *(b.rows, stored.x, stored.targets, stored.weight),
             *(scaling.encoding, scaling.normalize),
-            *(share, self.given, b.x, b.targets, b.weight),
+            *(share, self.given, n_explored, b.x, b.targets, b.weight),
         )
         if self.adversary.most or scaling.heeds:
             self.adversary.aim(self.batch, w, a, history.capacities[0])
@@ -184,5 +187,5 @@ class SeparateBatches(Steps):
         self._take(np.resize(rows, self.batch_size))
         self._gather(w, history, scaling, 1 / self.batch_size)
         drawn = np.zeros(self.batch.weight.shape)
-        drawn[np.arange(n), classes] = 1
+        drawn[np.arange(n), :, classes] = 1
         self.batch.weight.mul_(torch.from_numpy(drawn).to(self.batch.weight))

@@ -120,7 +120,7 @@ class Trainer(Tensors):
         self.weights = self.shape.weights(self.flat)
         self.steps: SharedBatch | SeparateBatches = kind(
             *(self.shape, self.flat, self.optimizer, self.adversary),
-            *(self.batch_size, self.training.balance),
+            *(self.batch_size, self.training),
         )
         self.prediction = Forward(self.shape, 1, self.flat)
         compiled = phases.compiles(self.flat)

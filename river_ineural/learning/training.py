@@ -48,6 +48,9 @@ class Training:
         Share of each batch, in [0, 1], that is drawn from the examples whose label was given, when
         the history holds both kinds; a quarter of it is then for pseudo-labelled ones. None: the
         history keeps both in one ring, and draws are uniform over it.
+    residuals
+        Which ones f2 learns: "all", or those of "given" labels, where these have a ring of their
+        own. Those of pseudo-labels say but that f1 should have been surer.
     balance
         Power, in [0, 1], of k - 1 by which the error at the class of an example weighs more than
         each of those at the k - 1 others, in both networks; 0: they weigh the same. f1 estimates
@@ -90,6 +93,7 @@ class Training:
     late_class_steps: float = 10.0
     init_scale: float = 0.3
     labelled_share: float | None = 0.7
+    residuals: str = "all"
     balance: float = 0.0
     batches: str = "shared"
     n_iterates: int | None = 8
@@ -109,6 +113,7 @@ class Training:
         check_choice("pseudo_label_exploration", self.pseudo_label_exploration, (True, False))
         if self.labelled_share is not None:
             check_real("labelled_share", self.labelled_share, least=0, most=1)
+        check_choice("residuals", self.residuals, ("all", "given"))
         check_real("balance", self.balance, least=0, most=1)
         check_choice("batches", self.batches, ("shared", "separate"))
         if self.n_iterates is not None:

@@ -66,13 +66,15 @@ def gather(
     normalize: bool,
     share: float,
     given: float,
+    n_explored: int,
     x: Array,  # (B, d)
     targets: Array,  # (B, 2, k)
-    weight: Array,  # (B, k)
+    weight: Array,  # (B, 2, k)
 ) -> None:
     """Rows of the history, x standardised, each class's weight times `share`.
 
-    That of the class of an example, whose reward is 1, times `given` as well.
+    That of the class of an example, whose reward is 1, times `given` as well. In the loss of f2,
+    the second, rows from `n_explored` on weigh 0.
     """
     for i in range(len(rows)):
         row = rows[i]
@@ -80,10 +82,11 @@ def gather(
         for kind in range(2):
             for label in range(targets.shape[2]):
                 targets[i, kind, label] = stored_targets[row, kind, label]
-        for label in range(weight.shape[1]):
-            weight[i, label] = stored_weight[row] * share
+        for label in range(weight.shape[2]):
+            weight[i, 0, label] = stored_weight[row] * share
             if stored_targets[row, 0, label] > 0:
-                weight[i, label] *= given
+                weight[i, 0, label] *= given
+            weight[i, 1, label] = weight[i, 0, label] if row < n_explored else 0
 
 
 @loop
@@ -252,7 +255,7 @@ def errors(
     f1: Array,
     scores: Array,
     targets: Array,  # (B, 2, k)
-    weight: Array,  # (B, k)
+    weight: Array,  # (B, 2, k)
     exploring: bool,
     factor: float,
     error1: Array,
@@ -269,10 +272,10 @@ def errors(
     for label in range(targets.shape[2]):
         for i in range(n_examples):
             j = label * n_examples + i
-            error1[j] = weight[i, label] * (f1[j] - targets[i, 0, label])
+            error1[j] = weight[i, 0, label] * (f1[j] - targets[i, 0, label])
             fine &= abs(error1[j]) < np.inf
             if exploring:
-                error2[j] = weight[i, label] * (scores[j] - f1[j] - targets[i, 1, label]) * share
+                error2[j] = weight[i, 1, label] * (scores[j] - f1[j] - targets[i, 1, label]) * share
                 fine &= abs(error2[j]) < np.inf
     return fine
 

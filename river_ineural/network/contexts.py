@@ -261,7 +261,7 @@ class Weights:
         targets
             r1 and r2, (B, 2, k).
         weight
-            (B, k): of each context, the 1/b of Algorithm 2 included.
+            In both losses, (B, 2, k): of each context, the 1/b of Algorithm 2 included.
         g
             Written: views of one flat gradient.
         exploring

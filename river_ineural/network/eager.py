@@ -87,15 +87,17 @@ def gather(
     normalize: bool,
     share: float,
     given: float,
+    n_explored: int,
     x: Tensor,
     targets: Tensor,
     weight: Tensor,
 ) -> None:
-    """Rows of the history, x standardised, each class's weight times `share`, and `given`."""
+    """Rows of the history, x standardised, weights times `share` and `given`, or 0."""
     torch.index_select(stored_x, 0, rows, out=x)
     torch.index_select(stored_targets, 0, rows, out=targets)
-    weight.copy_(stored_weight[rows].unsqueeze(1)).mul_(share)
-    weight.mul_(torch.where(targets[:, 0] > 0, given, 1.0))
+    weight.copy_(stored_weight[rows].view(-1, 1, 1)).mul_(share)
+    weight.mul_(torch.where(targets[:, :1] > 0, given, 1.0))
+    weight[:, 1].mul_(rows.lt(n_explored).unsqueeze(1))
     standardize(x, encoding, normalize, x)
 
 
@@ -196,12 +198,13 @@ def errors(
     the updates leave out what is not.
     """
     reward, residual = targets.permute(1, 2, 0)  # (k, B)
+    weight1, weight2 = weight.permute(1, 2, 0)
     by_class = reward.shape
     torch.sub(f1.view(by_class), reward, out=error1.view(by_class))
-    error1.view(by_class).mul_(weight.t())
+    error1.view(by_class).mul_(weight1)
     if exploring:
         torch.sub(scores, f1, out=error2)
-        error2.view(by_class).sub_(residual).mul_(weight.t()).mul_(factor)
+        error2.view(by_class).sub_(residual).mul_(weight2).mul_(factor)
     if error1.is_cuda:
         return True
     return bool(error1.isfinite().all() and not (exploring and not error2.isfinite().all()))

@@ -152,7 +152,7 @@ class Weights:
         targets
             r1 and r2, (B, 2, k).
         weight
-            (B, k): of each output of each example, the 1/b of the mean included.
+            In both losses, (B, 2, k): of each output, the 1/b of the mean included.
         g
             Written: views of one flat gradient.
         exploring
