@@ -21,7 +21,7 @@ import numpy as np
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, Training, active
+from river_ineural import INeurAL, NeurONAL, Training, active
 from river_ineural.learning.scaling import CONSTANT
 
 PACKAGE = str(river_ineural.__path__[0])
@@ -42,9 +42,9 @@ AS_PRINTED = {
 }
 
 
-def trained(**settings):
+def trained(kind=INeurAL, **settings):
     """A model that has room for one more feature, and for none."""
-    model = INeurAL(**{"hidden_dim": 4, "batch_size": 4, "capacity": 16, "seed": 1, **settings})
+    model = kind(**{"hidden_dim": 4, "batch_size": 4, "capacity": 16, "seed": 1, **settings})
     for i, (x, y) in enumerate(STREAM):
         model.learn_one(x, y, pseudo_label=i % 3 == 0)
     return model
@@ -118,6 +118,11 @@ def exceptions_at_every_line():
 def exceptions_at_every_line_of_the_print():
     """The same with what only the printed algorithm does, at every fortieth line."""
     at_every_line(trained(n_steps=1, **AS_PRINTED), every=40)
+
+
+def exceptions_at_every_line_of_outputs():
+    """The same with an output a class, at every twentieth line."""
+    at_every_line(trained(NeurONAL, n_steps=1), every=20)
 
 
 def at_every_line(model, every=3):

@@ -16,7 +16,7 @@ import torch
 from river import preprocessing
 from streams import blobs
 
-from river_ineural import INeurAL
+from river_ineural import INeurAL, NeurONAL
 from river_ineural.inputs.frames import Frame
 from river_ineural.learning.state import ROWS_A_PASS
 
@@ -25,8 +25,8 @@ XS = [x for x, _ in STREAM]
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 
 
-def small(**settings):
-    return INeurAL(**{"hidden_dim": 16, "batch_size": 16, "seed": 1, **settings})
+def small(kind=INeurAL, **settings):
+    return kind(**{"hidden_dim": 16, "batch_size": 16, "seed": 1, **settings})
 
 
 def trained(labels=("red", "green", "blue"), **settings):
@@ -52,12 +52,13 @@ def assert_matches_row_by_row(model, X, xs):
     assert np.abs(actual.sum(axis=1) - 1).max() < 1e-9
 
 
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 @pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))
 @pytest.mark.parametrize(
     "labels", [("red", "green", "blue"), (1, 2, 3), (True, False, True)], ids=["str", "int", "bool"]
 )
-def test_predictions_match_row_by_row(frame, labels):
-    assert_matches_row_by_row(trained(labels), frame(XS), XS)
+def test_predictions_match_row_by_row(frame, labels, kind):
+    assert_matches_row_by_row(trained(labels, kind=kind), frame(XS), XS)
 
 
 @pytest.mark.parametrize("frame", list(KINDS.values()), ids=list(KINDS))

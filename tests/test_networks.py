@@ -34,13 +34,13 @@ def grow(flat, old, new, used, init_scale, rng):
     grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
     columns = slice(before, after)
     drawn = draw(grown, new, old.n_classes, columns, after, init_scale, 0, rng)
-    drawn.write(Weights(grown, new))
+    drawn.write(new.weights(grown))
     return grown
 
 
 def fresh(shape, rng, dtype=torch.float64):
     """Weights drawn for a shape."""
-    empty = Shape(0, 0, shape.hidden_dim, shape.n_layers)
+    empty = shape._replace(n_classes=0, n_features=0)
     flat = torch.zeros(empty.n_parameters, dtype=dtype)
     return grow(flat, empty, shape, (0, shape.n_features), 1.0, rng)
 

@@ -6,7 +6,7 @@ import pytest
 from river import linear_model, preprocessing
 from river.checks import yield_checks
 
-from river_ineural import INeurAL, Training, active, baselines
+from river_ineural import INeurAL, NeurONAL, Training, active, baselines
 
 MODELS = {
     "INeurAL": INeurAL(),
@@ -15,6 +15,8 @@ MODELS = {
         training=Training(batches="separate", labelled_share=None, n_iterates=None),
     ),
     "INeurAL-encoding": INeurAL(categories=True, missing=True),
+    "NeurONAL": NeurONAL(hidden_dim=50),
+    "INeurALSampler-around-NeurONAL": active.INeurALSampler(NeurONAL(hidden_dim=50)),
     "INeurALSampler": active.INeurALSampler(INeurAL()),
     "INeurALSampler-around-pipeline": active.INeurALSampler(
         preprocessing.StandardScaler() | INeurAL()

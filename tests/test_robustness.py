@@ -17,19 +17,18 @@ from hypothesis import given, settings
 from river import linear_model, preprocessing
 from streams import blobs
 
-from river_ineural import INeurAL, Training, active
+from river_ineural import INeurAL, NeurONAL, Training, active
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning import trainer
 from river_ineural.learning.history import History
-from river_ineural.network.contexts import Weights
 from river_ineural.network.scores import nearest_distribution, probabilities
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
 
 
-def small(**settings):
-    return INeurAL(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+def small(kind=INeurAL, **settings):
+    return kind(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
 
 
 def trained(**settings):
@@ -108,7 +107,7 @@ SAMPLER_CALLS = {
 @pytest.mark.parametrize(("x", "error", "match"), list(BAD_X.values()), ids=list(BAD_X))
 def test_classifier_refuses_a_bad_x(x, error, match, call):
     """Fresh or trained; the error names the feature."""
-    for model in (small(), trained()):
+    for model in (small(), trained(), trained(kind=NeurONAL)):
         with raises_and_keeps(model, error, match):
             call(model, x)
 
@@ -475,10 +474,11 @@ def test_those_learned_longest_ago_make_room():
     assert set(model._state.features.columns) == {"c", "d", "f", "g"}
 
 
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 @pytest.mark.parametrize("settings", [{}, {"iterate": "uniform"}, {"iterate": "last"}], ids=str)
-def test_a_name_that_takes_the_place_of_another_starts_anew(settings):
+def test_a_name_that_takes_the_place_of_another_starts_anew(settings, kind):
     """Nothing of the old name is left in weights, averages, statistics or the stored examples."""
-    model = small(max_features=3, capacity=20, n_steps=3, **settings)
+    model = small(kind, max_features=3, capacity=20, n_steps=3, **settings)
     for x, y in STREAM[:10]:
         model.learn_one({"a": 50 + x["f0"], "b": x["f1"], "old": -3 - x["f2"] ** 2}, y)
     state = model._state
@@ -493,15 +493,17 @@ def test_a_name_that_takes_the_place_of_another_starts_anew(settings):
     assert (grown.history.x[: grown.history.n_labelled, column] == -7).all()
     shape = grown.trainer.shape
     for before, after in zip(kept, (grown.trainer.flat, *grown.trainer.iterates.kept), strict=True):
-        old, new = Weights(before, shape), Weights(after, shape)
-        assert (new.context[..., column] != old.context[..., column]).all()
-        assert (new.gradient[..., column] != old.gradient[..., column]).all()
+        old, new = shape.weights(before), shape.weights(after)
         others = torch.arange(shape.n_features) != column
-        assert torch.equal(new.context[..., others], old.context[..., others])
-        assert all(torch.equal(*layers) for layers in zip(new.deep, old.deep, strict=True))
+        for now, then in zip(new.first_layers, old.first_layers, strict=True):
+            assert (now[..., column] != then[..., column]).all()
+            assert torch.equal(now[..., others], then[..., others])
+        kept = (*new.deep, *new.by_class), (*old.deep, *old.by_class)
+        assert all(torch.equal(*layers) for layers in zip(*kept, strict=True))
     for moment in grown.trainer.optimizer.moments:
-        assert not Weights(moment, shape).context[..., column].any()
-        assert Weights(moment, shape).context[..., 1:3].any()
+        for layer in shape.weights(moment).first_layers:
+            assert not layer[..., column].any()
+        assert shape.weights(moment).first_layers[0][..., 1:3].any()
 
 
 def test_a_vocabulary_that_churns_is_learned():
@@ -932,9 +934,10 @@ def test_a_class_beyond_the_cap_asks_for_no_room(monkeypatch):
     assert model.known_labels == (0, 1)
 
 
-def test_a_name_that_finds_room_has_weights_once_it_is_learned():
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
+def test_a_name_that_finds_room_has_weights_once_it_is_learned(kind):
     """Its column was reserved, and 0; the next prediction is by weights that were drawn."""
-    model = small()
+    model = small(kind)
     names = [f"f{i}" for i in range(8)]
     model.learn_one(dict.fromkeys(names, 1.0), 0)
     model.learn_one(dict.fromkeys([*names, "moves"], 1.0), 1)
@@ -945,9 +948,8 @@ def test_a_name_that_finds_room_has_weights_once_it_is_learned():
     assert not state.trainer.pending
     column = state.features.columns["fits"]
     for flat in (state.trainer.flat, *state.trainer.iterates.kept):
-        weights = Weights(flat, shape)
-        assert weights.context[..., column].all()
-        assert weights.gradient[..., column].all()
+        for layer in shape.weights(flat).first_layers:
+            assert layer[..., column].all()
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])

@@ -21,7 +21,7 @@ from scipy.stats import chisquare
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, Training, active
+from river_ineural import INeurAL, NeurONAL, Training, active
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 from river_ineural.learning import iterates
@@ -33,6 +33,8 @@ VARIANTS = {
     "uniform iterate": {"iterate": "uniform"},
     "last iterate": {"iterate": "last"},
     "deep": {"n_layers": 3},
+    "an output a class": {"kind": NeurONAL},
+    "a deep output a class": {"kind": NeurONAL, "n_layers": 3, "iterate": "uniform"},
     "separate batches": {
         "iterate": "uniform",
         "classes": (0, 1, 2),
@@ -43,8 +45,8 @@ VARIANTS = {
 }
 
 
-def small(**settings):
-    return INeurAL(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+def small(kind=INeurAL, **settings):
+    return kind(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
 
 
 def make(pipeline=False, **settings):
