@@ -22,6 +22,7 @@ from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.figures import Rows, by_stream, draw
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
+from river_ineural.neuronal import NeurONAL
 
 __all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
 
@@ -40,6 +41,11 @@ Floats = NDArray[np.floating[Any]]
 def ineural(k: int, n: int, seed: int) -> BudgetedSampler:
     """The defaults, not told how long the stream is."""
     return INeurALSampler(INeurAL(seed=seed), budget=SHARE, seed=seed)
+
+
+def neuronal(k: int, n: int, seed: int) -> BudgetedSampler:
+    """The same around a `NeurONAL`."""
+    return INeurALSampler(NeurONAL(seed=seed), budget=SHARE, seed=seed)
 
 
 def told(k: int, n: int, seed: int) -> BudgetedSampler:
@@ -91,13 +97,13 @@ def of_river(share: float, told: bool) -> dict[str, Make]:
 
 
 RIVER = of_river(SHARE, told=False)
-OWN, TOLD = "I-NeurAL", "I-NeurAL, length given"
-LEARNERS: dict[str, Make] = {OWN: ineural, TOLD: told, **RIVER}
+OWN, TOLD, OUTPUTS = "I-NeurAL", "I-NeurAL, length given", "NeurONAL"
+LEARNERS: dict[str, Make] = {OWN: ineural, TOLD: told, OUTPUTS: neuronal, **RIVER}
 
 
 def learners_of(stream: str) -> tuple[str, ...]:
     """What is compared on a stream; where nothing changes, whether the length is given."""
-    return (OWN, TOLD) if stream in STILL else (OWN, *RIVER)
+    return (OWN, OUTPUTS, TOLD) if stream in STILL else (OWN, OUTPUTS, *RIVER)
 
 
 def run_one(cell: Cell) -> dict[str, Any]:
@@ -253,7 +259,7 @@ def accuracy_after(row: dict[str, str], rounds: int) -> float | None:
 def flips(rows: Rows) -> str:
     """Markdown: accuracy from 1,500 rounds after the flip to the end, a line a learner."""
     lines = [f"| | {' | '.join(FLIPS)} |", "| --- " * (1 + len(FLIPS)) + "|"]
-    for learner in (OWN, *RIVER):
+    for learner in (OWN, OUTPUTS, *RIVER):
         cells = []
         for stream in FLIPS:
             found = [accuracy_after(row, AFTER) for row in rows.get((stream, learner), [])]

@@ -19,6 +19,7 @@ from river_ineural.classifier import INeurAL
 from river_ineural.learning.history import History
 from river_ineural.learning.state import State
 from river_ineural.learning.training import Training
+from river_ineural.neuronal import NeurONAL
 from river_ineural.paper import GAMMAS
 
 __all__ = [
@@ -37,6 +38,10 @@ class WithoutExploration(INeurAL):
     def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:
         f1, _ = super()._score(x)
         return f1, f1
+
+
+class NeurONALWithoutExploration(WithoutExploration, NeurONAL):
+    """The same of an output a class."""
 
 
 class SharedRing(History):
@@ -152,6 +157,8 @@ LADDER: dict[str, Make] = {
 }
 LEARNERS: dict[str, Make] = {
     "I-NeurAL": ineural(),
+    "NeurONAL": ineural(NeurONAL),
+    "NeurONAL-without-f2": ineural(NeurONALWithoutExploration),
     **BASELINES,
     **SENSITIVITY,
     **ABLATIONS,

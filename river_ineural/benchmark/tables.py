@@ -80,7 +80,7 @@ EXPERIMENTS = {
     "multiclass": Experiment(
         "regret on the original classes",
         streams=("letter", "fashion", "mnist", "cifar10"),
-        learners=("I-NeurAL", *RETRAINED),
+        learners=("I-NeurAL", "NeurONAL", "NeurONAL-without-f2", *RETRAINED),
         budgets=(0.03, 0.1),
         multiclass=True,
     ),
