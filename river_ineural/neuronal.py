@@ -15,8 +15,8 @@ __all__ = ["NeurONAL"]
 class NeurONAL(INeurAL):
     """Neural classifier whose exploitation and exploration networks have an output a class.
 
-    I-NeurAL gives its networks k contexts of k·d numbers, one a class, so that time grows with the
-    square of k or so. Here f1 maps x to k numbers in one pass. The exploration network f2 estimates
+    I-NeurAL gives its networks k contexts of k·d numbers, one a class, so that time grows with k
+    and more. Here f1 maps x to k numbers in one pass. The exploration network f2 estimates
     what f1 gets wrong from the end-to-end embedding of f1: the output h1 of its first hidden layer
     and its gradient with respect to its last layer, the whole of norm 1,
 
@@ -24,7 +24,7 @@ class NeurONAL(INeurAL):
 
     That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the residual
     r - f1 is taken before an example is learned, what was learned is bounded, and the same methods
-    do the same. For two classes `INeurAL` is about as fast; from three on this is faster.
+    do the same. Time hardly grows with k (docs/how-many-classes.md).
 
     Deviations from the paper, and how to have its form:
 
