@@ -14,8 +14,15 @@ if TYPE_CHECKING:
     from river_ineural.persistence import load, save
 
 __all__ = [
-    *("INeurAL", "NeurONAL", "Training", "active", "baselines", "datasets"),
-    *("load", "paper", "save"),
+    "INeurAL",
+    "NeurONAL",
+    "Training",
+    "active",
+    "baselines",
+    "datasets",
+    "load",
+    "paper",
+    "save",
 ]
 
 __version__ = "0.1.0"

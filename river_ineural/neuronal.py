@@ -83,7 +83,7 @@ class NeurONAL(INeurAL):
     Ban, Agarwal, Wu, Zhu, Weldemariam, Tong, He: Neural Active Learning Beyond Bandits. ICLR 2024.
     """
 
-    _form = outputs.Shape
+    _form = outputs.OutputShape
 
     default_training = Training(
         exploration_lr=3e-3, exploration_share=1.0, residuals="given", balance=0.5

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from reference_outputs import axes, embedding, network
+from streams import shifting
 from test_networks import BOTH, fresh, grow, phases, unit
 
-from river_ineural import INeurAL, NeurONAL, Training
+from river_ineural import INeurAL, NeurONAL, Training, active, persistence
 from river_ineural.network import outputs
 
 shapes = st.builds(
-    outputs.Shape,
+    outputs.OutputShape,
     n_classes=st.integers(1, 5),
     n_features=st.integers(1, 6),
     hidden_dim=st.integers(1, 9),
@@ -87,7 +89,7 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
 def test_an_example_that_no_unit_answers_scores_zero():
     """Nothing divides by the norm of an embedding that is 0, compiled or not."""
     for n_examples in (1, 5):
-        shape = outputs.Shape(n_classes=3, n_features=4, hidden_dim=8, n_layers=2)
+        shape = outputs.OutputShape(n_classes=3, n_features=4, hidden_dim=8, n_layers=2)
         flat = torch.zeros(shape.n_parameters)
         _, a = passed(flat, shape, torch.ones(n_examples, 4) / 2)
         assert not a.scores.any()
@@ -104,3 +106,23 @@ def test_parameters_are_those_of_ineural_with_other_defaults():
     assert {name for name in ours if ours[name] != theirs[name]} == {"hidden_dim", "lr"}
     assert NeurONAL(seed=1)._state.trainer.training is NeurONAL.default_training
     assert INeurAL.default_training == Training()
+
+
+@pytest.mark.parametrize("n_layers", [2, 3])
+def test_a_saved_model_goes_on_to_the_bit(n_layers):
+    """With its width, and a first layer that has room for a feature that is to come."""
+    model = active.INeurALSampler(
+        NeurONAL(hidden_dim=8, n_layers=n_layers, seed=1),
+        width=active.NeurONALWidth(horizon=120),
+        budget=60,
+        seed=1,
+    )
+    stream = shifting(120, 7, 3)
+    for x, y in stream[:60]:
+        if model.predict_one(x)[1]:
+            model.learn_one(x, y)
+    loaded = persistence.from_bytes(persistence.to_bytes(model))
+    for x, y in stream[60:]:
+        assert loaded.predict_proba_one(x) == model.predict_proba_one(x)
+        loaded.learn_one(x, y)
+        model.learn_one(x, y)

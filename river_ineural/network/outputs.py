@@ -32,10 +32,10 @@ from river_ineural.network.phases import Buffer, raw
 if TYPE_CHECKING:
     from river_ineural.network.single_outputs import Single
 
-__all__ = ["Activations", "RawActivations", "Shape", "Weights"]
+__all__ = ["Activations", "RawActivations", "OutputShape", "Weights"]
 
 
-class Shape(NamedTuple):
+class OutputShape(NamedTuple):
     """What fixes the size of the two networks."""
 
     n_classes: int
@@ -80,7 +80,7 @@ class Network(NamedTuple):
 class Weights:
     """Views of one flat tensor, first the weights of f1, then those of f2."""
 
-    def __init__(self, flat: Tensor, shape: Shape) -> None:
+    def __init__(self, flat: Tensor, shape: OutputShape) -> None:
         self.flat, self.shape = flat, shape
         k, d, m, depth = shape
         deep, of_f1 = (depth - 2) * m * m, m * d + (depth - 2) * m * m + k * m
@@ -216,7 +216,7 @@ class RawActivations(NamedTuple):
 class Activations:
     """Buffers of one pass over B examples, and the shapes they are seen in."""
 
-    def __init__(self, shape: Shape, n_examples: int, like: Tensor) -> None:
+    def __init__(self, shape: OutputShape, n_examples: int, like: Tensor) -> None:
         k, _, m, depth = shape
         b, n = n_examples, n_examples * k
         self.n_contexts = n

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from river_ineural.network.constants import TINY
 from river_ineural.network.loops import inlined, loop
-from river_ineural.network.outputs import Shape
+from river_ineural.network.outputs import OutputShape
 from river_ineural.network.phases import Encoding
 from river_ineural.network.standardizing import standardize_row
 
@@ -34,7 +34,7 @@ class Single:
         Of the weights.
     """
 
-    def __init__(self, shape: Shape, dtype: np.dtype[Any]) -> None:
+    def __init__(self, shape: OutputShape, dtype: np.dtype[Any]) -> None:
         k, d, m, depth = shape
         self.shape = (k, d, m, depth)  # for Numba a plain tuple
         self.found: Floats = np.zeros((2, 1, k), dtype)  # f1, scores

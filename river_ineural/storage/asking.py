@@ -28,6 +28,7 @@ from river_ineural.storage.values import Stored
 BUDGET: Fields = dict.fromkeys(("limit", "horizon", "burst"), anything)
 CONSTANT_WIDTH: Fields = {"beta": anything}
 THEORETICAL_WIDTH: Fields = dict.fromkeys(("delta", "horizon", "c1", "c2", "c3"), anything)
+NEURONAL_WIDTH: Fields = dict.fromkeys(("delta", "horizon", "s"), anything)
 ACCOUNT: Fields = {
     **dict.fromkeys(("n_rounds", "n_asked", "_since"), an_integer()),
     **dict.fromkeys(("_size", "_missing"), a_number(0)),

@@ -231,7 +231,10 @@ def an_object(*names: str) -> Check:
 
 
 a_generator = an_object("Generator")
-SIMPLE = ("Generator", "Random", "Budget", "Training", "ConstantWidth", "TheoreticalWidth")
+SIMPLE = (
+    *("Generator", "Random", "Budget", "Training"),
+    *("ConstantWidth", "NeurONALWidth", "TheoreticalWidth"),
+)
 
 
 def plain(value: Any, where: str, scope: Scope) -> None:

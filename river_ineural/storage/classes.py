@@ -7,6 +7,7 @@ knows. A class is added by a line in `KNOWN`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import random
@@ -182,7 +183,12 @@ def of_detector(value: Any, where: str, scope: Scope) -> None:
         plain(value, where, scope)
 
 
-LEARNERS = {"INeurAL": estimator("classifier", fields.LEARNER, fields.of_learner)}
+LEARNERS = {
+    "INeurAL": estimator("classifier", fields.LEARNER, fields.of_learner),
+    "NeurONAL": estimator(
+        "neuronal", fields.LEARNER, functools.partial(fields.of_learner, form="OutputShape")
+    ),
+}
 AROUND: Mapping[str, Check] = {"classifier": an_object(*LEARNERS)}
 SAMPLERS = {
     "INeurALSampler": estimator("active.ineural", {**AROUND, **asking.INEURAL_SAMPLER}),
@@ -214,6 +220,7 @@ KNOWN: dict[str, Known] = {
     "Budget": value_object("river_ineural.active.budget", asking.BUDGET),
     "ConstantWidth": value_object("river_ineural.active.width", asking.CONSTANT_WIDTH),
     "TheoreticalWidth": value_object("river_ineural.active.width", asking.THEORETICAL_WIDTH),
+    "NeurONALWidth": value_object("river_ineural.active.width", asking.NEURONAL_WIDTH),
     "Training": value_object("river_ineural.learning.training", fields.TRAINING),
     "State": Known("river_ineural.learning.state", fields.STATE, fields.of_state),
     "FeatureIndex": Known("river_ineural.inputs.features", fields.FEATURES, fields.of_features),
@@ -229,6 +236,7 @@ KNOWN: dict[str, Known] = {
     "Iterates": Known("river_ineural.learning.iterates", fields.ITERATES, fields.of_iterates),
     "Adversary": Known("river_ineural.learning.adversary", fields.ADVERSARY),
     "Shape": tuple_object("river_ineural.network.contexts", fields.SHAPE),
+    "OutputShape": tuple_object("river_ineural.network.outputs", fields.SHAPE),
     "Fresh": tuple_object("river_ineural.network.growth", fields.FRESH, sizes=fields.of_fresh),
     "Watch": Known("river_ineural.learning.change", WATCH),
     "Surprise": Known("river_ineural.learning.change", fields.SURPRISE),

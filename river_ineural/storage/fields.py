@@ -16,6 +16,7 @@ from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
 from river_ineural.network.contexts import Shape
+from river_ineural.network.outputs import OutputShape
 from river_ineural.storage.checks import (
     Check,
     Scope,
@@ -68,18 +69,14 @@ SHAPE: Fields = {
     "hidden_dim": an_integer(1),
     "n_layers": an_integer(2, MOST_LAYERS),
 }
+SHAPES: dict[str, type[Shape] | type[OutputShape]] = {"Shape": Shape, "OutputShape": OutputShape}
+FIRST_LAYERS = {"Shape": 3, "OutputShape": 1}
 # Their constructors check what they are given.
 TRAINING: Fields = dict.fromkeys(
     (
         *("optimizer", "beta2", "max_norm", "exploration_lr", "exploration_share"),
-        *(
-            "pseudo_label_exploration",
-            "pseudo_label_steps",
-            "late_class_steps",
-            "init_scale",
-            "labelled_share",
-        ),
-        *("batches", "n_iterates"),
+        *("pseudo_label_exploration", "pseudo_label_steps", "late_class_steps", "init_scale"),
+        *("labelled_share", "residuals", "balance", "batches", "n_iterates"),
     ),
     anything,
 )
@@ -209,7 +206,7 @@ ADVERSARY: Fields = {
     "n_until": an_integer(-(1 << 62)),
 }
 TRAINER: Fields = {
-    "shape": an_object("Shape"),
+    "shape": an_object(*SHAPES),
     "training": an_object("Training"),
     "lr": a_number(0),
     "batch_size": an_integer(1, MOST_EXAMPLES),
@@ -245,7 +242,7 @@ def some_columns(value: Any, where: str, scope: Scope) -> None:
 
 FRESH: Fields = {
     "columns": some_columns,
-    "drawn": a_list(an_array("float64", "m", "drawn", "fresh", tensor=True), 3),
+    "drawn": a_list(an_array("float64", "m", "drawn", "fresh", tensor=True), "first_layers"),
 }
 
 
@@ -313,10 +310,11 @@ def size(value: Any, where: str) -> int:
 def of_state(state: State, where: str, scope: Scope) -> Scope:
     """Letters for all that is in a state; what fixes them has to fit."""
     trainer = scope.look(state.get("trainer"), f"{where}.trainer", "Trainer")
-    found = scope.look(trainer.get("shape"), f"{where}.trainer.shape", "Shape")
+    found = scope.look(trainer.get("shape"), f"{where}.trainer.shape", *SHAPES)
     for key, check in SHAPE.items():
         check(found.get(key), f"{where}.trainer.shape.{key}", scope)
-    shape = Shape(**found)
+    form = scope.objects[trainer["shape"].at][0]
+    shape = SHAPES[form](**found)
     used = size(trainer.get("n_features"), f"{where}.trainer.n_features")
     labels: list[ClfTarget] = distinct(
         scope.look(state.get("labels"), f"{where}.labels", "LabelIndex"), "labels", where, a_label
@@ -339,7 +337,7 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     dtype = getattr(trainer.get("dtype"), "__name__", "")
     return scope.within(
         **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
-        **{"float": dtype, "last_class": len(labels) - 1},
+        **{"float": dtype, "last_class": len(labels) - 1, "first_layers": FIRST_LAYERS[form]},
     )
 
 
@@ -355,11 +353,11 @@ def fitting(state: State, key: str, found: Any, where: str) -> None:
 LEARNER: Fields = {"_state": an_object("State")}
 
 
-def of_learner(state: State, where: str, scope: Scope) -> Scope:
-    """The parameters that fix shapes are those of what has been learned."""
+def of_learner(state: State, where: str, scope: Scope, form: str = "Shape") -> Scope:
+    """The parameters that fix shapes are those of what has been learned, of the learner's form."""
     inner = scope.look(state.get("_state"), f"{where}._state", "State")
     trainer = scope.look(inner.get("trainer"), f"{where}._state.trainer", "Trainer")
-    shape = scope.look(trainer.get("shape"), f"{where}._state.trainer.shape", "Shape")
+    shape = scope.look(trainer.get("shape"), f"{where}._state.trainer.shape", form)
     history = scope.look(inner.get("history"), f"{where}._state.history", "History")
     for key in ("hidden_dim", "n_layers"):
         fitting(state, key, shape.get(key), where)
