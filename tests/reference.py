@@ -163,13 +163,13 @@ class ReferenceClassifier:
     # What is one small edit when the package's training policy changes
 
     def steps_after(self, arrived, pseudo_label):
-        """How many mini-batch steps follow the arrival of some examples: of a class that has less
-        than a sixteenth of its even share of the labels ten times as many as of others.
+        """How many mini-batch steps follow the arrival of some examples: of a class that has at
+        most a 32nd of its even share of the labels ten times as many as of others.
         """
         for example in arrived:
             label = example["reward"].index(1.0)
             alike = sum(given["reward"].index(1.0) == label for given in self.rings[0])
-            late = len(self.rings[0]) >= 16 * len(self.labels) * alike and not pseudo_label
+            late = len(self.rings[0]) >= 32 * len(self.labels) * alike and not pseudo_label
             self.n_learned[pseudo_label] += 10 if late else 1
         labelled, pseudo = self.n_learned
         due = labelled * self.steps_each[0] + pseudo * self.steps_each[1]
@@ -646,7 +646,7 @@ class ReferenceSampler:
         if len(labels) > 1:  # more audits where a class is predicted that seldom is
             self.predicted.append(top)
             ages = range(len(self.predicted) - 1, -1, -1)
-            weights = [(1 - 1 / 8_000) ** age for age in ages]
+            weights = [(1 - 1 / 500) ** age for age in ages]
             of_top = sum(
                 w for w, label in zip(weights, self.predicted, strict=True) if label == top
             )

@@ -71,11 +71,11 @@ ELSEWHERE = {  # what is no difference from the twin
 
 
 def test_a_class_that_comes_late_is_learned_in_more_steps(monkeypatch):
-    """And not in the print; its second label in as many as others, of few."""
+    """And not in the print; its second label, of so few, in as many as others."""
     steps = []
     step = Trainer.step
     monkeypatch.setattr(Trainer, "step", lambda self, *parts: steps.append(1) or step(self, *parts))
-    for late, expected in (10.0, [10, 10, 1]), (1.0, [1, 1, 1]):
+    for late, expected in (10.0, [10, 1, 1]), (1.0, [1, 1, 1]):
         model = INeurAL(
             hidden_dim=4,
             n_steps=1,

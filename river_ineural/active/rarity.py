@@ -6,7 +6,7 @@ from river.base.typing import ClfTarget
 
 __all__ = ["Rarity"]
 
-MEMORY = 8_000  # predictions that a class's share is of, the older the less
+MEMORY = 500  # predictions that a class's share is of, the older the less
 
 
 class Rarity:

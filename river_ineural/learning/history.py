@@ -18,7 +18,7 @@ __all__ = ["Drawn", "History", "RawHistory"]
 Floats = NDArray[np.floating[Any]]
 
 
-LATE = 16  # a class that has but this part of its even share of the labels comes late
+LATE = 32  # a class that has but this part of its even share of the labels comes late
 
 
 class RawHistory(NamedTuple):
@@ -145,7 +145,7 @@ class History(Tensors):
     def urgency(self, classes: NDArray[np.int64], late: float) -> float:
         """How many times the usual steps follow labels of these classes (B,), in all.
 
-        Each counts once, but `late` times if its class has at most a sixteenth of its even share of
+        Each counts once, but `late` times if its class has at most a 32nd of its even share of
         the labels. They are held already.
         """
         rewards = self.targets[: self.n_labelled, 0]

@@ -40,7 +40,7 @@ class Training:
         to the next example.
     late_class_steps
         How many times the usual steps, at least 0, follow a given label whose class has at most a
-        sixteenth of its even share of the labels held: one example among so many would hardly be
+        32nd of its even share of the labels held: one example among so many would hardly be
         learned.
     init_scale
         Factor, at least 0, on the paper's initial weights of the first layers; 1 is the paper's.
