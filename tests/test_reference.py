@@ -247,7 +247,7 @@ def test_other_parameters_of_both_learners_agree(kind, settings):
 def test_uniform_iterate_agrees():
     """The same with a served iterate drawn from all so far."""
     model, twin = pair(iterate="uniform")
-    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
+    run_side_by_side(model, twin, shifting(200, 7, 3), 1e-8)
     assert len(twin.omega) == 8 < twin.n_steps
     assert twin.served[0][0] is not twin.theta1[0]
 
@@ -339,14 +339,14 @@ def test_last_iterate_agrees():
 def test_sample_weights_agree():
     """The same with weights, a weight of 0 among them."""
     model, twin = pair()
-    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8, w=[2.0, 0.5, 0.0, 1.0])
+    run_side_by_side(model, twin, shifting(200, 7, 3), 1e-8, w=[2.0, 0.5, 0.0, 1.0])
     assert {example["weight"] for example in twin.rings[0]} == {2.0, 0.5, 0.0, 1.0}
 
 
 def test_delayed_labels_agree():
     """The same with labels 7 rounds late: their residual is of the round they arrive."""
     model, twin = pair()
-    run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8, delay=7)
+    run_side_by_side(model, twin, shifting(200, 7, 3), 1e-8, delay=7)
 
 
 def test_theoretical_width_agrees():
