@@ -100,18 +100,18 @@ class Injected(BaseException):
 
 
 def exceptions_at_every_call():
-    """MemoryError at each call into C of a growing `learn_one`, wherever memory is allocated."""
+    """MemoryError at each second call into C of a growing `learn_one`, where memory is allocated."""
     model = trained(n_steps=1)
     for t in range(2):
-        at = 0
+        at = t
         while raised_at(at, copy.deepcopy(model), t, by_call=True):
-            at += 1
+            at += 2
         assert at > 100, at
         model.learn_one(*grower(model, t))
 
 
 def exceptions_at_every_line():
-    """An interrupt at each third line of the package, from another one on with room for all."""
+    """An interrupt at each eighth line of the package, from another one on with room for all."""
     at_every_line(trained(n_steps=1))
 
 
@@ -125,7 +125,7 @@ def exceptions_at_every_line_of_outputs():
     at_every_line(trained(NeurONAL, n_steps=1), every=20)
 
 
-def at_every_line(model, every=3):
+def at_every_line(model, every=8):
     for t in range(2):
         at = t
         while raised_at(at, copy.deepcopy(model), t, by_call=False):

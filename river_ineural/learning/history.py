@@ -90,11 +90,10 @@ class History(Tensors):
         parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)
         for name, (labelled, pseudo) in parts.items():
-            dtype = torch.from_numpy(np.empty(0, labelled.dtype)).dtype
-            whole = torch.empty(sum(self.capacities), *labelled.shape[1:], dtype=dtype)
+            whole = np.empty((sum(self.capacities), *labelled.shape[1:]), labelled.dtype)
             for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
-                whole.numpy()[rows] = part
-            setattr(self, name, whole)
+                whole[rows] = part
+            setattr(self, name, torch.from_numpy(whole))
         self.bind()
 
     @property
