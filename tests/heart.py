@@ -100,7 +100,7 @@ class Injected(BaseException):
 
 
 def exceptions_at_every_call():
-    """MemoryError at each second call into C of a growing `learn_one`, where memory is allocated."""
+    """MemoryError at each second call into C of a growing `learn_one`, which may allocate."""
     model = trained(n_steps=1)
     for t in range(2):
         at = t
