@@ -11,10 +11,12 @@ from river_ineural import INeurAL, NeurONAL, Training, active, baselines
 MODELS = {
     "INeurAL": INeurAL(),
     "INeurAL-as-printed": INeurAL(
+        n_steps=1,
+        adversarial_radius=0,
         iterate="uniform",
         training=Training(batches="separate", labelled_share=None, n_iterates=None),
     ),
-    "INeurAL-encoding": INeurAL(categories=True, missing=True),
+    "INeurAL-encoding": INeurAL(n_steps=2, categories=True, missing=True),
     "NeurONAL": NeurONAL(hidden_dim=50),
     "INeurALSampler-around-NeurONAL": active.INeurALSampler(NeurONAL(hidden_dim=50)),
     "INeurALSampler": active.INeurALSampler(INeurAL()),
