@@ -100,32 +100,32 @@ class Injected(BaseException):
 
 
 def exceptions_at_every_call():
-    """MemoryError at each second call into C of a growing `learn_one`, which may allocate."""
+    """MemoryError at each fifth call into C of a growing `learn_one`, which may allocate."""
     model = trained(n_steps=1)
     for t in range(2):
         at = t
         while raised_at(at, copy.deepcopy(model), t, by_call=True):
-            at += 2
+            at += 5
         assert at > 100, at
         model.learn_one(*grower(model, t))
 
 
 def exceptions_at_every_line():
-    """An interrupt at each eighth line of the package, from another one on with room for all."""
+    """An interrupt at each 16th line of the package, from another one on with room for all."""
     at_every_line(trained(n_steps=1))
 
 
 def exceptions_at_every_line_of_the_print():
-    """The same with what only the printed algorithm does, at every fortieth line."""
-    at_every_line(trained(n_steps=1, **AS_PRINTED), every=40)
+    """The same with what only the printed algorithm does, at every 80th line."""
+    at_every_line(trained(n_steps=1, **AS_PRINTED), every=80)
 
 
 def exceptions_at_every_line_of_outputs():
-    """The same with an output a class, at every twentieth line."""
-    at_every_line(trained(NeurONAL, n_steps=1), every=20)
+    """The same with an output a class, at every fortieth line."""
+    at_every_line(trained(NeurONAL, n_steps=1), every=40)
 
 
-def at_every_line(model, every=8):
+def at_every_line(model, every=16):
     for t in range(2):
         at = t
         while raised_at(at, copy.deepcopy(model), t, by_call=False):

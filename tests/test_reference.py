@@ -196,9 +196,11 @@ def test_every_round_agrees(n_classes, n_layers, optimizer, sizes):
 
 
 @pytest.mark.usefixtures("by_torch")
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-@pytest.mark.parametrize("sizes", [DIRECT, FOLD], ids=["direct", "fold"])
-@pytest.mark.parametrize("n_layers", [2, 3])
+@pytest.mark.parametrize(
+    ("n_layers", "sizes", "optimizer"),
+    [(2, DIRECT, "adam"), (3, DIRECT, "sgd"), (2, FOLD, "sgd"), (3, FOLD, "adam")],
+    ids=["direct-adam", "deep-direct-sgd", "fold-sgd", "deep-fold-adam"],
+)
 def test_every_round_agrees_by_torch(n_layers, sizes, optimizer):
     """The same with the phases that run on a GPU."""
     model, twin = pair(optimizer=optimizer, n_layers=n_layers, sizes=sizes)

@@ -17,11 +17,10 @@ MODELS = {
         training=Training(batches="separate", labelled_share=None, n_iterates=None),
     ),
     "INeurAL-encoding": INeurAL(n_steps=2, categories=True, missing=True),
-    "NeurONAL": NeurONAL(hidden_dim=50),
-    "INeurALSampler-around-NeurONAL": active.INeurALSampler(NeurONAL(hidden_dim=50)),
-    "INeurALSampler": active.INeurALSampler(INeurAL()),
+    "NeurONAL": NeurONAL(hidden_dim=50, n_steps=2),
+    "INeurALSampler": active.INeurALSampler(INeurAL(n_steps=2)),
     "INeurALSampler-around-pipeline": active.INeurALSampler(
-        preprocessing.StandardScaler() | INeurAL()
+        preprocessing.StandardScaler() | INeurAL(n_steps=2)
     ),
     "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
     "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),
