@@ -25,6 +25,7 @@ from river_ineural.storage.classes import (
     LEARNERS,
     SAMPLERS,
     class_of,
+    name_of,
     take,
     verify,
 )
@@ -178,30 +179,24 @@ def check_model(model: Any) -> None:
             "a pipeline has steps of others, whose code a file cannot hold: save its last step, "
             "save(model[-1], path), and pickle the other steps if you trust where they will lie."
         )
-    if kind.__name__ not in MODELS or class_of(kind.__name__) is not kind:
+    if name_of(model) not in MODELS:
         raise SaveError(
             f"{kind.__module__}.{kind.__qualname__} cannot be saved: {', '.join(MODELS)} can. "
             "Pickle it, if you trust where it will lie."
         )
     inner = getattr(model, "classifier", model)
-    if inner is not model and (type(inner).__name__ not in LEARNERS or inner_is_other(inner)):
+    if inner is not model and name_of(inner) not in LEARNERS:
         raise SaveError(
             f"this {kind.__name__} is around {type(inner).__qualname__}, whose code a file cannot "
             f"hold; it can hold one around {' or '.join(LEARNERS)}. Save that, of a pipeline "
             "save(model.classifier[-1], path), and pickle the rest if you trust where it will lie."
         )
-
     detector = getattr(inner, "drift_detector", None)
     if not (detector is None or isinstance(detector, str) or type(detector).__name__ in DETECTORS):
         raise SaveError(
             f"drift_detector is a {type(detector).__qualname__}, whose code a file cannot hold: it "
             f"can hold 'surprise', None, and of river.drift.binary {', '.join(DETECTORS)}."
         )
-
-
-def inner_is_other(inner: Any) -> bool:
-    """Whether only the name of its class is known."""
-    return class_of(type(inner).__name__) is not type(inner)
 
 
 @contextlib.contextmanager

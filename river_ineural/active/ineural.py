@@ -166,7 +166,7 @@ class INeurALSampler(BudgetedSampler):
         TypeError, ValueError
             If a feature is not a finite number; nothing has changed then.
         """
-        scores, ask = self._round(x, kwargs)
+        scores, _, ask = self._round(x, kwargs)
         return nearest_distribution(scores), ask
 
     def predict_one(  # type: ignore[override]  # River's active learners return a pair
@@ -176,12 +176,12 @@ class INeurALSampler(BudgetedSampler):
 
         Takes and raises what `predict_proba_one` does.
         """
-        scores, ask = self._round(x, kwargs)
-        return (max(scores, key=scores.__getitem__) if scores else None), ask
+        _, top, ask = self._round(x, kwargs)
+        return top, ask
 
     def _round(
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
-    ) -> tuple[dict[ClfTarget, float], bool]:
+    ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
             learner, pipelines = route(self.classifier)
             given = x
@@ -203,7 +203,7 @@ class INeurALSampler(BudgetedSampler):
                 learner.learn_one(checked, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
                 self._note_drifts(learner)
-            return scores, ask
+            return scores, top, ask
 
     def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
         """2γβ_t · share^thrift, and less while labels are on their way: not all is asked for."""

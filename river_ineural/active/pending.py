@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from river.base.typing import FeatureName
 
+from river_ineural.inputs.encoder import is_missing
+
 __all__ = ["MOST", "PATIENCE", "Pending"]
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
@@ -32,12 +34,7 @@ def lasting_hash(part: Hashable) -> int:
         return digest(part)
     if isinstance(part, tuple):
         return hash(tuple(map(lasting_hash, part)))
-    return 0 if part is None or is_nan(part) else hash(part)
-
-
-def is_nan(value: Any) -> bool:
-    """Whether it is a missing number, which is hashed by what object it is."""
-    return isinstance(value, float) and value != value
+    return 0 if is_missing(part) else hash(part)  # NaN is hashed by what object it is
 
 
 def key_of(x: dict[FeatureName, Any]) -> int | None:
@@ -45,7 +42,7 @@ def key_of(x: dict[FeatureName, Any]) -> int | None:
     try:
         names = map(digest if TEXT.issuperset(map(type, x)) else lasting_hash, x)
         values: Iterable[Any] = x.values()
-        if not NUMBERS.issuperset(map(type, values)) or is_nan(sum(values, 0.0)):
+        if not NUMBERS.issuperset(map(type, values)) or is_missing(sum(values, 0.0)):
             values = map(lasting_hash, values)
         return hash(frozenset(zip(names, values, strict=True)))
     except (TypeError, OverflowError):  # no hash, or an int beyond float64

@@ -17,7 +17,7 @@ from river import base, forest, linear_model, preprocessing, tree
 
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
-from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS
+from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS, there
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.figures import Rows, by_stream, draw
 from river_ineural.benchmark.tables import spread
@@ -177,15 +177,11 @@ def run(
     there are left out.
     """
     path = results("changes", folder, rounds)
-    wanted = list(streams or STREAMS)
-    for name in wanted:
-        if not STREAMS[name].there:
-            print(f"{name}: left out, there is no {STREAMS[name].file}.npz")
+    wanted = there(STREAMS, streams)
     cells = [
         Cell(stream, learner, SHARE, seed, rounds=rounds)
         for seed in range(n_seeds)
         for stream in wanted
-        if STREAMS[stream].there
         for learner in learners_of(stream)
         if learner in (learners or LEARNERS)
     ]

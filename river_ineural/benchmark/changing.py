@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from river.datasets.base import SyntheticDataset
 
 from river_ineural.datasets import FOLDER, KnownPosterior
 
-__all__ = ["FLIPS", "PANEL", "STILL", "STREAMS", "Source", "Stream"]
+__all__ = ["FLIPS", "PANEL", "STILL", "STREAMS", "Source", "Stream", "there"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -53,6 +53,15 @@ class Source:
     def there(self) -> bool:
         """Whether its file is in the folder that RIVER_INEURAL_DATA names, if it needs one."""
         return self.file is None or (FOLDER in os.environ and path(self.file).is_file())
+
+
+def there(streams: Mapping[str, Source], names: Iterable[str] | None) -> list[str]:
+    """Of these names, or all, those whose stream can be made; says which are left out."""
+    wanted = list(names or streams)
+    for name in wanted:
+        if not streams[name].there:
+            print(f"{name}: left out, there is no {streams[name].file}.npz")
+    return [name for name in wanted if streams[name].there]
 
 
 Variant = Callable[[int, int], SyntheticDataset]  # of which there are several, and a seed

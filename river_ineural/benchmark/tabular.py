@@ -31,7 +31,7 @@ from river_ineural.benchmark.changes import (
     ratio,
     summary,
 )
-from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, still
+from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, still, there
 from river_ineural.benchmark.figures import Rows, by_stream, draw
 from river_ineural.benchmark.refitted import REFITTED, Refitted, numbered, sampler
 from river_ineural.benchmark.tables import spread
@@ -122,16 +122,12 @@ def run(
     there are left out.
     """
     path = results("tabular", folder, rounds)
-    wanted = list(streams or STREAMS)
-    for name in wanted:
-        if not STREAMS[name].there:
-            print(f"{name}: left out, there is no {STREAMS[name].file}.npz")
+    wanted = there(STREAMS, streams)
     cells = [
         Cell(stream, learner, budget, seed, rounds=rounds)
         for seed in range(n_seeds)
         for budget in budgets or BUDGETS
         for stream in wanted
-        if STREAMS[stream].there
         for learner in learners or LEARNERS
     ]
     run_cells(cells, path, n_jobs, run=run_one)

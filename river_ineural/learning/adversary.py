@@ -53,9 +53,7 @@ class Adversary(Tensors):
 
     def free_up_to(self, limit: float) -> None:
         """Begin anew with another limit."""
-        self.limit = self.most = limit
-        self.chosen = len(CHOICE) - 1
-        self.controlled = True
+        self.limit, self.chosen = limit, len(CHOICE) - 1
         self.n_until = FIRST  # given labels, until the next choice
         self.radius.fill_(limit * FIRST_RADIUS)
 
@@ -66,9 +64,15 @@ class Adversary(Tensors):
         other.n_until = min(FIRST, self.n_until)
         return other
 
-    def fixed(self, radius: float) -> Self:
-        """One whose radius is this, whatever is missed; this object stays as it is."""
-        return self.twin(most=radius, controlled=False, radius=self.radius.new_tensor(radius))
+    def at(self, radius: float) -> Self:
+        """One whose radius is this; this object stays as it is."""
+        last = len(CHOICE) - 1
+        return self.twin(limit=radius, chosen=last, radius=self.radius.new_tensor(radius))
+
+    @property
+    def most(self) -> float:
+        """The largest radius, until another is chosen."""
+        return self.choices[self.chosen]
 
     @property
     def choices(self) -> list[float]:
@@ -86,7 +90,6 @@ class Adversary(Tensors):
         The next choice is after as many labels again.
         """
         self.chosen = better(errors, self.chosen)
-        self.most = self.choices[self.chosen]
         self.n_until = n_labelled
 
     def bind(self) -> None:
@@ -101,12 +104,11 @@ class Adversary(Tensors):
         Parameters
         ----------
         n_labelled
-            Rows of the history before it have a label that was given.
+            Rows of the history before it have a label that was given; 0 leaves the radius as it is.
         """
         b, sign = batch.raw, a.raw.error1
         w.exploit(batch.columns, a, exploring=False)
-        counted = n_labelled if self.controlled else 0
-        a.phases.oppose(a.raw.f1, b.targets, b.rows, counted, self.most, sign, self.raw)
+        a.phases.oppose(a.raw.f1, b.targets, b.rows, n_labelled, self.most, sign, self.raw)
         w.adversary(a, batch.direction)
 
     def move(self, batch: Batch, a: Activations) -> None:

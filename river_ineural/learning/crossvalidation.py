@@ -56,7 +56,8 @@ def errors(
                 tried.step(batches, plain, exploring=False)
             error = tried.exploitation(x, plain).astype(np.float64)
             error[np.arange(len(held)), classes] -= 1  # f1 - r1
-            found[i, of_held] = np.nan_to_num(w * np.square(error).sum(axis=1), nan=math.inf)
+            square = w * np.square(error).sum(axis=1)
+            found[i, of_held] = np.where(np.isfinite(square), square, math.inf)
     return found
 
 

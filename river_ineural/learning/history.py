@@ -17,7 +17,6 @@ __all__ = ["Drawn", "History", "RawHistory"]
 
 Floats = NDArray[np.floating[Any]]
 
-
 LATE = 32  # a class that has but this part of its even share of the labels comes late
 
 
@@ -141,17 +140,21 @@ class History(Tensors):
         x: Floats = self.x[np.ix_(rows, columns)].cpu().numpy()
         return x
 
-    def urgency(self, classes: NDArray[np.int64], late: float) -> float:
-        """How many times the usual steps follow labels of these classes (B,), in all.
+    def urgency(self, rewards: Floats, late: float) -> float:
+        """How many times the usual steps follow labels given by their rewards r1 (B, k), in all.
 
         Each counts once, but `late` times if its class has at most a 32nd of its even share of
         the labels. They are held already.
         """
-        rewards = self.targets[: self.n_labelled, 0]
-        few = self.n_labelled / (LATE * rewards.shape[1])
-        found, counts = np.unique(classes, return_counts=True)
-        urgent = [float(rewards[:, label].sum()) <= few for label in found.tolist()]
-        return float(counts @ np.where(urgent, late, 1.0))
+        held = self.raw.targets[: self.n_labelled, 0]
+        few = len(held) / (LATE * rewards.shape[1])
+        urgency = float(len(rewards))
+        if late != 1:
+            counts = rewards.sum(axis=0)
+            for label in np.flatnonzero(counts).tolist():
+                if held[:, label].sum() <= few:
+                    urgency += (late - 1) * float(counts[label])
+        return urgency
 
     def put(self, columns: Columns, values: Floats) -> None:
         """Values (d,) into some columns of every stored example."""

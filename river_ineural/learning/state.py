@@ -194,8 +194,7 @@ class State:
         if pseudo_label:
             n_steps = len(x) * training.pseudo_label_steps
         else:
-            classes = targets[:, 0].argmax(axis=1)
-            n_steps *= self.history.urgency(classes, training.late_class_steps)
+            n_steps *= self.history.urgency(targets[:, 0], training.late_class_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
         if not pseudo_label:
             self.trainer.choose_radius(self.history, self.scaling, len(x))

@@ -206,10 +206,10 @@ class Trainer(Tensors):
         return other
 
     def tried(self, radius: float) -> Trainer:
-        """`renewed`, with examples moved by a fixed radius, and averaged iterates."""
+        """`renewed`, with examples moved by a radius, and averaged iterates."""
         training = replace(self.training, batches="shared")
-        parts = {"training": training, "adversary": self.adversary.fixed(radius), "warned": True}
-        return self.renewed("average", **parts)
+        adversary = self.adversary.at(radius)
+        return self.renewed("average", training=training, adversary=adversary, warned=True)
 
     def renewed(self, iterate: str | None = None, **parts: Any) -> Trainer:
         """A trainer of the same networks that has learned nothing; this one stays as it is."""

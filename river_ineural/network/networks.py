@@ -91,7 +91,20 @@ class Weights(Protocol):
     def gradients(
         self, x: Tensor, targets: Tensor, weight: Tensor, a: Any, g: Any, exploring: bool = True
     ) -> bool:
-        """Gradient of Σ weight·(r - f)²/2 of f1, and with `exploring` of f2, into the views g.
+        """Gradient of Σ weight·(r - f)²/2 of f1, and with `exploring` of f2, after `explore`.
+
+        Parameters
+        ----------
+        x
+            (B, d), the examples that `exploit` had as columns.
+        targets
+            r1 and r2, (B, 2, k).
+        weight
+            In both losses, (B, 2, k): of each context or output, the 1/b of the mean included.
+        g
+            Written: views of one flat gradient.
+        exploring
+            Whether f2 is to learn too; otherwise `explore` need not have run.
 
         Returns
         -------

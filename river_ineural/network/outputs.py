@@ -145,22 +145,7 @@ class Weights:
     ) -> bool:
         """Gradient of Σ weight·(r - f)²/2 of both networks, after `explore`.
 
-        Parameters
-        ----------
-        x
-            (B, d), the examples that `exploit` had as columns.
-        targets
-            r1 and r2, (B, 2, k).
-        weight
-            In both losses, (B, 2, k): of each output, the 1/b of the mean included.
-        g
-            Written: views of one flat gradient.
-        exploring
-            Whether f2 is to learn too; otherwise `explore` need not have run.
-
-        Returns
-        -------
-        Whether the errors are finite; where they are not, no gradient is written.
+        Takes and returns what `networks.Weights.gradients` does.
         """
         b = a.raw
         errors = exploring, 1.0, b.error1, b.error2

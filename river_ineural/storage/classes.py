@@ -25,7 +25,17 @@ from river_ineural.storage.checks import Check, Scope, State, an_object, need, p
 from river_ineural.storage.errors import LoadError, SaveError
 from river_ineural.storage.values import Reference
 
-__all__ = ["DETECTORS", "KNOWN", "LEARNERS", "SAMPLERS", "Known", "class_of", "take", "verify"]
+__all__ = [
+    "DETECTORS",
+    "KNOWN",
+    "LEARNERS",
+    "SAMPLERS",
+    "Known",
+    "class_of",
+    "name_of",
+    "take",
+    "verify",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,9 +234,7 @@ KNOWN: dict[str, Known] = {
     "Training": value_object("river_ineural.learning.training", fields.TRAINING),
     "State": Known("river_ineural.learning.state", fields.STATE, fields.of_state),
     "FeatureIndex": Known("river_ineural.inputs.features", fields.FEATURES, fields.of_features),
-    "Encoder": Known(
-        "river_ineural.inputs.encoder", fields.ENCODER, take=lambda value: vars(value)
-    ),
+    "Encoder": Known("river_ineural.inputs.encoder", fields.ENCODER),
     "LabelIndex": Known("river_ineural.inputs.labels", fields.LABELS),
     "Scaling": Known("river_ineural.learning.scaling", fields.SCALING),
     "Ranking": Known("river_ineural.learning.ranking", fields.RANKING, fields.of_ranking),
@@ -250,14 +258,17 @@ def class_of(name: str) -> type:
     return kind
 
 
+def name_of(value: Any) -> str | None:
+    """The name of an object's class; None if that is not known, or but its name is."""
+    kind = type(value)  # whose module may be given as one that passes it on
+    known = kind.__name__ in KNOWN and class_of(kind.__name__) is kind
+    return kind.__name__ if known else None
+
+
 def take(value: Any, path: str) -> tuple[str, State] | None:
     """Class name and attributes of an object; None if its class is not known."""
-    kind = type(value)
-    known = KNOWN.get(kind.__name__)
-    # A class's module may be given as one that passes it on
-    if known is None or class_of(kind.__name__) is not kind:
-        return None
-    return kind.__name__, known.take(value)
+    name = name_of(value)
+    return None if name is None else (name, KNOWN[name].take(value))
 
 
 def verify(index: int, where: str, scope: Scope) -> None:

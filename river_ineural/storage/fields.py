@@ -198,11 +198,9 @@ def of_iterates(state: State, where: str, scope: Scope) -> Scope:
 
 ADVERSARY: Fields = {
     "limit": a_number(0),
-    "most": a_number(0),
     "radius": an_array("float"),
     "rng": a_generator,
     "chosen": an_integer(0, len(CHOICE) - 1),
-    "controlled": a_flag,
     "n_until": an_integer(-(1 << 62)),
 }
 TRAINER: Fields = {
