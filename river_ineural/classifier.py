@@ -114,6 +114,9 @@ class INeurAL(NeuralClassifier):
     ranks
         Whether half of a feature is its rank, where its values lie far out or in clumps. Not with
         more than 256 features.
+    pieces
+        Whether features can be taken apart into six linear pieces each, in columns of their own,
+        where cross-validation finds that better. Not with more than 256 features.
     relevance
         Whether to enlarge features, up to four times each, that f1 has found to matter, and to
         shrink the others: by the fourth root of the mean square of f1's input gradient. Not with
@@ -194,6 +197,7 @@ class INeurAL(NeuralClassifier):
     center = Fixed[bool](choice(True, False))
     scale = Fixed[bool](choice(True, False))
     ranks = Fixed[bool](choice(True, False))
+    pieces = Fixed[bool](choice(True, False))
     relevance = Fixed[bool](choice(True, False))
     normalize = Fixed[bool | str](choice(True, False, "assumed"))
     iterate = Fixed[str](choice("average", "last", "uniform"))
@@ -220,6 +224,7 @@ class INeurAL(NeuralClassifier):
         center: bool = True,
         scale: bool = True,
         ranks: bool = True,
+        pieces: bool = True,
         relevance: bool = True,
         normalize: bool | str = True,
         iterate: str = "average",
@@ -243,6 +248,7 @@ class INeurAL(NeuralClassifier):
         self.center = center
         self.scale = scale
         self.ranks = ranks
+        self.pieces = pieces
         self.relevance = relevance
         self.normalize = normalize
         self.iterate = iterate
@@ -266,7 +272,9 @@ class INeurAL(NeuralClassifier):
         )
         training = self.training or self.default_training
         normalize = self.normalize is True
-        ranking = Ranking(self.ranks, of_sample, like)
+        unit_norm = self.normalize == "assumed"
+        takes_apart = self.pieces and not unit_norm
+        ranking = Ranking(self.ranks, takes_apart, of_sample, like)
         shape = self._form(0, 0, self.hidden_dim, self.n_layers)
         trainer = Trainer(
             shape,
@@ -275,13 +283,13 @@ class INeurAL(NeuralClassifier):
             self.batch_size,
             Optimizer(training, like.new_zeros(shape.n_parameters)),
             Iterates(self.iterate, training.n_iterates, of_result),
-            Adversary(self.adversarial_radius, of_folds, like),
+            Adversary(self.adversarial_radius, like),
             0 if normalize else CONSTANT,
             of_weights,
+            of_folds,
             like,
         )
         encoding = self.categories or self.missing
-        unit_norm = self.normalize == "assumed"
         if encoding and unit_norm:
             raise ValueError(
                 "normalize='assumed' takes x as it is: encode strings and missing values in front "
@@ -299,6 +307,7 @@ class INeurAL(NeuralClassifier):
             History(self.capacity, training.labelled_share, of_batches, like),
             trainer,
             self._first_watch(),
+            takes_apart,
         )
 
     def _first_watch(self) -> Watch | None:

@@ -57,9 +57,11 @@ class NeurONAL(INeurAL):
         How both networks are trained; None for `NeurONAL.default_training`, in which f2 takes part
         in every step after a given label and learns residuals of given labels only, as fast as f1,
         and `balance` is 1/2. `dataclasses.replace` changes some of it.
-    n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, relevance, normalize
+    n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, pieces, relevance
         As for `INeurAL`, with the same defaults.
-    iterate, drift_detector, classes, categories, missing, max_features, max_classes, device, seed
+    normalize, iterate, drift_detector, classes, categories, missing, max_features, max_classes
+        As for `INeurAL`, with the same defaults.
+    device, seed
         As for `INeurAL`, with the same defaults.
 
     Raises
@@ -101,6 +103,7 @@ class NeurONAL(INeurAL):
         center: bool = True,
         scale: bool = True,
         ranks: bool = True,
+        pieces: bool = True,
         relevance: bool = True,
         normalize: bool | str = True,
         iterate: str = "average",
@@ -125,6 +128,7 @@ class NeurONAL(INeurAL):
             center=center,
             scale=scale,
             ranks=ranks,
+            pieces=pieces,
             relevance=relevance,
             normalize=normalize,
             iterate=iterate,

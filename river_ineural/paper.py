@@ -168,6 +168,7 @@ def printed(
         center=False,
         scale=False,
         ranks=False,
+        pieces=False,
         relevance=False,
         normalize="assumed",
         iterate="uniform",

@@ -17,6 +17,8 @@ import torch
 
 import river_ineural
 from river_ineural.inputs.versions import SCHEMA
+from river_ineural.learning.ranking import MOST
+from river_ineural.learning.scaling import CONSTANT
 from river_ineural.network.device import available
 from river_ineural.storage.checks import Scope, State
 from river_ineural.storage.classes import (
@@ -38,7 +40,28 @@ __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes"]
 Document = dict[str, Any]
 Migration = Callable[[Document, Arrays], tuple[Document, Arrays]]
 
-MIGRATIONS: dict[int, Migration] = {}
+
+def with_encodings(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
+    """A model that takes no features apart goes on as one that is told not to."""
+    parts = document["objects"]
+    for part in parts:
+        kind, state = part["class"], part["state"]
+        if kind in LEARNERS:
+            state["pieces"] = False
+        elif kind == "State":
+            state |= {"takes_apart": False, "pieces": None}
+        elif kind == "FeatureIndex":
+            state["reserved"] = {"tuple": [CONSTANT, 0]}
+        elif kind == "Ranking":
+            state |= {"ranks": state["wanted"], "most": MOST}
+        elif kind == "Trainer":  # chose the radius only, which the adversary did itself
+            adversary = parts[state["adversary"]["object"]]["state"]
+            state |= {"of_folds": adversary.pop("rng"), "n_until": adversary.pop("n_until")}
+            del adversary["most"], adversary["controlled"]  # follow from the limit, and the choice
+    return document, arrays
+
+
+MIGRATIONS: dict[int, Migration] = {1: with_encodings}
 """What makes of a file of a schema, by its number, one of the next."""
 
 MODELS = {**LEARNERS, **SAMPLERS}

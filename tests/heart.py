@@ -65,6 +65,8 @@ def assert_whole(model):
     k, room = len(labels), trainer.shape.n_features
     assert labels.index == {label: i for i, label in enumerate(labels.labels)}
     columns = sorted(features.columns.values())
+    start, n = features.reserved
+    columns = sorted([*columns, *range(start, start + n)])
     assert columns == list(range(CONSTANT, CONSTANT + len(features)))
     assert trainer.n_features == CONSTANT + len(features) <= room
     assert trainer.shape.n_classes == k

@@ -70,6 +70,11 @@ def cases(n):
         )
         for x, y in grows
     ]
+    rng = np.random.default_rng(5)
+    few_apart = [
+        (x := dict(zip("abc", rng.uniform(-2, 2, 3).tolist(), strict=True)), int(x["b"] // 1) % 2)
+        for _ in range(n + 120)
+    ]
     units = [(x, y) for x, y in blobs(n + 60, n_features=4, seed=1)]
     units = [({f: v / np.hypot.reduce([*x.values()]) for f, v in x.items()}, y) for x, y in units]
     printed = paper.printed(classes=(0, 1), rounds=n + 60, lr=0.5, hidden_dim=8, seed=1)
@@ -81,6 +86,7 @@ def cases(n):
         "deep, no ranks": (sampler(n_layers=3, ranks=False, relevance=False), grows, 120),
         "categories and gaps": (sampler(categories=True, missing=True), gaps, 120),
         "few features": (sampler(max_features=7, max_classes=3), few, 120),
+        "taken apart": (sampler(hidden_dim=32, lr=1e-2), few_apart, 120),
         "at random": (active.RandomSampler(learner(), p=0.4, seed=3), grows, 120),
         "by margin": (active.MarginSampler(learner(), seed=3), grows, 120),
         "as printed": (printed, units, 60),

@@ -13,9 +13,11 @@ optimisers are written out. Where it departs from the paper it does so as docs/d
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import random
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -118,23 +120,26 @@ class ReferenceClassifier:
         center=True,
         scale=True,
         ranks=True,
+        pieces=True,
         relevance=True,
         normalize=True,
         pseudo_label_exploration=False,
         fold_steps=100,
+        sure=3.0,
         encodes=False,
         residuals="all",
         balance=0.0,
     ):
         self.encodes = encodes
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
-        self.ranks = ranks
+        self.ranks, self.takes_apart = ranks, pieces
         self.pseudo_label_exploration = pseudo_label_exploration
         self.residuals, self.balance = residuals, balance
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
         self.limit = self.most = adversarial_radius
-        self.radius, self.n_until, self.fold_steps = self.limit / 3, 32, fold_steps
+        self.radius, self.n_until = self.limit / 3, 32
+        self.fold_steps, self.sure = fold_steps, sure
         self.exploration_share, self.explorations_due = exploration_share, 0.0
         self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
         self.n_learned = [0, 0]
@@ -149,6 +154,7 @@ class ReferenceClassifier:
         self.sample, self.n_since, self.quantiles = [], 0, {}  # for ranks, by feature
         self.squares, self.n_heeded = {}, 0  # mean square of f1's gradient, by feature
         self.factors = {}  # by which features are enlarged
+        self.carried = 0.0  # part of a step
         n_pseudo = max(1, capacity // 4) if labelled_share is not None else 0
         self.rings = [[], []]  # examples as dicts: labelled, pseudo-labelled
         self.capacities = [capacity - n_pseudo, n_pseudo]
@@ -172,7 +178,7 @@ class ReferenceClassifier:
             late = len(self.rings[0]) >= 32 * len(self.labels) * alike and not pseudo_label
             self.n_learned[pseudo_label] += 10 if late else 1
         labelled, pseudo = self.n_learned
-        due = labelled * self.steps_each[0] + pseudo * self.steps_each[1]
+        due = self.carried + labelled * self.steps_each[0] + pseudo * self.steps_each[1]
         n = math.floor(due + 1e-9) - self.n_steps_taken
         self.n_steps_taken += n
         return n
@@ -199,7 +205,7 @@ class ReferenceClassifier:
 
     def raw(self, x):
         """A feature dict as a vector: absent features are 0, features never learned left out."""
-        return vector([float(x.get(name, 0)) for name in self.features])
+        return vector([value_of(x, name) for name in self.features])
 
     def update_statistics(self):
         """Mean and scale of all raw examples learned so far; what never varied keeps its scale."""
@@ -231,10 +237,10 @@ class ReferenceClassifier:
                 self.sample[slot] = x
         self.n_since += len(xs)
 
-    def survey(self):
+    def survey(self, due=False):
         """Ranks of the features whose correlation with their rank is below 0.95."""
         n = len(self.seen)
-        if not self.ranks or n < 16 or self.n_since < min(n / 4, 500):
+        if not self.ranks or not (due or (n >= 16 and self.n_since >= min(n / 4, 500))):
             return
         self.n_since, self.quantiles = 0, {}
         raw = np.array([self.raw(x).tolist() for x in self.sample])
@@ -328,39 +334,116 @@ class ReferenceClassifier:
             self.explorations_due -= exploring
             self.step(exploring)
         self.draw_iterate()
-        if not pseudo_label and self.limit and k > 1:
+        if not pseudo_label and k > 1:
             self.n_until -= len(arrived)
             if self.n_until <= 0:
-                self.choose_radius()
+                if self.limit:
+                    self.choose_radius()
+                if self.takes_apart:
+                    self.choose_encoding()
+                self.n_until = len(self.rings[0])
 
     # Cross-validation
 
     def choose_radius(self):
         """The largest radius is 0, a third of the limit or the limit: that of the least error."""
+        rows, plain = self.folded(), self.heedless()
+        errors = {
+            radius: plain.errors(rows, radius, self.fold_steps)
+            for radius in (0, self.limit / 3, self.limit)
+        }
+        best = min(errors, key=lambda radius: sum(errors[radius].values()))
+        if gain(errors[self.most], errors[best]) > 1:
+            self.most = best
+
+    def choose_encoding(self):
+        """Features are taken apart, or put together again, where the error is the less for it."""
+        names = [name for name in self.features if not isinstance(name, Piece)]
+        pieces = self.pieces_of(names)
+        others = [self.encoded_as(names)] if len(names) < len(self.features) else []
+        others += [self.encoded_as(names + pieces)] if pieces else []
+        n = self.steps_each[0] * len(self.rings[0])
+        rows, every = self.folded(), [self.heedless(), *others]
+        errors = [one.errors(rows, self.most, round(min(1000, n / 2))) for one in every]
+        best = min(range(len(every)), key=lambda i: sum(errors[i].values()))
+        if gain(errors[0], errors[best]) > self.sure:
+            self.__dict__.update(every[best].__dict__)
+            self.learn_anew(min(1000, n))
+
+    def pieces_of(self, names):
+        """Between each two of seven quantiles of what has been sampled of each feature."""
+        sample, found = [self.raw(x).tolist() for x in self.sample], []
+        for name, values in zip(self.features, np.array(sample).T, strict=True):
+            n = len(values)
+            at = {sorted(values)[round(i * (n - 1) / 6)] for i in range(7)}
+            if name in names and len(at) > 2:
+                found += [Piece(name, *ends) for ends in itertools.pairwise(sorted(at))]
+        return found
+
+    def encoded_as(self, features):
+        """This with other features, of which none is known to matter."""
+        other = self.heedless()
+        other.features, other.n_named = features, 0
+        other.squares, other.n_heeded = {}, 0
+        assert len(self.seen) <= 256  # all that was seen is in the sample
+        other.update_statistics()
+        if any(isinstance(name, Piece) for name in features):
+            other.survey(due=True)
+        other.update_statistics()
+        return other
+
+    def heedless(self):
+        """This with no feature enlarged."""
+        other = copy.copy(self)
+        other.factors = {}
+        other.update_statistics()
+        return other
+
+    def learn_anew(self, n_steps):
+        """New networks, by steps on what the histories hold."""
+        k, d = len(self.labels), 1 + len(self.features)
+        self.theta1, self.theta2 = self.initial(self.of_weights)
+        embed1, embed2 = self.widened(self.of_weights, 0, 0, k, d)
+        self.theta1, self.theta2 = embed1(self.theta1), embed2(self.theta2)
+        for network, theta in ("optimizer1", self.theta1), ("optimizer2", self.theta2):
+            optimizer = self.make(getattr(self, network).lr)
+            if isinstance(optimizer, Adam):
+                optimizer.m, optimizer.v = ([torch.zeros_like(p) for p in theta] for _ in range(2))
+            setattr(self, network, optimizer)
+        self.omega = [(self.theta1, self.theta2)]
+        self.i_served, self.served = 0, None if self.iterate == "last" else self.omega[0]
+        self.radius, self.explorations_due, self.n_steps = self.most / 3, 0.0, 0
+        self.n_learned, self.n_steps_taken = [0, 0], 0
+        self.carried = n_steps - math.floor(n_steps)
+        for _ in range(math.floor(n_steps)):
+            self.explorations_due += self.exploration_share
+            exploring = self.explorations_due >= 1
+            self.explorations_due -= exploring
+            self.step(exploring)
+        self.draw_iterate()
+
+    def folded(self):
+        """The rows of the given labels, every other one of a fold."""
+        n = len(self.rings[0])
+        oldest_first = np.arange(max(0, self.n_added[0] - n), self.n_added[0])
+        return self.of_folds.permutation(oldest_first % self.capacities[0])
+
+    def errors(self, rows, radius, n_steps):
+        """Squared error of each row, by a network that has learned the other fold."""
         k, given = len(self.labels), self.rings[0]
-        oldest_first = np.arange(max(0, self.n_added[0] - len(given)), self.n_added[0])
-        rows = self.of_folds.permutation(oldest_first % self.capacities[0])
         x = torch.stack([self.normalized(self.raw(example["x"])) for example in given])
         reward = torch.stack([vector(e["reward"] + [0.0] * (k - len(e["reward"]))) for e in given])
         weight = vector([example["weight"] for example in given])
         errors = {}
-        for radius in (0, self.limit / 3, self.limit):
-            errors[radius] = {}
-            for held, learned in (rows[::2], rows[1::2]), (rows[1::2], rows[::2]):
-                theta = self.learned_from(x[learned], reward[learned], weight[learned], radius)
-                for row in held:
-                    f1 = self.f1(x[row], theta)
-                    square = (weight[row] * (reward[row] - f1).square().sum()).item()
-                    errors[radius][row] = square
-        best = min(errors, key=lambda radius: sum(errors[radius].values()))
-        gains = [errors[self.most][row] - errors[best][row] for row in rows]
-        mean = sum(gains) / len(gains)
-        spread = math.sqrt(sum((gain - mean) ** 2 for gain in gains) / len(gains))
-        if mean > spread / math.sqrt(len(gains)):
-            self.most = best
-        self.n_until = len(given)
+        for held, learned in (rows[::2], rows[1::2]), (rows[1::2], rows[::2]):
+            part = x[learned], reward[learned], weight[learned]
+            theta = self.learned_from(*part, radius, n_steps)
+            for row in held:
+                f1 = self.f1(x[row], theta)
+                errors[row] = (weight[row] * (reward[row] - f1).square().sum()).item()
+        return errors
 
-    def learned_from(self, x, reward, weight, radius):
+    def learned_from(self, x, reward, weight, radius, n_steps):
         """An average of θ1 over steps from new initial weights, the examples moved by a radius."""
         k, (d,) = len(self.labels), x[0].shape
         rng, draws = copy.deepcopy(self.of_weights), copy.deepcopy(self.of_folds)
@@ -370,7 +453,7 @@ class ReferenceClassifier:
         if isinstance(optimizer, Adam):
             optimizer.m, optimizer.v = ([torch.zeros_like(p) for p in theta] for _ in range(2))
         n_drawn = math.ceil(self.batch_size / min(k, 2))
-        for n in range(1, self.fold_steps + 1):
+        for n in range(1, n_steps + 1):
             batch = (draws.random(n_drawn) * len(x)).astype(int)
             rows = [
                 x[i]
@@ -667,6 +750,30 @@ class ReferenceSampler:
             self.classifier.learn(x, top, pseudo_label=True)
             self.n_pseudo_labels += 1
         return top, ask, scores, gap
+
+
+class Piece(NamedTuple):
+    """What a feature has of the way from `lower` to `upper`."""
+
+    of: str
+    lower: float
+    upper: float
+
+
+def value_of(x, name):
+    """The value of a feature, or of a piece of one."""
+    if not isinstance(name, Piece):
+        return float(x.get(name, 0))
+    along = (float(x.get(name.of, 0)) - name.lower) / (name.upper - name.lower)
+    return min(1.0, max(0.0, along))
+
+
+def gain(usual, other):
+    """By how many standard errors some errors, by row, are less than the usual ones."""
+    gains = [usual[row] - other[row] for row in usual]
+    mean = sum(gains) / len(gains)
+    spread = math.sqrt(sum((gain - mean) ** 2 for gain in gains) / len(gains))
+    return mean / (spread / math.sqrt(len(gains))) if spread else 0.0
 
 
 def flatten(theta):

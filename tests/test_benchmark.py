@@ -318,6 +318,7 @@ def test_learners_are_what_their_names_say():
         ("no centring", "center", False),
         ("no scaling", "scale", False),
         ("no ranks", "ranks", False),
+        ("no linear pieces", "pieces", False),
         ("no relevance", "relevance", False),
         ("no adversarial training", "adversarial_radius", 0.0),
         ("last iterate", "iterate", "last"),

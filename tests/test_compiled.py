@@ -32,9 +32,10 @@ def trainer_with(flat, shape):
         batch_size=4,
         optimizer=Optimizer(Training(), flat),
         iterates=Iterates("last", None, np.random.default_rng(0)),
-        adversary=Adversary(0.0, np.random.default_rng(0), flat),
+        adversary=Adversary(0.0, flat),
         n_blank=0,
         rng=np.random.default_rng(0),
+        of_folds=np.random.default_rng(0),
         like=flat,
     )
     trainer.flat = flat
@@ -45,7 +46,7 @@ def trainer_with(flat, shape):
 def normalizer_of(x, center=True, scale=True, normalize=True):
     """Statistics of the rows of x, whose first column is the constant's."""
     like = torch.empty(0, dtype=torch.float64)
-    ranking = Ranking(True, np.random.default_rng(0), like)
+    ranking = Ranking(True, False, np.random.default_rng(0), like)
     scaling = Scaling(center, scale, normalize, False, ranking, like)
     scaling = scaling.widened(x.shape[1], slice(0, 0), np.zeros(0))
     scaling.update(x)
@@ -98,7 +99,7 @@ def test_running_statistics_are_those_of_all_rows(center, scale, normalize, offs
     x[:, 1:] = x[:, 1:] ** 3 + offset
     x[:, 4] = 7.5  # never varies
     like = torch.empty(0, dtype=torch.float64)
-    ranking = Ranking(False, np.random.default_rng(0), like)
+    ranking = Ranking(False, False, np.random.default_rng(0), like)
     normalizer = Scaling(center, scale, normalize, False, ranking, like)
     normalizer = normalizer.widened(5, slice(0, 0), np.zeros(0))
     for part in np.split(x, [1, 2, 20]):

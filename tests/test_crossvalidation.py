@@ -11,7 +11,8 @@ import torch
 
 from river_ineural import INeurAL
 from river_ineural.learning import crossvalidation
-from river_ineural.learning.adversary import FIRST
+from river_ineural.learning.crossvalidation import FIRST
+from river_ineural.learning.encoding import candidate, encodings
 
 
 def examples(n, d, far, seed=0):
@@ -33,6 +34,10 @@ def learned(n, d, far, **settings):
     return model
 
 
+def of_radius(state):
+    return candidate(state, 0.0)
+
+
 def limit_of(model):
     return model._state.trainer.adversary.most
 
@@ -47,25 +52,31 @@ def test_classes_far_apart_allow_all():
 
 def test_it_is_chosen_when_labels_have_doubled(monkeypatch):
     seen = []
-    errors = crossvalidation.errors
     monkeypatch.setattr(
-        "river_ineural.learning.trainer.errors",
-        lambda radii, trainer, history, *parts: (
-            seen.append(history.n_labelled) or errors(radii, trainer, history, *parts)
+        "river_ineural.learning.encoding.errors",
+        lambda candidates, n_steps, rng: (
+            seen.append((len(candidates), candidates[0].history.n_labelled))
+            or np.zeros((len(candidates), 1))
         ),
     )
-    monkeypatch.setattr(crossvalidation, "STEPS", 1)
     learned(5 * FIRST, 3, far=True, n_steps=0)
-    assert seen == [FIRST, 2 * FIRST, 4 * FIRST]
+    radii = [(3, FIRST), (3, 2 * FIRST), (3, 4 * FIRST)]
+    encodings = [(2, n) for _, n in radii]
+    assert seen == [each for pair in zip(radii, encodings, strict=True) for each in pair]
     seen.clear()
-    learned(2 * FIRST, 3, far=True, n_steps=0, adversarial_radius=0.0)
+    learned(5 * FIRST, 3, far=True, n_steps=0, pieces=False)
+    assert seen == radii
+    seen.clear()
+    learned(5 * FIRST, 3, far=True, n_steps=0, adversarial_radius=0.0)
+    assert seen == encodings
+    seen.clear()
     learned(FIRST - 1, 3, far=True, n_steps=0)
     learned(2 * FIRST, 257, far=True, n_steps=0)  # it would take too long
     assert not seen
 
 
 def test_pseudo_labels_and_a_class_alone_choose_nothing(monkeypatch):
-    monkeypatch.setattr("river_ineural.learning.trainer.errors", None)  # calling it would fail
+    monkeypatch.setattr("river_ineural.learning.encoding.errors", None)  # calling it would fail
     model = INeurAL(hidden_dim=4, n_steps=0, seed=1)
     for x, _ in examples(FIRST + 1, 3, far=True):
         model.learn_one(x, "only")
@@ -77,7 +88,7 @@ def test_a_new_radius_begins_anew():
     model = learned(2 * FIRST, 20, far=False)
     model.adversarial_radius = 0.3
     assert limit_of(model) == 0.3
-    assert model._state.trainer.adversary.n_until == FIRST
+    assert model._state.trainer.n_until == FIRST
 
 
 @pytest.mark.parametrize("iterate", ["average", "uniform"])
@@ -85,10 +96,11 @@ def test_nothing_changes_but_the_generator(iterate):
     model = learned(FIRST - 1, 5, far=False, iterate=iterate)
     state = model._state
     before = pickle.dumps(state)
-    rng = copy.deepcopy(state.trainer.adversary.rng)
-    crossvalidation.errors([0.0, 0.1], state.trainer, state.history, state.scaling, rng)
+    rng = copy.deepcopy(state.trainer.of_folds)
+    candidates = [candidate(state, 0.0), candidate(state, 0.1), *map(of_radius, encodings(state))]
+    crossvalidation.errors(candidates, 20, rng)
     assert pickle.dumps(state) == before
-    assert rng.bit_generator.state != state.trainer.adversary.rng.bit_generator.state
+    assert rng.bit_generator.state != state.trainer.of_folds.bit_generator.state
 
 
 def test_errors_are_of_labels_held_back(monkeypatch):
@@ -108,7 +120,7 @@ def test_errors_are_of_labels_held_back(monkeypatch):
         lambda self, n: drawn.append((len(held), rows(self, n))) or drawn[-1][1],
     )
     rng = np.random.default_rng(0)
-    found = crossvalidation.errors([0.0], state.trainer, state.history, state.scaling, rng)
+    found = crossvalidation.errors([candidate(state, 0.0)], 20, rng)
     assert found.shape == (1, FIRST - 1)
     assert set.union(*held) == set(range(FIRST - 1))
     assert not set.intersection(*held)

@@ -85,4 +85,4 @@ def test_every_rung_runs_and_changes_what_is_learned():
         x = preprocessing.Normalizer().transform_one(x) if pipelines else x
         told.append(inner.scores_one(x))
     alike = {RUNGS[i].name for i in range(1, len(told)) if told[i] == told[i - 1]}
-    assert alike == {"a bounded history", "noticing changes"}
+    assert alike == {"a bounded history", "noticing changes", "linear pieces"}

@@ -11,6 +11,7 @@ import re
 import stat
 import sys
 import time
+from pathlib import Path
 
 import kept
 import numpy as np
@@ -75,6 +76,7 @@ def test_the_cases_are_what_they_say():
     names = appears.classifier._state.features.names
     later = {name for x, _ in kept.cases(25)["what appears"][1][120:] for name in x}
     assert later - set(names)
+    assert at_saving("taken apart").classifier._state.pieces
     assert at_saving("in a trial").classifier.changing
     after = at_saving("after a drift").classifier
     assert (after.n_drifts, after.changing) == (1, False)
@@ -436,7 +438,7 @@ def place(document, kind, key):
         ("INeurAL", "scores_one", 3, "scores_one must be an attribute of no other use"),
         ("Shape", "hidden_dim", 10**9, "hidden_dim must be 1000000000, as what it has learned"),
         ("INeurAL", "capacity", 10**15, "capacity must be 8192, as what it has learned"),
-        ("Shape", "n_features", 10**9, "room for 6 columns"),
+        ("Shape", "n_features", 10**9, "room for 36 columns"),
         ("LabelIndex", "labels", [1, 2], r"\.labels|of 2 classes"),
         ("LabelIndex", "labels", [1, 1, 1], "without repetitions"),
         ("FeatureIndex", "names", [{"dict": []}] * 5, "names"),
@@ -528,6 +530,19 @@ def test_an_older_schema_is_brought_up_to_date(monkeypatch):
     assert from_bytes(old).scores_one(STREAM[0][0]) == model.scores_one(STREAM[0][0])
 
 
+def test_a_file_of_the_first_schema_goes_on():
+    """It was written before features could be taken apart; the scores are of then."""
+    model = load(Path(__file__).parent / "files" / "schema-1.safetensors")
+    assert (model.n_queries, model.classifier.pieces) == (54, False)
+    scores = model.classifier.scores_one({"f0": 0.5, "f1": -0.25, "f2": 1.0})
+    assert scores == pytest.approx({"a": 0.7154828, "b": -0.3456099}, abs=1e-4)
+    assert model.classifier._state.trainer.n_until == 11
+    for i, (x, y) in enumerate(blobs(40, n_features=3)):
+        model.predict_one(x)
+        model.learn_one(x, "ab"[y] if i else "c")
+    assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model)
+
+
 def test_every_older_schema_has_a_migration():
     assert set(persistence.MIGRATIONS) == set(range(1, SCHEMA))
 
@@ -570,11 +585,21 @@ def test_a_pickle_of_another_schema_says_what_is_missing(monkeypatch):
 
     with pytest.raises(ValueError, match=r"schema 0, .* lacks _state.scaling.n, _state.watch.n_d"):
         unpickled(model, 0, without, monkeypatch)
-    with pytest.raises(ValueError, match=r"schema 2, .* does not know fresh: pip install -U"):
-        unpickled(model, 2, lambda parts: parts.update(fresh=1), monkeypatch)
+    with pytest.raises(
+        ValueError, match=rf"schema {SCHEMA + 1}, .* does not know fresh: pip install -U"
+    ):
+        unpickled(model, SCHEMA + 1, lambda parts: parts.update(fresh=1), monkeypatch)
     sampler = active.INeurALSampler(model, seed=1)
     with pytest.raises(ValueError, match="lacks _pending"):
         unpickled(sampler, 0, lambda parts: parts.pop("_pending"), monkeypatch)
+
+
+def test_a_pickle_from_before_columns_were_reserved_says_so():
+    features = learned()._state.features
+    state = features.__getstate__()
+    del state["reserved"]
+    with pytest.raises(ValueError, match=r"another version, and lacks FeatureIndex\.reserved"):
+        type(features).__new__(type(features)).__setstate__(state)
 
 
 def test_a_pickle_whose_tensors_are_missing_says_so():

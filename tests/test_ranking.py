@@ -18,7 +18,7 @@ from river_ineural.network.phases import Encoding
 def surveyed(columns):
     """A ranking of features whose values are given, with the q of each."""
     x = np.stack(columns, axis=1).astype(np.float64)
-    ranking = Ranking(True, np.random.default_rng(0), torch.empty(0, dtype=torch.float64))
+    ranking = Ranking(True, False, np.random.default_rng(0), torch.empty(0, dtype=torch.float64))
     ranking = ranking.widened(x.shape[1], slice(0, x.shape[1]), np.zeros(x.shape[1]))
     ranking.see(x, 0)
     q = np.mean((x - x.mean(axis=0)) ** 4, axis=0) ** 0.25
@@ -86,7 +86,9 @@ def test_the_sample_is_uniform():
     """Of 2,000 examples each is in the sample with the same probability."""
     counts = np.zeros(2000)
     for seed in range(200):
-        ranking = Ranking(True, np.random.default_rng(seed), torch.empty(0, dtype=torch.float64))
+        ranking = Ranking(
+            True, False, np.random.default_rng(seed), torch.empty(0, dtype=torch.float64)
+        )
         ranking = ranking.widened(1, slice(0, 1), np.zeros(1))
         for start in range(0, 2000, 100):
             ranking.see(np.arange(start, start + 100.0)[:, None], start)
@@ -109,7 +111,8 @@ def test_a_monotone_change_of_features_matters_little():
     """Their exponentials are learned from well, where they would mislead without ranks."""
     stream = blobs(1500, n_features=6, n_classes=3)
     wrong = []
-    for settings, change in (({}, float), ({}, lambda v: np.exp(3 * v)), ({"ranks": False}, None)):
+    bare = {"ranks": False, "pieces": False}
+    for settings, change in (({}, float), ({}, lambda v: np.exp(3 * v)), (bare, None)):
         change = change or (lambda v: np.exp(3 * v))
         model, n_wrong = INeurAL(seed=1, **settings), 0
         for x, y in stream:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from reference import ReferenceClassifier, ReferenceSampler, flatten
+from reference import Piece, ReferenceClassifier, ReferenceSampler, flatten
 from reference_outputs import ReferenceOutputs
 from streams import blobs, shifting
 
 from river_ineural import INeurAL, NeurONAL, Training
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
-from river_ineural.learning import crossvalidation
+from river_ineural.learning import encoding
 from river_ineural.network.scores import gap
 
 LR = {"adam": (3e-3, 1e-3), "sgd": (0.3, 0.1)}  # η1, η2
@@ -28,7 +29,7 @@ FOLD_STEPS = 6
 @pytest.fixture(autouse=True)
 def few_steps_in_folds(monkeypatch):
     """The twin is slow."""
-    monkeypatch.setattr(crossvalidation, "STEPS", FOLD_STEPS)
+    monkeypatch.setattr(encoding, "RADIUS_STEPS", FOLD_STEPS)
 
 
 class Float64(INeurAL):
@@ -67,6 +68,7 @@ def pair(
         adversarial_radius=0.3,
         capacity=40,
         iterate=iterate,
+        pieces=False,  # `test_pieces_agree` has them
         seed=seed,
         **sizes,
     )
@@ -83,7 +85,7 @@ def pair(
     encodes = settings.pop("encodes", False)
     of_model = {"categories": encodes, "missing": encodes, "drift_detector": None}
     model = kind(**settings, **of_model, training=Training(**training))
-    more = {"encodes": encodes, "fold_steps": crossvalidation.STEPS}
+    more = {"encodes": encodes, "fold_steps": encoding.RADIUS_STEPS, "sure": encoding.SURE}
     return model, TWINS[kind](**settings, **training, **more)
 
 
@@ -99,7 +101,9 @@ def assert_near(actual, expected, tolerance, what):
 def assert_same_state(model, twin, tolerance):
     """Labels, mean, history and weights of both agree."""
     d, k = len(twin.features), len(twin.labels)
-    assert list(model._state.features.columns) == twin.features
+    columns = model._state.features.columns
+    at = {name: 1 + i for i, name in enumerate(twin.features) if not isinstance(name, Piece)}
+    assert columns == at
     assert model._state.labels.labels == twin.labels
     if not twin.seen:
         return
@@ -299,13 +303,56 @@ def test_ranks_and_relevance_agree(form, request):
 
 def test_radii_by_cross_validation_agree(monkeypatch):
     """The same with labels drawn at random, which bear no radius out, in folds of 60 steps."""
-    monkeypatch.setattr(crossvalidation, "STEPS", 60)
+    monkeypatch.setattr(encoding, "RADIUS_STEPS", 60)
     rng = np.random.default_rng(0)
     stream = [(x, int(rng.integers(3))) for x, _ in shifting(150, 7, 3)]
     model, twin = pair()
     run_side_by_side(model, twin, stream, 1e-8)
     assert twin.most < twin.limit
     assert model._state.trainer.adversary.most == twin.most
+
+
+def in_strips(n, n_features=3, seed=0):
+    """Classes that take turns along one feature; another one appears halfway."""
+    rng = np.random.default_rng(seed)
+    for t in range(n):
+        x = {f"f{j}": value for j, value in enumerate(rng.uniform(-2, 2, n_features).tolist())}
+        if t >= n // 2:
+            x["late"] = rng.normal()
+        yield x, math.floor(2 * x["f0"]) % 2
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Features are taken apart, and put together again, on less evidence."""
+    monkeypatch.setattr(encoding, "SURE", 1.0)
+
+
+@pytest.mark.parametrize("kind", [Float64, Outputs64])
+def test_pieces_agree(kind, soon):
+    """The same where features are taken apart, and put together again for labels at random."""
+    model, twin = pair(kind, n_steps=3.25, capacity=160, lr=1e-2, pieces=True)
+    rng, encodings = np.random.default_rng(0), []
+    stream = [*in_strips(150), *((x, int(rng.integers(2))) for x, _ in in_strips(110, seed=1))]
+    for x, y in stream:
+        model.learn_one(x, y)
+        twin.learn(x, y)
+        assert_same_state(model, twin, 1e-8)
+        n_pieces = sum(isinstance(name, Piece) for name in twin.features)
+        assert n_pieces == len(model._state.pieces or ())
+        encodings += [n_pieces] if encodings[-1:] != [n_pieces] else []
+    assert encodings[0] == encodings[-1] == 0 < 18 <= max(encodings)
+    assert len(model._state.features) == len(twin.features)
+
+
+def test_pieces_agree_by_torch(by_torch, soon):
+    """The same with the phases that serve other devices, in fewer rounds."""
+    model, twin = pair(Outputs64, n_steps=3.25, capacity=200, lr=1e-2, pieces=True)
+    for x, y in itertools.islice(in_strips(150), 70):
+        model.learn_one(x, y)
+        twin.learn(x, y)
+        assert_same_state(model, twin, 1e-8)
+    assert len(model._state.pieces) == sum(isinstance(name, Piece) for name in twin.features)
 
 
 @pytest.mark.parametrize("form", ["by_loops", "by_torch"])

@@ -91,5 +91,6 @@ def test_a_new_feature_is_as_relevant_as_any():
     state = model._state.grown([*x, "new"], np.array([[*x.values(), 1.0]]), [])
     column = state.features.columns["new"]
     found = state.scaling.relevance[:, column].tolist()
-    assert found == pytest.approx([before.relevance[0, 1:5].mean().item(), 1.0])
-    assert torch.equal(state.scaling.relevance[:, :5], before.relevance[:, :5])
+    n = 1 + len(model._state.features)  # the constant, features and their pieces
+    assert found == pytest.approx([before.relevance[0, 1:n].mean().item(), 1.0])
+    assert torch.equal(state.scaling.relevance[:, :n], before.relevance[:, :n])

@@ -57,6 +57,7 @@ RUNGS = (
             "center": False,
             "scale": False,
             "ranks": False,
+            "pieces": False,
             "relevance": False,
             "normalize": "assumed",
             "iterate": "uniform",
@@ -201,6 +202,11 @@ RUNGS = (
         "relevance",
         "features on which f1 relies are enlarged: the others say less",
         classifier={"relevance": True},
+    ),
+    Rung(
+        "linear pieces",
+        "f1 can bend what it makes of a feature where labels held back ask for it",
+        classifier={"pieces": True},
     ),
     Rung(
         "the defaults",

@@ -130,6 +130,7 @@ ABLATIONS: dict[str, Make] = {
     "no centring": ineural(center=False),
     "no scaling": ineural(scale=False),
     "no ranks": ineural(ranks=False),
+    "no linear pieces": ineural(pieces=False),
     "no relevance": ineural(relevance=False),
     "no adversarial training": ineural(adversarial_radius=0.0),
     "one ring": ineural(OneRing),

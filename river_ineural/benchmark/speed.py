@@ -71,11 +71,15 @@ def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str
 
 
 def new_model(n_classes: int, kind: type[INeurAL] = INeurAL) -> INeurAL:
-    """A model that takes one step of the floor's size, of both networks, an example."""
+    """A model that takes one step of the floor's size, of both networks, an example.
+
+    Labels here mean nothing, and whether features are taken apart would be an accident.
+    """
     return kind(
         hidden_dim=WIDTH,
         batch_size=CONTEXTS,
         n_steps=1,
+        pieces=False,
         training=Training(exploration_share=1.0),
         capacity=512,
         classes=tuple(range(n_classes)),

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.inputs.encoder import Encoder, is_missing
+from river_ineural.inputs.versions import lacks
 from river_ineural.network.growth import Columns
 
-__all__ = ["Checked", "FeatureIndex", "LARGEST"]
+__all__ = ["Checked", "FeatureIndex", "LARGEST", "checked"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 BYTES = 8  # of a float64
@@ -97,6 +98,7 @@ class FeatureIndex:
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
         self.names: list[FeatureName] = []  # by column
+        self.reserved = (first_column, 0)  # the first of the columns that no name has; how many
         # When an example with it was learned last, by column
         self.touched = np.zeros(first_column, np.int64)
         self.now = 0
@@ -109,7 +111,8 @@ class FeatureIndex:
         self._new = False  # whether one has none
 
     def __len__(self) -> int:
-        return len(self.columns)
+        """Columns in use from the first one on."""
+        return len(self.names) + self.reserved[1]
 
     def __getstate__(self) -> dict[str, Any]:
         cached = ("columns", "_keys", "_found", "_new")
@@ -117,9 +120,40 @@ class FeatureIndex:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
+        if "reserved" not in state:
+            raise lacks(["FeatureIndex.reserved"])
         self.__dict__.update(state, touched=state["touched"].copy())
-        self.columns = {name: i for i, name in enumerate(self.names, self.first_column)}
+        self._name_columns()
+
+    def _name_columns(self) -> None:
+        columns = self.unreserved[self.first_column :].tolist()
+        self.columns = dict(zip(self.names, columns, strict=True))
         self._forget_last()
+
+    @property
+    def unreserved(self) -> NDArray[np.int64]:
+        """The columns of others before the first one, and those that have a name."""
+        start, n = self.reserved
+        columns = np.arange(self.first_column + len(self))
+        return columns[(columns < start) | (columns >= start + n)]
+
+    def name(self, column: int) -> FeatureName:
+        """Whose column it is."""
+        return self.names[self._at(column)]
+
+    def _at(self, column: int) -> int:
+        """The place of its name among the names."""
+        start, n = self.reserved
+        return column - self.first_column - (n if column >= start + n else 0)
+
+    def reserving(self, n: int) -> FeatureIndex:
+        """An index of the `unreserved` columns, after which n are reserved; this stays as it is."""
+        kept = self.unreserved
+        other = copy.copy(self)
+        other.reserved = (len(kept), n)
+        other.touched = np.concatenate([self.touched[kept], np.full(n, LATEST)])
+        other._name_columns()
+        return other
 
     def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
         """The names as a tuple, with their columns at hand: a stream repeats itself."""
@@ -190,49 +224,10 @@ class FeatureIndex:
         except (TypeError, ValueError, OverflowError, RuntimeWarning, struct.error):
             pass
         if values is None:
-            values = np.array([self.checked(name, value) for name, value in x.items()])
+            values = np.array([checked(name, value) for name, value in x.items()])
         if self.unit_norm:
             self.check_norm(values)
         return values
-
-    @staticmethod
-    def checked(name: FeatureName, value: Any) -> float:
-        """The value of one feature as a float.
-
-        Raises
-        ------
-        TypeError, ValueError
-            Naming the feature, if it is not a finite number up to 1e15 in magnitude.
-        """
-        number = isinstance(value, numbers.Real | np.bool_ | Decimal)
-        if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer
-            what = f"feature {name!r} is {value!r} ({type(value).__name__}), not a number"
-            if is_missing(value):
-                raise TypeError(f"{what}: {REPLACE}.")
-            if isinstance(value, str):
-                raise TypeError(
-                    f"{what}: convert it first if it is one as text, e.g. with float(); if it is "
-                    "a category, INeurAL(categories=True) takes it, or encode it first, e.g. with "
-                    "river.preprocessing.OneHotEncoder."
-                )
-            raise TypeError(f"{what}: make numbers of it first.")
-        try:
-            real = float(value)
-        except OverflowError:  # an int beyond float64
-            real = sys.float_info.max  # fails the check below whatever its sign
-        if math.isnan(real):
-            raise ValueError(f"feature {name!r} is {value}: {REPLACE}.")
-        if math.isinf(real):
-            raise ValueError(
-                f"feature {name!r} is {value}: replace infinite values first, e.g. by the largest "
-                "that can be."
-            )
-        if abs(real) > LARGEST:
-            raise ValueError(
-                f"feature {name!r} is {real}, beyond ±{LARGEST:g}: scale it first, "
-                "e.g. with river.preprocessing.StandardScaler."
-            )
-        return real
 
     def check_norm(self, values: NDArray[np.float64]) -> None:
         """Raise ValueError if examples (..., names) are to have unit norm and have another."""
@@ -288,7 +283,7 @@ class FeatureIndex:
         """
         keys = self._look_up(names)
         n_known = len(self.columns)
-        end = self.first_column + n_known
+        end = self.first_column + len(self)
         if not self._new:
             return self, slice(end, end)
         new = _in_stable_order(name for name in keys if name not in self.columns)
@@ -300,12 +295,12 @@ class FeatureIndex:
         other.columns, other.names = dict(self.columns), list(self.names)
         recycled = self._longest_untouched(len(new) - room) if len(new) > room else []
         for column in recycled:
-            del other.columns[other.names[column - self.first_column]]
+            del other.columns[self.name(column)]
         n_more = len(new) - len(recycled)
         other.names += new[:n_more]
         other.touched = np.pad(self.touched, (0, n_more))
         for column, name in zip(recycled, new[n_more:], strict=True):
-            other.names[column - self.first_column] = name
+            other.names[self._at(column)] = name
         other.columns |= dict(zip(new, (*range(end, end + n_more), *recycled), strict=True))
         if not recycled:
             return other, slice(end, end + n_more)
@@ -336,8 +331,48 @@ class FeatureIndex:
         self.touched[found] = self.now
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
-        """Features that there would be with these names."""
+        """Columns that there would be in use with these names."""
         self._look_up(names)
         if not self._new:
-            return len(self.columns)
-        return min(self.max_features, len(self.columns) + int((self._found < 0).sum()))
+            return len(self)
+        n_named = min(self.max_features, len(self.names) + int((self._found < 0).sum()))
+        return n_named + self.reserved[1]
+
+
+def checked(name: FeatureName, value: Any) -> float:
+    """The value of one feature as a float.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Naming the feature, if it is not a finite number up to 1e15 in magnitude.
+    """
+    number = isinstance(value, numbers.Real | np.bool_ | Decimal)
+    if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer
+        what = f"feature {name!r} is {value!r} ({type(value).__name__}), not a number"
+        if is_missing(value):
+            raise TypeError(f"{what}: {REPLACE}.")
+        if isinstance(value, str):
+            raise TypeError(
+                f"{what}: convert it first if it is one as text, e.g. with float(); if it is "
+                "a category, INeurAL(categories=True) takes it, or encode it first, e.g. with "
+                "river.preprocessing.OneHotEncoder."
+            )
+        raise TypeError(f"{what}: make numbers of it first.")
+    try:
+        real = float(value)
+    except OverflowError:  # an int beyond float64
+        real = sys.float_info.max  # fails the check below whatever its sign
+    if math.isnan(real):
+        raise ValueError(f"feature {name!r} is {value}: {REPLACE}.")
+    if math.isinf(real):
+        raise ValueError(
+            f"feature {name!r} is {value}: replace infinite values first, e.g. by the largest "
+            "that can be."
+        )
+    if abs(real) > LARGEST:
+        raise ValueError(
+            f"feature {name!r} is {real}, beyond ±{LARGEST:g}: scale it first, "
+            "e.g. with river.preprocessing.StandardScaler."
+        )
+    return real

@@ -17,7 +17,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river.utils import dataframe
 
 from river_ineural.inputs.encoder import Encoder, is_missing
-from river_ineural.inputs.features import LARGEST, FeatureIndex
+from river_ineural.inputs.features import LARGEST, FeatureIndex, checked
 from river_ineural.inputs.labels import LabelIndex
 
 __all__ = ["Frame"]
@@ -300,7 +300,7 @@ def _checked_column(name: Any, column: nw.Series[Any], made: Made | None) -> NDA
 def _checked_value(name: Any, value: Any) -> float:
     """A value of a column of objects: a number where the same feature of a dict is one."""
     try:
-        return FeatureIndex.checked(name, value)
+        return checked(name, value)
     except (TypeError, ValueError):
         for _, types, what, advice in NOT_NUMBERS:
             if isinstance(value, types):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.learning.batch import Batch
-from river_ineural.learning.crossvalidation import better
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.tensors import Tensors
 from river_ineural.network.networks import Activations, Weights
@@ -20,24 +16,19 @@ __all__ = ["Adversary"]
 
 FIRST_RADIUS = 1 / 3  # of the largest
 CHOICE = (0, 1 / 3, 1)  # shares of the limit that the largest radius can be
-FIRST = 32  # labels until the first choice; until the next, as many as there are
 
 
 class Adversary(Tensors):
     """The radius by which examples are moved, controlled by the labels that are missed.
 
-    How large it may get is chosen by cross-validation (`crossvalidation.errors`), after 32 given
-    labels, and again whenever their number has doubled: it can be nothing, a third of the limit, or
-    all of it, which it is at first. Another choice than the one in use has to be better by a
-    standard error. Where a boundary runs through the midst of the examples, none may be moved far;
-    that all labels learned are met tells nothing of it.
+    How large it may get is chosen by cross-validation: it can be nothing, a third of the limit, or
+    all of it, which it is at first. Where a boundary runs through the midst of the examples, none
+    may be moved far; that all labels learned are met tells nothing of it.
 
     Parameters
     ----------
     limit
         The largest radius that can be chosen; 0 moves nothing.
-    rng
-        Generator of the folds, owned by this object.
     like
         A tensor of the dtype and device to work in.
     """
@@ -45,8 +36,7 @@ class Adversary(Tensors):
     TENSORS = ("radius",)
     VIEWS = ("raw",)
 
-    def __init__(self, limit: float, rng: np.random.Generator, like: Tensor) -> None:
-        self.rng = rng
+    def __init__(self, limit: float, like: Tensor) -> None:
         self.radius = like.new_zeros(())
         self.free_up_to(limit)
         self.bind()
@@ -54,14 +44,12 @@ class Adversary(Tensors):
     def free_up_to(self, limit: float) -> None:
         """Begin anew with another limit."""
         self.limit, self.chosen = limit, len(CHOICE) - 1
-        self.n_until = FIRST  # given labels, until the next choice
         self.radius.fill_(limit * FIRST_RADIUS)
 
     def renewed(self) -> Self:
         """For networks that learn anew; this object stays as it is."""
-        other = self.twin(rng=copy.deepcopy(self.rng), radius=self.radius.clone())
+        other = self.twin(radius=self.radius.clone())
         other.radius.fill_(self.most * FIRST_RADIUS)
-        other.n_until = min(FIRST, self.n_until)
         return other
 
     def at(self, radius: float) -> Self:
@@ -78,19 +66,6 @@ class Adversary(Tensors):
     def choices(self) -> list[float]:
         """What the largest radius can be."""
         return [share * self.limit for share in CHOICE]
-
-    def due(self, n: int) -> bool:
-        """Whether the largest radius is to be chosen, n labels more having been given."""
-        self.n_until -= n
-        return self.limit > 0 and self.n_until <= 0
-
-    def choose(self, errors: NDArray[np.float64], n_labelled: int) -> None:
-        """Take a better choice, by its errors (choices, labels), or stay with the one in use.
-
-        The next choice is after as many labels again.
-        """
-        self.chosen = better(errors, self.chosen)
-        self.n_until = n_labelled
 
     def bind(self) -> None:
         self.raw = raw(self.radius.view(1))

@@ -1,11 +1,11 @@
-"""How far adversarial training may move examples: as far as labels not yet learned bear out."""
+"""Settings that a stream chooses itself: by labels that were given and not yet learned."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,43 +16,55 @@ from river_ineural.learning.scaling import Scaling
 if TYPE_CHECKING:
     from river_ineural.learning.trainer import Trainer
 
-__all__ = ["better", "errors"]
+__all__ = ["FIRST", "Candidate", "better", "errors"]
 
+FIRST = 32  # given labels until the first choice; until the next, as many as there are
 FOLDS = 2
-STEPS = 100  # of the networks that are compared
 MOST_ROWS = 1024  # the latest labels, which bounds the work
 
 
+class Candidate(NamedTuple):
+    """How examples can be encoded, and how far be moved."""
+
+    trainer: Trainer
+    history: History
+    scaling: Scaling
+    radius: float
+
+
 def errors(
-    radii: Sequence[float],
-    trainer: Trainer,
-    history: History,
-    scaling: Scaling,
-    rng: np.random.Generator,
+    candidates: Sequence[Candidate], n_steps: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Squared errors of f1 on given labels that it has not learned, by the radius it learned with.
+    """Squared errors of f1 on given labels that it has not learned, by how it learned.
 
         w · Σ_i (r1_i - f1(x_i))²
 
     There are two folds of the labels, each predicted by a network that has learned the other one,
-    from the same initial weights and in the same batches whatever the radius. Nothing that is given
+    from new initial weights and in the same batches whatever the candidate. Nothing that is given
     changes but the generator.
+
+    Parameters
+    ----------
+    candidates
+        Whose histories hold the same examples.
+    n_steps
+        Steps that each takes.
 
     Returns
     -------
-    Of each radius and label (radii, labels); inf where an error is not finite.
+    Of each candidate and label (candidates, labels); inf where an error is not finite.
     """
-    rows = rng.permutation(history.labelled()[-MOST_ROWS:])
-    plain = scaling.heedless()  # nothing that is tried here says which features matter
-    found = np.full((len(radii), len(rows)), math.inf)
+    rows = rng.permutation(candidates[0].history.labelled()[-MOST_ROWS:])
+    found = np.full((len(candidates), len(rows)), math.inf)
     for fold in range(FOLDS):
         held, of_held = rows[fold::FOLDS], slice(fold, None, FOLDS)
         learned = np.concatenate([rows[i::FOLDS] for i in range(FOLDS) if i != fold])
-        x, classes, w = history.stored(held)
-        for i, radius in enumerate(radii):
+        for i, (trainer, history, scaling, radius) in enumerate(candidates):
+            x, classes, w = history.stored(held)
+            plain = scaling.heedless()  # nothing that is tried here says which features matter
             tried = trainer.tried(radius)
             batches = Drawn(history, learned, copy.deepcopy(rng))
-            for _ in range(STEPS):
+            for _ in range(round(n_steps)):
                 tried.step(batches, plain, exploring=False)
             error = tried.exploitation(x, plain).astype(np.float64)
             error[np.arange(len(held)), classes] -= 1  # f1 - r1
@@ -61,8 +73,8 @@ def errors(
     return found
 
 
-def better(errors: NDArray[np.float64], usual: int) -> int:
-    """The row of the least sum, if it is below that of the usual one by a standard error.
+def better(errors: NDArray[np.float64], usual: int, by: float = 1.0) -> int:
+    """The row of the least sum, if it is below that of the usual one by so many standard errors.
 
     Examples
     --------
@@ -75,4 +87,4 @@ def better(errors: NDArray[np.float64], usual: int) -> int:
     if not np.isfinite(errors[usual]).all():
         return best
     gain = errors[usual] - errors[best]
-    return best if gain.mean() * math.sqrt(len(gain)) > gain.std() else usual
+    return best if gain.mean() * math.sqrt(len(gain)) > by * gain.std() else usual

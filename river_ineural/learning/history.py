@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
@@ -116,6 +117,23 @@ class History(Tensors):
                 self.targets[rows], (0, n_classes - self.targets.shape[2])
             )
         return self.twin(x=x, targets=targets)
+
+    def rearranged(self, kept: NDArray[np.int64], pieces: Pieces | None) -> History:
+        """The same examples with some columns, and pieces after them; this stays as it is."""
+        x = self.x.new_empty(len(self.x), len(kept) + (len(pieces) if pieces else 0))
+        other = self.twin(x=x)
+        for rows in self.filled:
+            x[rows, : len(kept)] = self.x[rows][:, kept]
+        if pieces:
+            other.take_apart(pieces)
+        return other
+
+    def take_apart(self, pieces: Pieces) -> None:
+        """Write the pieces of each example."""
+        for rows in self.filled:
+            part = self.x[rows].cpu().numpy()
+            pieces.fill(part)
+            self.x[rows] = torch.from_numpy(part).to(self.x.device)
 
     def emptied(self) -> History:
         """A history of the same size and capacity with nothing in it; this one stays as it is."""

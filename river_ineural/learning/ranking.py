@@ -42,8 +42,10 @@ class Ranking(Tensors):
 
     Parameters
     ----------
-    wanted
+    ranks
         Whether features are ranked at all.
+    sampled
+        Whether there is a sample all the same.
     rng
         Generator of the draws, owned by this object.
     like
@@ -53,8 +55,10 @@ class Ranking(Tensors):
     TENSORS = ("knots", "heights", "shares")
     VIEWS = ("raw",)
 
-    def __init__(self, wanted: bool, rng: np.random.Generator, like: Tensor) -> None:
-        self.wanted = wanted
+    def __init__(self, ranks: bool, sampled: bool, rng: np.random.Generator, like: Tensor) -> None:
+        self.ranks = ranks
+        self.wanted = ranks or sampled
+        self.most = MOST  # features; pieces of them are more
         self.rng = rng
         self.sample: Floats = like.new_empty(SAMPLE, 0, device="cpu").numpy()  # raw
         self.n_sampled = 0
@@ -81,7 +85,7 @@ class Ranking(Tensors):
     def widened(self, n_features: int, columns: Columns, absent: Floats) -> Ranking:
         """This with features that were `absent` (n_features,) so far; it stays as it is itself."""
         known = len(self.knots)
-        ranking = self.wanted and n_features <= MOST
+        ranking = self.wanted and n_features <= self.most
         knots, heights = (self.knots.new_zeros(n_features, KNOTS * ranking) for _ in range(2))
         shares = self.shares.new_ones(2, n_features)
         if not ranking:
@@ -92,6 +96,18 @@ class Ranking(Tensors):
         knots[:known], heights[:known], shares[:, :known] = self.knots, self.heights, self.shares
         knots[columns], heights[columns], shares[:, columns] = 0, 0, 1
         return self.twin(sample=sample, knots=knots, heights=heights, shares=shares)
+
+    def rearranged(self, kept: NDArray[np.int64], n_more: int) -> Ranking:
+        """This of some columns, with room for n more among those that are ranked."""
+        # In memory as a copy's is, so that sums round alike
+        sample = np.ascontiguousarray(self.sample[:, kept]) if self.serves else self.sample
+        parts = {name: getattr(self, name)[kept] for name in ("knots", "heights")}
+        parts |= {"sample": sample, "shares": self.shares[:, kept]}
+        return self.twin(**parts, most=MOST + n_more)
+
+    def seen(self) -> Floats:
+        """The rows sampled so far (n, d)."""
+        return self.sample[: self.n_sampled]
 
     def faded(self) -> Ranking:
         """A copy that is soon surveyed again."""
@@ -135,7 +151,7 @@ class Ranking(Tensors):
         norms = [np.sqrt(np.square(part).mean(axis=0)) for part in (apart, rank)]
         least = np.finfo(float).tiny
         alike = (apart * rank).mean(axis=0) / np.maximum(norms[0] * norms[1], least)
-        ranked = (norms[0] > 0) & (alike < ALIKE) & (spread > 0)
+        ranked = (norms[0] > 0) & (alike < ALIKE) & (spread > 0) & self.ranks
         q = np.where(ranked, spread, 1.0)
         r = rank / np.where(ranked, np.mean(rank**4, axis=0) ** 0.25, 1.0)
         z = (apart / q + r) / 2

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.learning.ranking import MOST, Ranking
+from river_ineural.learning.pieces import Pieces
+from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network import phases
 from river_ineural.network.growth import Columns
@@ -134,7 +135,7 @@ class Scaling(Tensors):
         n_known = (self.relevance[0] > 0).sum().clamp_min(1)
         relevance[0, columns] = self.relevance[0].sum() / n_known  # as relevant as any other
         relevance[1, columns] = 1
-        if n_features > MOST:
+        if n_features > self.ranking.most:
             relevance[0], relevance[1], n_steps[0] = 0, 1, 0
         reference[columns] = torch.from_numpy(first).to(reference.device)
         moments[:, columns], scaling[1, columns], scaling[2, columns] = 0, 1, 0
@@ -149,6 +150,30 @@ class Scaling(Tensors):
             relevance=relevance,
             n_steps=n_steps,
         )
+
+    def rearranged(self, kept: NDArray[np.int64], pieces: Pieces | None) -> Scaling:
+        """These statistics of some columns, and of pieces after them: those of the sample.
+
+        This object stays as it is.
+        """
+        n_more = len(pieces) if pieces else 0
+        names = ("reference", "moments", "scaling")
+        parts = {name: getattr(self, name)[..., kept] for name in names}
+        parts |= {"relevance": self.relevance.new_zeros(2, len(kept))}
+        parts |= {"n_steps": torch.zeros_like(self.n_steps)}
+        other = self.twin(**parts, ranking=self.ranking.rearranged(kept, n_more))
+        n, first = len(kept), np.zeros(n_more)
+        other = other.widened(n + n_more, slice(n, n + n_more), first)
+        if pieces:
+            sample = other.ranking.seen()
+            pieces.fill(sample)
+            x = torch.from_numpy(sample[:, pieces.columns]).to(self.moments)
+            mean = x.mean(dim=0) * self.center
+            powers = [(x - mean).pow(power).mean(dim=0) * self.n for power in (2, 3, 4)]
+            other.moments[:, pieces.columns] = torch.stack([mean, *powers])
+            other._survey()
+        other._weigh()
+        return other
 
     def faded(self, n: int) -> Scaling:
         """These statistics as if they were of n examples, or as many as they are of.
@@ -176,7 +201,15 @@ class Scaling(Tensors):
         self.phases.observe(x, self.n, self.center, self.raw.moments)
         self.n += len(rows)
         if self.ranking.due(self.n):
-            self.ranking.survey((self.moments[3] / self.n).clamp_min(0).pow(0.25).cpu().numpy())
+            self._survey()
+        self._weigh()
+
+    def _survey(self) -> None:
+        """See anew where ranks say more."""
+        self.ranking.survey((self.moments[3] / self.n).clamp_min(0).pow(0.25).cpu().numpy())
+
+    def _weigh(self) -> None:
+        """Let scaling follow the statistics."""
         raw, shares = self.raw, self.ranking.raw[2]
         self.phases.weigh(
             *(self.n, self.scale, self.normalize, raw.reference, raw.moments),
@@ -192,16 +225,20 @@ class Scaling(Tensors):
     @property
     def narrow(self) -> bool:
         """Whether there is room for so few features that what each is like can be found out."""
-        return self.scaling.shape[1] <= MOST
+        return self.scaling.shape[1] <= self.ranking.most
 
     @property
     def heeds(self) -> bool:
         """Whether features are enlarged."""
         return self.relevance_wanted and self.narrow
 
+    @lasting
     def heedless(self) -> Scaling:
-        """One of the same statistics that enlarges features no further."""
-        return self.twin(relevance_wanted=False)
+        """One of the same statistics to which all features are alike; this one stays as it is."""
+        parts = {name: torch.zeros_like(getattr(self, name)) for name in ("relevance", "n_steps")}
+        other = self.twin(**parts, scaling=self.scaling.clone(), relevance_wanted=False)
+        other._weigh()
+        return other
 
     def heed(self, direction: Buffer) -> None:
         """Let the directions (B, d) in which f1 errs most easily say what is relevant."""

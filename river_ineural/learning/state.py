@@ -14,8 +14,10 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.change import Trial, Watch
+from river_ineural.learning.encoding import MOST_STEPS, chosen
 from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
+from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import lasting, uncounted_bytes
 from river_ineural.learning.trainer import Trainer
@@ -30,7 +32,6 @@ Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
-MOST_STEPS = 1000  # of networks that learn anew from what the history holds
 WORTHLESS = 0.4  # old labels that weigh no more are dropped
 FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 
@@ -50,6 +51,8 @@ class State:
     history: History
     trainer: Trainer
     watch: Watch | None
+    takes_apart: bool  # whether features can be
+    pieces: Pieces | None = None
     trial: Trial | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -109,10 +112,11 @@ class State:
         given = np.isfinite(values).argmax(axis=0)  # the first row that has it
         at = dict(zip(names, values[given, np.arange(len(given))], strict=True))
         for column in appeared[appeared >= CONSTANT].tolist():
-            first[column] = at[features.names[column - CONSTANT]]
+            first[column] = at[features.name(column)]
         scaling = self.scaling.widened(room, columns, first[appeared])
         history = self.history.resized(room, len(known))
-        grown = State(features, known, scaling, history, trainer, self.watch, trial)
+        grown = replace(self, features=features, labels=known, scaling=scaling)
+        grown = replace(grown, history=history, trainer=trainer, trial=trial)
         if history is not self.history:  # nothing is shared with this state
             grown.settle()
         return grown
@@ -129,6 +133,8 @@ class State:
         """Write what features that have appeared bring; repeating it changes nothing."""
         for fresh in self.trainer.pending:
             self.history.put(fresh.columns, self.scaling.absent)
+            if self.pieces and not isinstance(fresh.columns, slice):  # one has been another's
+                self.history.take_apart(self.pieces)
         self.trainer.settle()
         if self.trial:
             self.trial.former.settle()
@@ -140,6 +146,8 @@ class State:
         x = self.features.place(names, values, scaling.subtracted, scaling.absent)
         if self.features.encoder is not None:
             impute(x, self.history, self.trainer.pending, scaling.absent)
+        if self.pieces:
+            self.pieces.fill(x)
         return x
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, Floats]:
@@ -196,8 +204,6 @@ class State:
         else:
             n_steps *= self.history.urgency(targets[:, 0], training.late_class_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
-        if not pseudo_label:
-            self.trainer.choose_radius(self.history, self.scaling, len(x))
 
     def told(
         self,
@@ -221,16 +227,18 @@ class State:
         """
         if pseudo_label or self.watch is None:
             self.learn(x, targets, w, pseudo_label, n_steps)
-            return self
+            return self if pseudo_label else chosen(self, len(x), n_steps)
         classes = targets[:, 0].argmax(axis=1).tolist()
         since = self.watched(x, classes, n_known) if n_known > 1 else 0
         self.learn(x, targets, w, pseudo_label, n_steps)
         if since:
             return self.alarmed(since, n_steps)
         if not self.trial:
-            return self
+            return chosen(self, len(x), n_steps)
         ongoing = self.trial.ongoing
         ongoing.learn(x, ongoing.targets(x, classes), w, False, n_steps)
+        for state in (self, ongoing):
+            chosen(state, len(x), n_steps, anew=False)
         return self.tried(len(x), n_steps)
 
     def watched(self, x: Floats, classes: list[int], n_known: int) -> int:

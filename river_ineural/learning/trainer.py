@@ -14,7 +14,7 @@ from torch import Tensor
 
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.batch import Forward
-from river_ineural.learning.crossvalidation import errors
+from river_ineural.learning.crossvalidation import FIRST
 from river_ineural.learning.history import Drawn, History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
@@ -54,6 +54,8 @@ class Trainer(Tensors):
         Columns in front of an example that are 0.
     rng
         Generator of the initial weights and of the drawn iterates, owned by this trainer.
+    of_folds
+        Generator of the folds of cross-validation, owned by this trainer.
     like
         A tensor of the dtype and device to work in.
     """
@@ -80,6 +82,7 @@ class Trainer(Tensors):
         adversary: Adversary,
         n_blank: int,
         rng: np.random.Generator,
+        of_folds: np.random.Generator,
         like: Tensor,
     ) -> None:
         self.shape = shape
@@ -91,6 +94,8 @@ class Trainer(Tensors):
         self.adversary = adversary
         self.n_blank = n_blank
         self.rng = rng
+        self.of_folds = of_folds
+        self.n_until = FIRST  # given labels, until settings are chosen
         self.n_features = 0  # in use; shape.n_features of them have room
         self.steps_due = self.explorations_due = 0.0
         self.pending: list[Fresh] = []  # weights to be written
@@ -144,18 +149,7 @@ class Trainer(Tensors):
             self.lr = lr
         if radius is not None:
             self.adversary.free_up_to(radius)
-        self.steps.forget()
-
-    def choose_radius(self, history: History, scaling: Scaling, n: int) -> None:
-        """After n given labels, choose how far examples may be moved, if that is due.
-
-        Where there are few enough features for it to cost little, and more classes than one.
-        """
-        adversary = self.adversary
-        if not scaling.narrow or self.shape.n_classes < 2 or not adversary.due(n):
-            return
-        found = errors(adversary.choices, self, history, scaling, adversary.rng)
-        adversary.choose(found, history.n_labelled)
+            self.n_until = FIRST
         self.steps.forget()
 
     @lasting
@@ -214,7 +208,8 @@ class Trainer(Tensors):
     def renewed(self, iterate: str | None = None, **parts: Any) -> Trainer:
         """A trainer of the same networks that has learned nothing; this one stays as it is."""
         other, shape = self.beside(), self.shape
-        other.rng = copy.deepcopy(self.rng)
+        other.rng, other.of_folds = copy.deepcopy(self.rng), copy.deepcopy(self.of_folds)
+        other.n_until = min(FIRST, self.n_until)
         other.flat = torch.zeros_like(self.flat)
         draw(
             *(other.flat, shape, 0, slice(0, self.n_features), self.n_features),

@@ -165,9 +165,9 @@ def of_mersenne(kind: type, state: State) -> random.Random:
     return value
 
 
-def value_object(module: str, described: Mapping[str, Check]) -> Known:
+def value_object(module: str, described: Mapping[str, Check], sizes: Any = None) -> Known:
     """A frozen dataclass."""
-    return Known(module, described, take=lambda value: dict(vars(value)), make=constructed)
+    return Known(module, described, sizes, lambda value: dict(vars(value)), constructed)
 
 
 def tuple_object(module: str, described: Mapping[str, Check], **rest: Any) -> Known:
@@ -243,6 +243,7 @@ KNOWN: dict[str, Known] = {
     "Optimizer": Known("river_ineural.learning.optimizer", fields.OPTIMIZER, fields.of_optimizer),
     "Iterates": Known("river_ineural.learning.iterates", fields.ITERATES, fields.of_iterates),
     "Adversary": Known("river_ineural.learning.adversary", fields.ADVERSARY),
+    "Pieces": value_object("river_ineural.learning.pieces", fields.PIECES, fields.of_pieces),
     "Shape": tuple_object("river_ineural.network.contexts", fields.SHAPE),
     "OutputShape": tuple_object("river_ineural.network.outputs", fields.SHAPE),
     "Fresh": tuple_object("river_ineural.network.growth", fields.FRESH, sizes=fields.of_fresh),

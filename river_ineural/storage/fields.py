@@ -12,6 +12,7 @@ import numpy as np
 from river.base.typing import ClfTarget
 
 from river_ineural.learning.adversary import CHOICE
+from river_ineural.learning.pieces import MOST_PIECES
 from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
@@ -91,6 +92,7 @@ FEATURES: Fields = {
     "first_column": an_integer(CONSTANT, CONSTANT),
     "recycles": a_flag,
     "names": a_list(a_name),
+    "reserved": a_tuple(an_integer(CONSTANT, "columns"), an_integer()),
     "touched": an_array("int64", "columns"),
     "now": an_integer(),
     "_warned": a_flag,
@@ -106,7 +108,17 @@ def distinct(state: State, key: str, where: str, check: Check) -> list[Any]:
 
 
 def of_features(state: State, where: str, scope: Scope) -> Scope:
-    return scope.within(columns=CONSTANT + len(distinct(state, "names", where, a_name)))
+    n_reserved = reserved(state, where)
+    return scope.within(columns=CONSTANT + len(state["names"]) + n_reserved)
+
+
+def reserved(state: State, where: str) -> int:
+    """Columns of no name, and that the names are names."""
+    distinct(state, "names", where, a_name)
+    found: Any = state.get("reserved")
+    fine = type(found) is tuple and len(found) == 2 and all(map(is_integer, found))
+    need(fine and min(found) >= 0, f"{where}.reserved", "two integers from 0", found)
+    return int(found[1])
 
 
 LABELS: Fields = {"max_classes": an_integer(2), "labels": a_list(a_label), "_warned": a_flag}
@@ -122,7 +134,8 @@ SCALING: Fields = {
     "n_steps": an_array("float64", 1),
 }
 RANKING: Fields = {
-    "wanted": a_flag,
+    **dict.fromkeys(("ranks", "wanted"), a_flag),
+    "most": an_integer(MOST, MOST + MOST_PIECES),
     "rng": a_generator,
     "sample": an_array("float", "n_sampled", "ranked"),
     "n_sampled": an_integer(0, SAMPLE),
@@ -135,7 +148,7 @@ RANKING: Fields = {
 
 def of_ranking(state: State, where: str, scope: Scope) -> Scope:
     d = int(scope.sizes["d"])
-    ranks = bool(state["wanted"]) and d <= MOST
+    ranks = bool(state["wanted"]) and d <= size(state["most"], f"{where}.most")
     return scope.within(
         n_sampled=size(state["n_sampled"], f"{where}.n_sampled"),
         ranked=d if ranks else 0,
@@ -199,10 +212,27 @@ def of_iterates(state: State, where: str, scope: Scope) -> Scope:
 ADVERSARY: Fields = {
     "limit": a_number(0),
     "radius": an_array("float"),
-    "rng": a_generator,
     "chosen": an_integer(0, len(CHOICE) - 1),
-    "n_until": an_integer(-(1 << 62)),
 }
+PIECES: Fields = {
+    "first": an_integer(CONSTANT, "used"),
+    "sources": an_array("int64", "pieces"),
+    **dict.fromkeys(("lower", "upper"), an_array("float", "pieces")),
+}
+
+
+def of_pieces(state: State, where: str, scope: Scope) -> Scope:
+    """They are in the columns that no name has, and of columns that have one."""
+    n, first = int(scope.sizes["reserved"]), state.get("first")
+    need(first == scope.sizes["reserved_from"], f"{where}.first", "where columns are free", first)
+    for key in ("sources", "lower", "upper"):
+        PIECES[key](state.get(key), f"{where}.{key}", scope.within(pieces=n))
+    sources, lower, upper = (state[key].array for key in ("sources", "lower", "upper"))
+    fine = (sources >= CONSTANT) & (sources < first) & (lower < upper)
+    need(bool(fine.all()), where, "of columns before them, and of some width", state)
+    return scope.within(pieces=n)
+
+
 TRAINER: Fields = {
     "shape": an_object(*SHAPES),
     "training": an_object("Training"),
@@ -213,6 +243,8 @@ TRAINER: Fields = {
     "adversary": an_object("Adversary"),
     "n_blank": an_integer(0, CONSTANT),
     "rng": a_generator,
+    "of_folds": a_generator,
+    "n_until": an_integer(-(1 << 62)),
     "n_features": an_integer(0, "d"),
     "steps_due": a_number(0, 1e9),
     "explorations_due": a_number(0, 1e9),
@@ -294,6 +326,10 @@ STATE: Fields = {
     "history": an_object("History"),
     "trainer": an_object("Trainer"),
     "watch": optional(an_object("Watch")),
+    "takes_apart": a_flag,
+    "pieces": lambda value, where, scope: (
+        an_object("Pieces") if scope.sizes["reserved"] else nothing
+    )(value, where, scope),
     "trial": lambda value, where, scope: (
         nothing if scope.sizes.get("on_trial") else optional(an_object("Trial"))
     )(value, where, scope),
@@ -317,17 +353,14 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     labels: list[ClfTarget] = distinct(
         scope.look(state.get("labels"), f"{where}.labels", "LabelIndex"), "labels", where, a_label
     )
-    names = distinct(
-        scope.look(state.get("features"), f"{where}.features", "FeatureIndex"),
-        "names",
-        where,
-        a_name,
-    )
+    features = scope.look(state.get("features"), f"{where}.features", "FeatureIndex")
+    n_reserved = reserved(features, f"{where}.features")
+    n_features = len(features["names"]) + n_reserved
     k, d = shape.n_classes, shape.n_features
     need(
         k == (len(labels) if used else 0), f"{where}.trainer.shape", f"of {len(labels)} classes", k
     )
-    columns = CONSTANT + len(names) if names or used else 0
+    columns = CONSTANT + n_features if n_features or used else 0
     need(used == columns, f"{where}.trainer.n_features", str(columns), used)
     need(used <= d <= used + used // 4, f"{where}.trainer.shape", f"room for {used} columns", d)
     weights = shape._replace(n_features=used).n_parameters
@@ -335,6 +368,7 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     dtype = getattr(trainer.get("dtype"), "__name__", "")
     return scope.within(
         **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
+        **{"reserved": n_reserved, "reserved_from": features["reserved"][0]},
         **{"float": dtype, "last_class": len(labels) - 1, "first_layers": FIRST_LAYERS[form]},
     )
 
