@@ -42,12 +42,18 @@ Migration = Callable[[Document, Arrays], tuple[Document, Arrays]]
 
 
 def with_encodings(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
-    """A model that takes no features apart goes on as one that is told not to."""
+    """A model that takes no features apart goes on as one that is told not to.
+
+    A sampler has not been sure of anything yet.
+    """
     parts = document["objects"]
-    for part in parts:
+    for part in tuple(parts):
         kind, state = part["class"], part["state"]
         if kind in LEARNERS:
             state["pieces"] = False
+        elif kind == "INeurALSampler":
+            parts.insert(-1, {"class": "Reach", "state": {"gap": 1.0}})  # the sampler is the last
+            state["_reach"] = {"object": len(parts) - 2}
         elif kind == "State":
             state |= {"takes_apart": False, "pieces": None}
         elif kind == "FeatureIndex":

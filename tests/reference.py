@@ -696,7 +696,7 @@ class ReferenceSampler:
         self.exploration, self.audits, self.rng = exploration, audits, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = self.last_ask = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
-        self.predicted = []
+        self.predicted, self.reach, self.n_far = [], 1.0, 0
         if isinstance(budget, Budget):
             self.budget, self.bucket, self.depth = budget.limit, budget.burst, budget.burst
 
@@ -734,13 +734,19 @@ class ReferenceSampler:
                 w for w, label in zip(weights, self.predicted, strict=True) if label == top
             )
             chance *= max(1, sum(weights) / (len(labels) * of_top))
+        if len(labels) > 1:
+            self.reach -= (self.reach - 1) * rate / 1024
         if len(labels) < 2:
             wanted = self.n_queries < 10  # then the more rarely the more were asked for
             wanted = wanted or self.rng.random() < max(rate, 10 / self.n_queries)
         elif gap < threshold:
             wanted = True
         else:
-            wanted = chance > 0 and self.rng.random() < chance
+            wanted = self.audits > 0 and gap > self.reach + 0.1
+            if wanted and self.n_waiting:
+                wanted = self.rng.random() < 1 / (1 + self.n_waiting)
+            self.n_far += wanted
+            wanted = wanted or (chance > 0 and self.rng.random() < chance)
         ask = wanted and may >= 1
         if self.horizon is None:
             self.bucket -= ask
@@ -750,6 +756,16 @@ class ReferenceSampler:
             self.classifier.learn(x, top, pseudo_label=True)
             self.n_pseudo_labels += 1
         return top, ask, scores, gap
+
+    def told(self, x, y):
+        """How sure the classifier, which has not learned it yet, was of a label, and right."""
+        self.n_labels += 1
+        scores, labels = self.classifier.scores(x), self.classifier.labels
+        if len(labels) > 1:
+            order = sorted(range(len(labels)), key=lambda i: -scores[i])
+            gap = scores[order[0]] - scores[order[1]]
+            if gap > 1:
+                self.reach = max(self.reach, gap) if labels[order[0]] == y else 1.0
 
 
 class Piece(NamedTuple):

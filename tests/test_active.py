@@ -230,7 +230,8 @@ def trained(**settings):
 
 def test_asks_exactly_when_the_gap_is_below_the_threshold():
     """I_t = 1{gap < 2γβ_t}, with random asks and learning off."""
-    settings = {"width": ConstantWidth(0.1), "exploration": 0.0, "self_training": False}
+    settings = {"width": ConstantWidth(0.1), "exploration": 0.0, "audits": 0.0}
+    settings |= {"self_training": False}
     model = unhurried(trained(gamma=3.0, **settings, seed=1))
     gaps = [gap(model.classifier.scores_one(x).values()) for x, _ in STREAM]
     asks = [model.predict_one(x)[1] for x, _ in STREAM]
@@ -278,7 +279,7 @@ def test_width_is_given_round_classes_and_depth():
 
 def test_exploration_asks_at_random_after_a_silence():
     """0 turns it off, 1 asks always, 0.3 waits for over 1/0.3 rounds, then 1/0.3 on average."""
-    sure = {"gamma": 0.0, "self_training": False, "seed": 1}
+    sure = {"gamma": 0.0, "audits": 0.0, "self_training": False, "seed": 1}
     share = {}
     for exploration in (0.0, 0.3, 1.0):
         model = trained(exploration=exploration, **sure)

@@ -165,8 +165,9 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
             _, x, y = waiting.pop(0)
             weights = {} if w is None else {"w": w[t % len(w)]}
             sampler.learn_one(x, y, **weights)
+            reference.told(x, y)
             twin.learn(x, y, **weights)
-            reference.n_labels += 1
+            assert_near([sampler._reach.gap], [reference.reach], tolerance, f"round {t}: reach")
         reference.n_waiting = len(waiting)
         assert sampler.n_pending == len(waiting)
         assert_same_state(model, twin, tolerance)
@@ -353,6 +354,19 @@ def test_pieces_agree_by_torch(by_torch, soon):
         twin.learn(x, y)
         assert_same_state(model, twin, 1e-8)
     assert len(model._state.pieces) == sum(isinstance(name, Piece) for name in twin.features)
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_gaps_above_1_agree(delay):
+    """The same where examples lie farther and farther out, some of them of the other class."""
+    rng, stream = np.random.default_rng(0), []
+    for t in range(300):
+        y, scale = int(rng.integers(2)), 1 + t / 50
+        x = {"a": (2 * y - 1) * scale + rng.normal(), "b": scale * rng.normal()}
+        stream.append((x, y ^ int(t > 200 and rng.random() < 0.2)))
+    model, twin = pair(iterate="last", n_steps=3, lr=1e-3, scale=False, normalize=False)
+    reference = run_side_by_side(model, twin, stream, 1e-8, delay=delay, budget=0.3)
+    assert reference.n_far > 5
 
 
 @pytest.mark.parametrize("form", ["by_loops", "by_torch"])

@@ -27,8 +27,8 @@ class Decision(NamedTuple):
         Whether the label was asked for.
     reason
         Why: "few classes", fewer than two are known; "gap", it is below the threshold; "change",
-        the same while the learner is in the middle of a change; "audit", whatever the gap is, as
-        at random. Why not:
+        the same while the learner is in the middle of a change; "audit", at random, or where the
+        gap is larger than any that labels have borne out. Why not:
         "none", nothing spoke for it; "budget", it was wanted, but the budget did not allow it.
     gap, threshold
         Asked for is what has a gap below the threshold; NaN where there is none.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 from river import base
@@ -17,7 +16,9 @@ from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.learner import check_learner, route
+from river_ineural.active.pipelines import checked, steps_learn, transformed
 from river_ineural.active.rarity import Rarity
+from river_ineural.active.reach import Reach
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import choice, real
@@ -28,9 +29,6 @@ __all__ = ["INeurALSampler"]
 USUAL = ConstantWidth()
 INQUIRY = 0.25  # probability of asking in any round in the middle of a change
 FEWER = 0.2  # of the audits, where the number of labels is fixed
-
-# River keeps on the class of all pipelines whether unsupervised steps learn in predictions.
-PIPELINES = threading.RLock()
 
 
 def check_width(name: str, width: Any) -> None:
@@ -47,10 +45,11 @@ class INeurALSampler(BudgetedSampler):
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift · (share of labels there)
 
-    or fewer than two classes are known, or now and then at random: a network that has become sure
-    of a wrong answer would never ask again. The labels there are those learned, out of these and
-    those still expected. Where the gap reaches `confidence`, î is learned as a pseudo-label within
-    the prediction (lines 18 to 23).
+    or fewer than two classes are known, or the gap is far above 1 and labels have not borne out
+    that the model can be so sure (`Reach`), or now and then at random: a network that has become
+    sure of a wrong answer would never ask again. The labels there are those learned, out of these
+    and those still expected. Where the gap reaches `confidence`, î is learned as a pseudo-label
+    within the prediction (lines 18 to 23).
 
     Parameters
     ----------
@@ -82,7 +81,8 @@ class INeurALSampler(BudgetedSampler):
     audits
         Share, in [0, 1], of the labels a round (`Budget.rate`) that are asked for at random where
         nothing else asks; more of what a bucket would not hold, a fifth of it where the number of
-        labels is fixed, and more where a class is predicted that seldom is. 0 turns it off.
+        labels is fixed, and more where a class is predicted that seldom is. 0 turns it off, and
+        asks of what the model is surer than ever.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -150,6 +150,7 @@ class INeurALSampler(BudgetedSampler):
         self._n_learned = 0  # labels learned of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
         self._rarity = Rarity()
+        self._reach = Reach()
         self.n_pseudo_labels = 0
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -187,20 +188,21 @@ class INeurALSampler(BudgetedSampler):
             given = x
             if pipelines:
                 known = learner.known_labels  # one that it can learn must do as well
-                self._check(learner, pipelines, x, kwargs, **({"y": known[0]} if known else {}))
-                x = self._transformed(pipelines, x, kwargs, learn=True)
-            checked = learner.check_one(x)
-            scores = learner.scores_one(checked)  # lines 4 to 7
+                checked(self.classifier, x, kwargs, **({"y": known[0]} if known else {}))
+                with steps_learn(self.classifier):
+                    x = transformed(pipelines, x, kwargs)
+            x = learner.check_one(x)
+            scores = learner.scores_one(x)  # lines 4 to 7
             margin = gap(scores.values())
             top = max(scores, key=scores.__getitem__) if scores else None  # line 8
             if confident := self.self_training and len(scores) > 1 and margin >= self.confidence:
-                learner.check_one(checked, top)  # it can be learned: else nothing has changed
+                learner.check_one(x, top)  # it can be learned: else nothing has changed
             self._account.round()
             ask = self._decide(given, self._wants(margin, top, len(scores), learner))
             if ask:
                 self._last_ask = self.n_rounds
             elif confident:
-                learner.learn_one(checked, top, pseudo_label=True)
+                learner.learn_one(x, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
                 self._note_drifts(learner)
             return scores, top, ask
@@ -226,12 +228,15 @@ class INeurALSampler(BudgetedSampler):
             return self._of_few_classes(n_classes)
         rarity = self._rarity.see(top, n_classes)
         account, changing = self._account, getattr(learner, "changing", False)
+        self._reach.fade(account.rate or self.exploration)
         share = account.share(reserve=not changing)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         if changing:  # until it is known what of the past still holds
             return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
+        if self.audits and self._far(margin):
+            return "audit", margin, threshold
         p = 0.0
         if self.audits and account.rate:
             if account.bucket is None:  # which no round adds to
@@ -241,6 +246,16 @@ class INeurALSampler(BudgetedSampler):
         elif (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
             p = self.exploration
         return "audit" if p and self._rng.random() < p * rarity else "none", margin, threshold
+
+    def _far(self, margin: float) -> bool:
+        """Whether to ask because of a gap beyond what labels have borne out.
+
+        The more labels are on their way, the more seldom: the first of them may settle it.
+        """
+        if not self._reach.short_of(margin):
+            return False
+        n_pending = self._pending.count(self.n_rounds)
+        return not n_pending or self._rng.random() * (1 + n_pending) < 1
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         top = max(y_pred, key=y_pred.__getitem__) if y_pred else None
@@ -259,75 +274,25 @@ class INeurALSampler(BudgetedSampler):
             Go to the classifier: `w` weighs the example in the loss.
         """
         with self._lock:
-            learner, pipelines = route(self.classifier)
+            learner, _ = route(self.classifier)
             given = {"y": y, "w": kwargs.get("w", 1.0)}
-            self._check(learner, pipelines, x, {}, **given)
+            scores = learner.scores_one(checked(self.classifier, x, {}, **given))
             # Unsupervised steps learned from x when it was predicted. It was not if more examples
             # are learned than were predicted, as in a warm start.
             seen = self._n_learned < self.n_rounds
-            with self._steps_learn(pipelines) if seen else nullcontext():
+            with steps_learn(self.classifier) if seen else nullcontext():
                 self.classifier.learn_one(x, y, **self._taken(kwargs))
             self._n_learned += seen
+            if len(scores) > 1:
+                top = max(scores, key=scores.__getitem__)
+                self._reach.told(gap(scores.values()), right=top == y)
             self._learned(x)
-
-    def _steps_learn(self, pipelines: list[Any]) -> AbstractContextManager[Any]:
-        """Unsupervised steps learn in predictions, and so not in `learn_one`.
-
-        But for steps inside a wrapper, which gives its model what it sees fit, and only labels.
-        """
-        stack = ExitStack()
-        if pipelines and pipelines[0] is self.classifier:
-            from river import compose
-
-            stack.enter_context(PIPELINES)
-            stack.enter_context(compose.learn_during_predict())
-        return stack
-
-    def _transformed(
-        self, pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any], learn: bool
-    ) -> dict[FeatureName, Any]:
-        """x as the learner gets it."""
-        with self._steps_learn(pipelines) if learn else nullcontext():
-            for pipeline in pipelines:
-                x = pipeline.transform_one(x, **kwargs)
-        return x
-
-    def _check(
-        self,
-        learner: Any,
-        pipelines: list[Any],
-        x: dict[FeatureName, Any],
-        kwargs: dict[str, Any],
-        **given: Any,
-    ) -> Any:
-        """Raise if x, or a label or a weight, would be refused, before any step has learned.
-
-        Returns
-        -------
-        x as the learner checked it.
-        """
-        if not pipelines:
-            return learner.check_one(x, **given)
-        transformed: dict[FeatureName, Any] | None = None
-        try:
-            transformed = self._transformed(pipelines, x, kwargs, learn=False)
-            return learner.check_one(transformed, **given)
-        except (TypeError, ValueError):  # x is bad, or a step that has learned nothing made it so
-            if pipelines[0] is not self.classifier or spoiled(learner, x, transformed):
-                raise
-            from river import compose
-
-            steps = copy.deepcopy(list(pipelines[0].steps.values())[:-1])
-            with PIPELINES, compose.learn_during_predict():
-                after = compose.Pipeline(*steps).transform_one(x, **kwargs)
-            after = self._transformed(pipelines[1:], after, {}, learn=False)
-            return learner.check_one(after, **given)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """What the learner says of its scores, and the threshold for the next round."""
         with self._lock:
             learner, pipelines = route(self.classifier)
-            table = learner.debug_one(self._transformed(pipelines, x, {}, learn=False))
+            table = learner.debug_one(transformed(pipelines, x, {}))
             ahead = copy.copy(self._account)
             ahead.round()
             share = ahead.share(reserve=not getattr(learner, "changing", False))
@@ -339,19 +304,3 @@ class INeurALSampler(BudgetedSampler):
         from river_ineural.classifier import INeurAL
 
         yield {"classifier": INeurAL()}
-
-
-def spoiled(learner: Any, x: dict[FeatureName, Any], transformed: Any) -> bool:
-    """Whether all that the learner refuses of an example was bad before any step saw it."""
-
-    def refused(name: FeatureName, value: Any) -> bool:
-        try:
-            learner.check_one({name: value})
-        except (TypeError, ValueError):
-            return True
-        return False
-
-    if not isinstance(transformed, dict):
-        return False
-    bad = [name for name, value in transformed.items() if refused(name, value)]
-    return all(name in x and refused(name, x[name]) for name in bad)

@@ -62,6 +62,7 @@ RARITY: Fields = {
     "_weight": a_number(0),
     "_seen": a_mapping(optional(a_label), a_tuple(a_number(0), a_round)),
 }
+REACH: Fields = {"gap": a_number(1)}
 SAMPLER: Fields = {
     "_rng": an_object("Random"),
     "_last": optional(a_tuple(a_flag, a_text(*REASONS), a_real, a_real, a_number(0))),
@@ -77,4 +78,5 @@ INEURAL_SAMPLER: Fields = {
     **SAMPLER,
     **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
     "_rarity": an_object("Rarity"),
+    "_reach": an_object("Reach"),
 }

@@ -227,6 +227,7 @@ KNOWN: dict[str, Known] = {
     "Account": Known("river_ineural.active.account", asking.ACCOUNT),
     "Pending": Known("river_ineural.active.pending", asking.PENDING, asking.of_pending),
     "Rarity": Known("river_ineural.active.rarity", asking.RARITY),
+    "Reach": Known("river_ineural.active.reach", asking.REACH),
     "Budget": value_object("river_ineural.active.budget", asking.BUDGET),
     "ConstantWidth": value_object("river_ineural.active.width", asking.CONSTANT_WIDTH),
     "TheoreticalWidth": value_object("river_ineural.active.width", asking.THEORETICAL_WIDTH),

@@ -1,0 +1,85 @@
+"""What the pipelines around a learner make of an example."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+from river.base.typing import FeatureName
+
+from river_ineural.active.learner import route
+
+__all__ = ["checked", "steps_learn", "transformed"]
+
+# River keeps on the class of all pipelines whether unsupervised steps learn in predictions.
+PIPELINES = threading.RLock()
+
+
+def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
+    """Unsupervised steps learn in predictions, and so not in `learn_one`.
+
+    But for steps inside a wrapper, which gives its model what it sees fit, and only labels.
+    """
+    _, pipelines = route(classifier)
+    stack = ExitStack()
+    if pipelines and pipelines[0] is classifier:
+        from river import compose
+
+        stack.enter_context(PIPELINES)
+        stack.enter_context(compose.learn_during_predict())
+    return stack
+
+
+def transformed(
+    pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
+) -> dict[FeatureName, Any]:
+    """x as the learner at the end of the pipelines gets it."""
+    for pipeline in pipelines:
+        x = pipeline.transform_one(x, **kwargs)
+    return x
+
+
+def checked(
+    classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any], **given: Any
+) -> Any:
+    """x as the learner checked it, before any step has learned.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If x, or a label or a weight given, would be refused.
+    """
+    learner, pipelines = route(classifier)
+    if not pipelines:
+        return learner.check_one(x, **given)
+    found: dict[FeatureName, Any] | None = None
+    try:
+        found = transformed(pipelines, x, kwargs)
+        return learner.check_one(found, **given)
+    except (TypeError, ValueError):  # x is bad, or a step that has learned nothing made it so
+        if pipelines[0] is not classifier or spoiled(learner, x, found):
+            raise
+        from river import compose
+
+        steps = copy.deepcopy(list(pipelines[0].steps.values())[:-1])
+        with PIPELINES, compose.learn_during_predict():
+            after = compose.Pipeline(*steps).transform_one(x, **kwargs)
+        return learner.check_one(transformed(pipelines[1:], after, {}), **given)
+
+
+def spoiled(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
+    """Whether all that the learner refuses of an example was bad before any step saw it."""
+
+    def refused(name: FeatureName, value: Any) -> bool:
+        try:
+            learner.check_one({name: value})
+        except (TypeError, ValueError):
+            return True
+        return False
+
+    if not isinstance(found, dict):
+        return False
+    bad = [name for name, value in found.items() if refused(name, value)]
+    return all(name in x and refused(name, x[name]) for name in bad)
