@@ -710,10 +710,10 @@ class ReferenceSampler:
         if self.horizon is None:  # a bucket, refilled round by round; a fifth is held back
             may = self.bucket = min(self.depth, self.bucket + Fraction(repr(self.budget)))
             left, rate = (may / self.depth - 0.2) / 0.8, self.budget
-        else:  # a tenth is held back at the start, nothing in the end
+        else:  # a twentieth is held back at the start, nothing in the end
             total = math.floor(self.budget * self.horizon)
             may, rate = total - self.n_queries, self.budget
-            left = (may / total - 0.1 * max(0, 1 - self.t / self.horizon)) / 0.9
+            left = (may / total - 0.05 * max(0, 1 - self.t / self.horizon)) / 0.95
         left = min(1, max(0, left))
         threshold = left**0.75 * 2 * self.gamma
         threshold *= self.width(self.t, max(2, len(labels)), self.classifier.depth)
@@ -733,7 +733,10 @@ class ReferenceSampler:
             of_top = sum(
                 w for w, label in zip(weights, self.predicted, strict=True) if label == top
             )
-            chance *= max(1, sum(weights) / (len(labels) * of_top))
+            rarity = max(1, sum(weights) / (len(labels) * of_top))
+            chance *= rarity
+            if self.horizon is None:
+                threshold *= min(3, math.sqrt(rarity))
         if len(labels) > 1:
             self.reach -= (self.reach - 1) * rate / 1024
         if len(labels) < 2:

@@ -18,6 +18,7 @@ from river_ineural import INeurAL, Training, active
 from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
+from river_ineural.active.rarity import Rarity
 from river_ineural.network.scores import gap
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
@@ -241,21 +242,25 @@ def test_asks_exactly_when_the_gap_is_below_the_threshold():
 
 @pytest.mark.parametrize("horizon", [None, len(STREAM)])
 def test_the_threshold_shrinks_with_what_is_left(horizon):
-    """To the power of 3/4 of the share of the labels that is not held back: a tenth of them at
-    the start, or a fifth of a bucket; up to 2γβ again as rounds refill it.
+    """To the power of 3/4 of the share of the labels that is not held back: a twentieth of them
+    at the start, or a fifth of a bucket; up to 2γβ again as rounds refill it. That is up to three
+    times as much where a rare class is predicted.
     """
     settings = {"gamma": 5.0, "width": ConstantWidth(0.1), "exploration": 0.0, "audits": 0.0}
     budget = 0.25 if horizon else Budget(0.25, burst=20)
     model = unhurried(trained(budget=budget, horizon=horizon, self_training=False, **settings))
-    left, shares = 30.0 if horizon else 20.0, []
+    left, shares, rarity = 30.0 if horizon else 20.0, [], Rarity()
     for t, (x, _) in enumerate(STREAM, start=1):
         if horizon:
-            shares.append((left / 30 - 0.1 * (1 - t / 120)) / 0.9)
+            shares.append((left / 30 - 0.05 * (1 - t / 120)) / 0.95)
         else:
             left = 20.0 if t == 1 else min(20.0, left + 0.25)
             shares.append((left / 20 - 0.2) / 0.8)
         share = min(1.0, max(0.0, shares[-1]))
-        wanted = gap(model.classifier.scores_one(x).values()) < share**0.75
+        scores = model.classifier.scores_one(x)
+        rare = rarity.see(max(scores, key=scores.__getitem__), len(scores))
+        wider = 1.0 if horizon else min(3.0, math.sqrt(rare))
+        wanted = gap(scores.values()) < share**0.75 * wider
         ask = model.predict_one(x)[1]
         assert ask == (wanted and left >= 1)
         left -= ask

@@ -10,7 +10,7 @@ __all__ = ["Account", "whole"]
 
 # Shares of the labels that are held back while nothing changes.
 HELD_BUCKET = 0.2
-HELD_TOTAL = 0.1  # at the start; released evenly over the rounds
+HELD_TOTAL = 0.05  # at the start; released evenly over the rounds
 
 
 class Account:
@@ -114,7 +114,7 @@ class Account:
         ----------
         reserve
             Whether a part is held back for a change of the stream: a fifth of a bucket; of a total
-            with a horizon a tenth at first, and less in proportion to the rounds that are left.
+            with a horizon a twentieth at first, and less in proportion to the rounds that are left.
             Nothing is held back of a total without a horizon.
 
         Examples
