@@ -52,8 +52,11 @@ def with_encodings(document: Document, arrays: Arrays) -> tuple[Document, Arrays
         if kind in LEARNERS:
             state["pieces"] = False
         elif kind == "INeurALSampler":
-            parts.insert(-1, {"class": "Reach", "state": {"gap": 1.0}})  # the sampler is the last
-            state["_reach"] = {"object": len(parts) - 2}
+            first = len(parts) - 1  # the sampler is the last, after all that it holds
+            nobody = {"there": False, "_n": 0, "_seen": {"dict": []}}
+            parts.insert(-1, {"class": "Reach", "state": {"gap": 1.0}})
+            parts.insert(-1, {"class": "Newcomers", "state": nobody})
+            state |= {"_reach": {"object": first}, "_newcomers": {"object": first + 1}}
         elif kind == "State":
             state |= {"takes_apart": False, "pieces": None}
         elif kind == "FeatureIndex":

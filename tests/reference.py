@@ -696,7 +696,8 @@ class ReferenceSampler:
         self.exploration, self.audits, self.rng = exploration, audits, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = self.last_ask = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
-        self.predicted, self.reach, self.n_far = [], 1.0, 0
+        self.predicted, self.heard, self.reach = [], [], 1.0
+        self.n_far = self.n_hardly = 0
         if isinstance(budget, Budget):
             self.budget, self.bucket, self.depth = budget.limit, budget.burst, budget.burst
 
@@ -714,6 +715,8 @@ class ReferenceSampler:
             total = math.floor(self.budget * self.horizon)
             may, rate = total - self.n_queries, self.budget
             left = (may / total - 0.05 * max(0, 1 - self.t / self.horizon)) / 0.95
+        if self.hardly_known():
+            left, self.n_hardly = 1, self.n_hardly + 1
         left = min(1, max(0, left))
         threshold = left**0.75 * 2 * self.gamma
         threshold *= self.width(self.t, max(2, len(labels)), self.classifier.depth)
@@ -769,6 +772,13 @@ class ReferenceSampler:
             gap = scores[order[0]] - scores[order[1]]
             if gap > 1:
                 self.reach = max(self.reach, gap) if labels[order[0]] == y else 1.0
+        self.heard.append(y)
+
+    def hardly_known(self):
+        """Whether a class has a 32nd of its even share of the labels, 64 labels after its first."""
+        known, n = set(self.heard), len(self.heard)
+        late = {y for y in known if 32 * self.heard.count(y) * len(known) <= n}
+        return any(n - 1 - self.heard.index(y) < 64 for y in late)
 
 
 class Piece(NamedTuple):

@@ -369,6 +369,20 @@ def test_gaps_above_1_agree(delay):
     assert reference.n_far > 5
 
 
+@pytest.mark.parametrize("budget", [{"budget": 0.75}, {"budget": Budget(0.75, burst=60)}])
+def test_a_class_that_comes_late_agrees(budget):
+    """The same where another class comes after a hundred labels of two."""
+    rng = np.random.default_rng(0)
+    stream = []
+    for t in range(240):
+        y = int(rng.integers(3)) if t > 180 else int(rng.integers(2))
+        stream.append(({"a": y + rng.normal(), "b": rng.normal()}, y))
+    horizon = None if isinstance(budget["budget"], Budget) else len(stream)
+    model, twin = pair()
+    reference = run_side_by_side(model, twin, stream, 1e-8, **budget, horizon=horizon)
+    assert reference.n_hardly > 0
+
+
 @pytest.mark.parametrize("form", ["by_loops", "by_torch"])
 def test_categories_and_gaps_agree(form, request):
     """The same with strings, one of them in a column of numbers, and with values missing."""

@@ -16,6 +16,7 @@ from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.learner import check_learner, route
+from river_ineural.active.newcomers import Newcomers
 from river_ineural.active.pipelines import checked, steps_learn, transformed
 from river_ineural.active.rarity import Rarity
 from river_ineural.active.reach import Reach
@@ -153,6 +154,7 @@ class INeurALSampler(BudgetedSampler):
         self._last_ask = 0  # round in which a label was last asked for
         self._rarity = Rarity()
         self._reach = Reach()
+        self._newcomers = Newcomers()
         self.n_pseudo_labels = 0
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -231,7 +233,7 @@ class INeurALSampler(BudgetedSampler):
         rarity = self._rarity.see(top, n_classes)
         account, changing = self._account, getattr(learner, "changing", False)
         self._reach.fade(account.rate or self.exploration)
-        share = account.share(reserve=not changing)
+        share = 1.0 if self._newcomers.there else account.share(reserve=not changing)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
         if account.bucket is not None:  # which rounds fill again
             threshold *= min(WIDER, math.sqrt(rarity))
@@ -291,6 +293,8 @@ class INeurALSampler(BudgetedSampler):
                 top = max(scores, key=scores.__getitem__)
                 self._reach.told(gap(scores.values()), right=top == y)
             self._learned(x)
+            if y in learner.known_labels:
+                self._newcomers.see(y)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """What the learner says of its scores, and the threshold for the next round."""

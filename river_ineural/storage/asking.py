@@ -63,6 +63,11 @@ RARITY: Fields = {
     "_seen": a_mapping(optional(a_label), a_tuple(a_number(0), a_round)),
 }
 REACH: Fields = {"gap": a_number(1)}
+NEWCOMERS: Fields = {
+    "there": a_flag,
+    "_n": a_round,
+    "_seen": a_mapping(a_label, a_tuple(a_round, a_round)),
+}
 SAMPLER: Fields = {
     "_rng": an_object("Random"),
     "_last": optional(a_tuple(a_flag, a_text(*REASONS), a_real, a_real, a_number(0))),
@@ -79,4 +84,5 @@ INEURAL_SAMPLER: Fields = {
     **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
     "_rarity": an_object("Rarity"),
     "_reach": an_object("Reach"),
+    "_newcomers": an_object("Newcomers"),
 }

@@ -228,6 +228,7 @@ KNOWN: dict[str, Known] = {
     "Pending": Known("river_ineural.active.pending", asking.PENDING, asking.of_pending),
     "Rarity": Known("river_ineural.active.rarity", asking.RARITY),
     "Reach": Known("river_ineural.active.reach", asking.REACH),
+    "Newcomers": Known("river_ineural.active.newcomers", asking.NEWCOMERS),
     "Budget": value_object("river_ineural.active.budget", asking.BUDGET),
     "ConstantWidth": value_object("river_ineural.active.width", asking.CONSTANT_WIDTH),
     "TheoreticalWidth": value_object("river_ineural.active.width", asking.THEORETICAL_WIDTH),
