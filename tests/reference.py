@@ -738,7 +738,7 @@ class ReferenceSampler:
             )
             rarity = max(1, sum(weights) / (len(labels) * of_top))
             chance *= rarity
-            if self.horizon is None:
+            if self.horizon is None and len(labels) == 2:
                 threshold *= min(3, math.sqrt(rarity))
         if len(labels) > 1:
             self.reach -= (self.reach - 1) * rate / 1024

@@ -30,7 +30,7 @@ __all__ = ["INeurALSampler"]
 USUAL = ConstantWidth()
 INQUIRY = 0.25  # probability of asking in any round in the middle of a change
 FEWER = 0.2  # of the audits, where the number of labels is fixed
-WIDER = 3.0  # times the threshold, at most, where a rare class is predicted
+WIDER = 3.0  # times the threshold, at most, where the rare one of two classes is predicted
 
 
 def check_width(name: str, width: Any) -> None:
@@ -47,12 +47,12 @@ class INeurALSampler(BudgetedSampler):
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift · (share of labels there)
 
-    of a bucket up to three times as much where a rare class is predicted; or fewer than two classes
-    are known, or the gap is far above 1 and labels have not borne out that the model can be so sure
-    (`Reach`), or now and then at random: a network that has become sure of a wrong answer would
-    never ask again. The labels there are those learned, out of these and those still expected.
-    Where the gap reaches `confidence`, î is learned as a pseudo-label within the prediction
-    (lines 18 to 23).
+    of a bucket up to three times as much where the rare one of two classes is predicted; or fewer
+    than two classes are known, or the gap is far above 1 and labels have not borne out that the
+    model can be so sure (`Reach`), or now and then at random: a network that has become sure of a
+    wrong answer would never ask again. The labels there are those learned, out of these and those
+    still expected. Where the gap reaches `confidence`, î is learned as a pseudo-label within the
+    prediction (lines 18 to 23).
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class INeurALSampler(BudgetedSampler):
         self._reach.fade(account.rate or self.exploration)
         share = 1.0 if self._newcomers.there else account.share(reserve=not changing)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
-        if account.bucket is not None:  # which rounds fill again
+        if account.bucket is not None and n_classes == 2:  # rounds fill it again
             threshold *= min(WIDER, math.sqrt(rarity))
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
