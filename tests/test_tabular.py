@@ -84,7 +84,7 @@ def test_blocks_answer_as_row_by_row(name, block, counting):
             assert (calls > len(y) - 5) == (size == 1)
     assert all(np.array_equal(*pair) for pair in zip(*runs, strict=True))
     wrong, asked = runs[0]
-    assert asked.sum() == 50
+    assert 40 < asked.sum() <= 50
     assert wrong.mean() < 0.5
 
 
@@ -125,7 +125,7 @@ def test_before_it_is_fitted_it_says_what_it_knows():
 
 
 def test_it_asks_below_the_threshold_of_ineural():
-    """2γβ (share left)^thrift by I-NeurAL's defaults, a tenth of the budget held back at first."""
+    """2γβ (share left)^thrift by I-NeurAL's defaults, a twentieth of the budget held back first."""
     x, y = data(400)
     model = sampler(LINEAR, x, 0.1, 0)
     spared = 0
@@ -133,7 +133,7 @@ def test_it_asks_below_the_threshold_of_ineural():
         known, asked = len(model.classifier.known_labels), model.n_queries
         _, ask = model.predict_one(example)
         if known > 1:
-            left = max(0, ((40 - asked) / 40 - 0.1 * (1 - t / 400)) / 0.9)
+            left = max(0, ((40 - asked) / 40 - 0.05 * (1 - t / 400)) / 0.95)
             decision = model.last_decision
             assert decision.threshold == pytest.approx(0.96 * left**0.75, abs=1e-9)
             assert ask == (decision.gap < decision.threshold and asked < 40)

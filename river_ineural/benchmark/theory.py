@@ -52,10 +52,16 @@ def printed(**settings: Any) -> Callable[[int, int, int], INeurALSampler]:
 def defaults(k: int, rounds: int, seed: int) -> INeurALSampler:
     """Those of this package, which no theorem covers, with the width of the analysis and γ = 1.
 
-    Without a budget and random asks: a constant width above the margin would ask for ever.
+    Without a budget and audits: a constant width above the margin would ask for ever.
     """
-    width = TheoreticalWidth(horizon=rounds)
-    return INeurALSampler(INeurAL(seed=seed), gamma=1.0, width=width, exploration=0.0, seed=seed)
+    return INeurALSampler(
+        INeurAL(seed=seed),
+        gamma=1.0,
+        width=TheoreticalWidth(horizon=rounds),
+        exploration=0.0,
+        audits=0.0,
+        seed=seed,
+    )
 
 
 LEARNERS: dict[str, Callable[[int, int, int], INeurALSampler]] = {
