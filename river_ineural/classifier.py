@@ -110,7 +110,8 @@ class INeurAL(NeuralClassifier):
         Whether to subtract the running mean of the examples learned.
     scale
         Whether to divide each feature by the fourth root of the running mean of the fourth power of
-        its distance from that mean, so that its unit does not matter.
+        its distance from that mean, and a feature of two values by twice their distance, so that
+        its unit does not matter.
     ranks
         Whether half of a feature is its rank, where its values lie far out or in clumps. Not with
         more than 256 features.

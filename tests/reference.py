@@ -217,7 +217,9 @@ class ReferenceClassifier:
             self.mean = raw.mean(0) if self.center else torch.zeros_like(raw[0])
             varies = (raw != (raw[0] if self.center else 0)).any(0)
             self.spread = (raw - self.mean).pow(4).mean(0).pow(0.25)
-            q = torch.where(varies & self.scaled, self.spread, 1.0)
+            two = [self.center and len(set(values)) == 2 for values in raw.T.tolist()]
+            divisor = torch.where(torch.tensor(two), 2 * (raw.amax(0) - raw.amin(0)), self.spread)
+            q = torch.where(varies & self.scaled, divisor, 1.0)
             factor = vector([self.factors.get(name, 1.0) for name in self.features])
             by_rank = [self.quantiles.get(name) for name in self.features]
             self.scale = q / factor * vector([2.0 if ranks else 1.0 for ranks in by_rank])

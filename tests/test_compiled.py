@@ -136,13 +136,32 @@ def test_both_forms_keep_the_same_statistics_beside_references(center):
             module.observe(raw, n, center, moments)
             plain = convert(np.ones((2, 3))), convert(np.zeros((2, 3))), convert(np.zeros(1))
             n += len(rows)
-            module.weigh(n, True, True, convert(reference), moments, *plain, scaling)
+            module.weigh(n, center, True, True, convert(reference), moments, *plain, scaling)
         if not center:
             np.testing.assert_array_equal(moments[0], -reference)
             moments[2] = 0  # cubes, which only centring needs
         found.append((np.asarray(moments), np.asarray(scaling)))
     for mine, reference in zip(*found, strict=True):
         np.testing.assert_allclose(mine, reference, rtol=1e-6)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.usefixtures("by_both")
+def test_flags_are_divided_by_twice_their_range(center):
+    """Wherever their two values lie, and however rare one is; not if there is a third, once."""
+    often, once = np.arange(2000) % 2, np.arange(2000) == 7
+    flags = np.stack([often, 5 * often - 3, 0.1 * once + 1e6, 9 - once], axis=1)
+    rows = np.concatenate([flags, (often + once)[:, np.newaxis]], axis=1)
+    like = torch.empty(0, dtype=torch.float64)
+    ranking = Ranking(False, False, np.random.default_rng(0), like)
+    scaling = Scaling(center, True, False, False, ranking, like)
+    scaling = scaling.widened(5, slice(0, 5), rows[0])
+    scaling.update(rows - rows[0])
+    mean = rows.mean(axis=0) if center else 0
+    spread = np.mean((rows - mean) ** 4, axis=0) ** 0.25
+    if center:
+        spread[:4] = [2, 10, 0.2, 2]
+    np.testing.assert_allclose(scaling.scaling[1], 1 / spread, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("by_both")

@@ -48,8 +48,8 @@ def test_features_are_enlarged_by_the_fourth_root(n_steps):
         relevance = convert(np.stack([means, np.full(6, 7.0)]))
         scaling = convert(np.zeros((3, 6)))
         module.weigh(
-            *(10, True, True, convert(np.zeros(6)), convert(moments), convert(np.ones((2, 6)))),
-            *(relevance, convert(np.array([float(n_steps)])), scaling),
+            *(10, True, True, True, convert(np.zeros(6)), convert(moments)),
+            *(convert(np.ones((2, 6))), relevance, convert(np.array([float(n_steps)])), scaling),
         )
         np.testing.assert_allclose(relevance[1], expected)
         np.testing.assert_allclose(scaling[1], expected / 2)  # q is the fourth root of 16

@@ -23,7 +23,7 @@ from river_ineural.active.reach import Reach
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import choice, real
-from river_ineural.network.scores import gap, nearest_distribution
+from river_ineural.network.scores import nearest_distribution, top_and_gap
 
 __all__ = ["INeurALSampler"]
 
@@ -197,8 +197,7 @@ class INeurALSampler(BudgetedSampler):
                     x = transformed(pipelines, x, kwargs)
             x = learner.check_one(x)
             scores = learner.scores_one(x)  # lines 4 to 7
-            margin = gap(scores.values())
-            top = max(scores, key=scores.__getitem__) if scores else None  # line 8
+            top, margin = top_and_gap(scores)  # lines 8 and 9
             if confident := self.self_training and len(scores) > 1 and margin >= self.confidence:
                 learner.check_one(x, top)  # it can be learned: else nothing has changed
             self._account.round()
@@ -214,7 +213,7 @@ class INeurALSampler(BudgetedSampler):
     def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
         """2γβ_t · share^thrift, and less while labels are on their way: not all is asked for."""
         beta, t = self.width or USUAL, account.n_rounds
-        threshold: float = 2 * self.gamma * beta(t, max(2, n_classes), n_layers)
+        threshold: float = 2 * self.gamma * beta(t, n_classes if n_classes > 2 else 2, n_layers)
         threshold *= share**self.thrift
         if n_pending := self._pending.count(t):
             there = self._n_labels + FIRST  # more, for a model that has none asks for some
@@ -226,7 +225,7 @@ class INeurALSampler(BudgetedSampler):
 
         Not where that is NaN: a model that is no use does not spend the budget.
         """
-        if math.isnan(margin):
+        if margin != margin:
             return UNWANTED
         if n_classes < 2 or top is None:
             return self._of_few_classes(n_classes)
@@ -241,7 +240,7 @@ class INeurALSampler(BudgetedSampler):
             return "change" if changing else "gap", margin, threshold
         if changing:  # until it is known what of the past still holds
             return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
-        if self.audits and self._far(margin):
+        if self._reach.short_of(margin) and self.audits and self._first_of_few():
             return "audit", margin, threshold
         p = 0.0
         if self.audits and account.rate:
@@ -253,19 +252,17 @@ class INeurALSampler(BudgetedSampler):
             p = self.exploration
         return "audit" if p and self._rng.random() < p * rarity else "none", margin, threshold
 
-    def _far(self, margin: float) -> bool:
+    def _first_of_few(self) -> bool:
         """Whether to ask because of a gap beyond what labels have borne out.
 
         The more labels are on their way, the more seldom: the first of them may settle it.
         """
-        if not self._reach.short_of(margin):
-            return False
         n_pending = self._pending.count(self.n_rounds)
         return not n_pending or self._rng.random() * (1 + n_pending) < 1
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        top = max(y_pred, key=y_pred.__getitem__) if y_pred else None
-        return self._wants(gap(y_pred.values()), top, len(y_pred), route(self.classifier)[0])
+        top, margin = top_and_gap(y_pred)
+        return self._wants(margin, top, len(y_pred), route(self.classifier)[0])
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
@@ -290,8 +287,8 @@ class INeurALSampler(BudgetedSampler):
                 self.classifier.learn_one(x, y, **self._taken(kwargs))
             self._n_learned += seen
             if len(scores) > 1:
-                top = max(scores, key=scores.__getitem__)
-                self._reach.told(gap(scores.values()), right=top == y)
+                top, margin = top_and_gap(scores)
+                self._reach.told(margin, right=top == y)
             self._learned(x)
             if y in learner.known_labels:
                 self._newcomers.see(y)

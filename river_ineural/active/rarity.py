@@ -7,6 +7,7 @@ from river.base.typing import ClfTarget
 __all__ = ["Rarity"]
 
 MEMORY = 500  # predictions that a class's share is of, the older the less
+KEEP = 1 - 1 / MEMORY
 
 
 class Rarity:
@@ -30,10 +31,10 @@ class Rarity:
 
     def see(self, label: ClfTarget, n_classes: int) -> float:
         """Note a prediction; 1/(k · f) of its class, at least 1."""
-        self._n += 1
-        keep = 1 - 1 / MEMORY
+        self._n = n = self._n + 1
         weight, when = self._seen.get(label, (0.0, 0))
-        weight = weight * keep ** (self._n - when) + 1
-        self._weight = self._weight * keep + 1
-        self._seen[label] = weight, self._n
-        return max(1.0, self._weight / (n_classes * weight))
+        weight = weight * (KEEP if n - when == 1 else KEEP ** (n - when)) + 1
+        self._weight = total = self._weight * KEEP + 1
+        self._seen[label] = weight, n
+        rarity = total / (n_classes * weight)
+        return rarity if rarity > 1 else 1.0

@@ -46,4 +46,5 @@ class Reach:
 
     def fade(self, rate: float) -> None:
         """A round has passed, in which so many labels came to be had."""
-        self.gap += (SURE - self.gap) * rate / MEMORY
+        if self.gap > SURE:
+            self.gap += (SURE - self.gap) * rate / MEMORY

@@ -38,8 +38,10 @@ class Scaling(Tensors):
     With the mean of the examples learned so far, and q the fourth root of the mean fourth power of
     their distance from it, feature by feature, z = (x - mean) / q. A feature that has not varied
     is not scaled. The fourth power lies between the standard deviation, with which rare values of
-    a mostly constant feature dwarf all others, and the range, which one outlier sets. From 20,000
-    examples on, older ones count less and less: features that move are followed.
+    a mostly constant feature dwarf all others, and the range, which one outlier sets. A feature
+    of two values, a flag, is divided by twice its range where there is a mean: one category is many
+    flags, and rare ones would outweigh the numbers. From 20,000 examples on, older ones count less
+    and less: features that move are followed.
 
     Unit norm alone would forget how far an example is from the mean. So a constant s, the root
     mean square of that distance, is put in front of the example first:
@@ -212,7 +214,7 @@ class Scaling(Tensors):
         """Let scaling follow the statistics."""
         raw, shares = self.raw, self.ranking.raw[2]
         self.phases.weigh(
-            *(self.n, self.scale, self.normalize, raw.reference, raw.moments),
+            *(self.n, self.center, self.scale, self.normalize, raw.reference, raw.moments),
             *(shares, raw.relevance, raw.n_steps, raw.scaling),
         )
 

@@ -12,4 +12,6 @@ RESOLUTION, ROUNDING = 1e-7, 1e-14  # relative: what varies less is a constant t
 HEEDED = 0.02  # share of a step in the running mean of the relevance
 FIRST_STEPS = 50  # before it counts
 RELEVANCE, MOST_RELEVANT = 0.25, 4.0  # its power, and how much a feature may be enlarged or shrunk
+TWO_VALUED = 1e-6  # relative: by how much the fourth moment of a flag may be above its least
+FLAG = 2.0  # times its range is what a flag is divided by
 CLOSEST, FARTHEST = 1e-30, 1e15  # spreads and scaled values whose squares float32 can hold

@@ -14,6 +14,7 @@ from river_ineural.network.constants import (
     EPSILON,
     FARTHEST,
     FIRST_STEPS,
+    FLAG,
     HEEDED,
     LEAST_RADIUS,
     MOST_GRADIENT,
@@ -25,6 +26,7 @@ from river_ineural.network.constants import (
     SQRT_HALF,
     TINY,
     TOLERATED,
+    TWO_VALUED,
 )
 from river_ineural.network.phases import Encoding
 
@@ -282,8 +284,19 @@ def observe(x: Tensor, n: int, center: bool, moments: Tensor) -> None:
     mean += share * step
 
 
+def spread(center: bool, square: Tensor, cube: Tensor, fourth: Tensor) -> Tensor:
+    """What features of these moments are divided by: see `standardizing.spread`."""
+    skew = torch.where(square > 0, cube / square, 0.0)
+    two_valued = (
+        center & (square > 0) & (fourth - skew * cube - square.square() <= TWO_VALUED * fourth)
+    )
+    flag = FLAG * (skew.square() + 4 * square).sqrt()
+    return torch.where(two_valued, flag, fourth.clamp_min(0).sqrt().sqrt())
+
+
 def weigh(
     n: int,
+    center: bool,
     scale: bool,
     normalize: bool,
     reference: Tensor,
@@ -294,7 +307,7 @@ def weigh(
     scaling: Tensor,
 ) -> None:
     """Scaling from the statistics of n examples, and by how much columns are enlarged."""
-    mean, square, _, fourth = moments
+    mean, square, cube, fourth = moments
     means, factor = relevance
     typical = means.sum() / (means > 0).sum().clamp_min(1)
     enlarged = (means / typical.clamp_min(TINY)).pow(RELEVANCE)
@@ -302,10 +315,10 @@ def weigh(
     factor.copy_(torch.where((n_steps >= FIRST_STEPS) & (means > 0), enlarged, 1.0))
     inverse = torch.ones_like(mean)
     if scale:
-        spread = (fourth.clamp_min(0) / n).sqrt_().sqrt_()
+        q = spread(center, square / n, cube / n, fourth / n)
         least = torch.maximum(RESOLUTION * mean.abs(), ROUNDING * (mean + reference).abs())
-        varies = spread > least.clamp_min_(CLOSEST)
-        inverse = torch.where(varies, 1 / spread, 1.0)
+        varies = q > least.clamp_min_(CLOSEST)
+        inverse = torch.where(varies, 1 / q, 1.0)
     inverse *= factor
     scaling[0].copy_(mean)
     scaling[1].copy_(shares[0] * inverse)

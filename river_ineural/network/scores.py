@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["gap", "nearest_distribution", "probabilities"]
+__all__ = ["gap", "nearest_distribution", "probabilities", "top_and_gap"]
 
 Label = TypeVar("Label")
 
@@ -81,6 +81,20 @@ def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
     """`probabilities` of scores by label."""
     row = probabilities(np.array([list(scores.values())], np.float64))[0]
     return dict(zip(scores, row.tolist(), strict=True))
+
+
+def top_and_gap(scores: dict[Any, float]) -> tuple[Any, float]:
+    """î, the label of the first of the highest scores, None if there is none, and `gap`.
+
+    Examples
+    --------
+    >>> top_and_gap({"a": 0.25, "b": 1.0, "c": -0.5})
+    ('b', 0.75)
+    """
+    if len(scores) != 2:
+        return (max(scores, key=scores.__getitem__) if scores else None), gap(scores.values())
+    (a, of_a), (b, of_b) = scores.items()
+    return (b, of_b - of_a) if of_b > of_a else (a, of_a - of_b)
 
 
 def gap(scores: Iterable[float]) -> float:

@@ -14,16 +14,18 @@ from river_ineural.network.constants import (
     CLOSEST,
     FARTHEST,
     FIRST_STEPS,
+    FLAG,
     MOST_RELEVANT,
     RELEVANCE,
     RESOLUTION,
     ROUNDING,
     TINY,
+    TWO_VALUED,
 )
 from river_ineural.network.loops import inlined, loop
 from river_ineural.network.phases import Encoding
 
-__all__ = ["height", "observe", "standardize", "standardize_row", "weigh"]
+__all__ = ["height", "observe", "spread", "standardize", "standardize_row", "weigh"]
 
 Array = NDArray[Any]
 
@@ -106,9 +108,24 @@ def observe(x: Array, n: int, center: bool, moments: Array) -> None:
             mean[j] += step
 
 
+@inlined
+def spread(center: bool, square: Any, cube: Any, fourth: Any) -> Any:
+    """What a feature of these moments is divided by.
+
+    Around the mean the fourth moment is at least cube² / square + square² (Pearson, 1916). It is
+    that of two values only, whose range is √(cube² / square² + 4 square).
+    """
+    if center and square > 0:
+        skew = cube / square
+        if fourth - skew * cube - square * square <= TWO_VALUED * fourth:
+            return FLAG * np.sqrt(skew * skew + 4 * square)
+    return np.sqrt(np.sqrt(max(fourth, 0.0)))
+
+
 @loop
 def weigh(
     n: int,
+    center: bool,
     scale: bool,
     normalize: bool,
     reference: Array,  # (d,)
@@ -122,7 +139,7 @@ def weigh(
 
     Also by how much columns that were found relevant are enlarged, the second row of `relevance`.
     """
-    mean, square, fourth = moments[0], moments[1], moments[3]
+    mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
     means, factor = relevance[0], relevance[1]
     total, n_relevant = 0.0, 0
     for j in range(len(mean)):
@@ -134,11 +151,11 @@ def weigh(
         if heeded and means[j] > 0:
             typical = means[j] * n_relevant / total
             factor[j] = min(max(typical**RELEVANCE, 1 / MOST_RELEVANT), MOST_RELEVANT)
-        spread = np.sqrt(np.sqrt(max(fourth[j], 0.0) / n))
+        q = spread(center, square[j] / n, cube[j] / n, fourth[j] / n)
         least = max(RESOLUTION * abs(mean[j]), ROUNDING * abs(mean[j] + reference[j]), CLOSEST)
-        known = scale and spread > least
+        known = scale and q > least
         scaling[0, j] = mean[j]
-        scaling[1, j] = shares[0, j] * factor[j] * (1 / spread if known else 1.0)
+        scaling[1, j] = shares[0, j] * factor[j] * (1 / q if known else 1.0)
         scaling[2, j] = shares[0, j] < 1
     if normalize:
         total = 0.0
