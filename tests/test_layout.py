@@ -25,7 +25,7 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"active"},
     {"storage"},
     {"persistence"},
-    {"baselines", "paper"},
+    {"baselines", "paper", "spark"},
     {"benchmark"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

@@ -1,0 +1,362 @@
+"""One learner a key on Spark Structured Streaming, in the state of the engine."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from river_ineural.persistence import from_bytes, to_bytes
+from river_ineural.storage.classes import SAMPLERS, name_of
+
+try:
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+    from pyspark.sql.types import (
+        BooleanType,
+        DataType,
+        IntegerType,
+        LongType,
+        MapType,
+        StringType,
+        StructField,
+        StructType,
+    )
+except ImportError as error:
+    raise ImportError(
+        'river_ineural.spark needs PySpark from 4.1 on: pip install "river-ineural[spark]", and a '
+        "Java runtime, 17 or 21."
+    ) from error
+
+__all__ = ["Keyed", "by_key", "schema_of"]
+
+LABELS: dict[type[DataType], type] = {
+    StringType: str,
+    LongType: int,
+    IntegerType: int,
+    BooleanType: bool,
+}
+THRESHOLD = "spark.broadcast.UDFCompressionThreshold"  # of a broadcast, which is not loaded there
+SPARE = 100_000  # bytes, for what goes with the model
+DAY = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of the rows."""
+
+    key: str
+    id: str
+    order: str
+    features: str
+    label: str
+
+
+def by_key(
+    rows: DataFrame,
+    model: Any,
+    *,
+    key: str = "key",
+    id: str = "id",
+    order: str = "at",
+    features: str = "features",
+    label: str = "label",
+    idle: datetime.timedelta | None = 30 * DAY,
+    most_waiting: int = 1_000,
+) -> DataFrame:
+    """What a learner of its own decides of the rows of each key, and what it learns.
+
+    Each key starts with a copy of `model`. A row of features without a label is predicted, and its
+    label asked for or not; a row of a label without features is the answer to the row of that id,
+    of this stream or of another one in union with it; a row of both is learned, as in a warm start.
+    In each micro-batch the rows of a key are taken in their order. Learners are kept as bytes of
+    `save` in Spark's state, which is part of its checkpoint: a query that is killed goes on from
+    there, and every row counts once.
+
+    Parameters
+    ----------
+    rows
+        A streaming data frame; further columns are left out.
+    model
+        A sampler of `active` around an `INeurAL` or a `NeurONAL`, with or without labels learned.
+    key
+        Column of the key, of any type that can be grouped by.
+    id
+        Column of text that tells the rows of a key apart.
+    order
+        Column of what can be sorted, e.g. a timestamp. Of rows that are equal in it those without a
+        label come first, then the smaller id.
+    features
+        Column of features by name: a struct, or a map from text. Null in rows of a label.
+    label
+        Column of labels, text, integers or booleans. Null in rows that are to be predicted.
+    idle
+        Time, by the clock of the machines, after which a key of which nothing came is forgotten
+        with all that it learned; None: never. With it a query runs a micro-batch at every trigger,
+        so that one of `availableNow` does not end: these take None.
+    most_waiting
+        Rows a key, at least 1, whose label was asked for and whose features are held for the
+        answer. One more, and the oldest is dropped.
+
+    Returns
+    -------
+    A streaming data frame of `schema_of(rows)`, a row for each row of `rows`, by `event`:
+
+    - "prediction": `prediction`, null before a class is known; `ask`; and `reason`, `gap` and
+      `threshold` of the decision (`active.Decision`).
+    - "learned": the label of this id was learned.
+    - "unknown": a label of an id that is not waiting for one: not asked for, dropped, or learned
+      already. `n_unknown` counts them.
+    - "refused": `error` says what is wrong with the row. It has changed nothing.
+    - "expired": the key was idle, and is forgotten. Not in answer to a row.
+
+    `n_rounds`, `n_queries`, `n_waiting` and `n_unknown` are those of the key after the row.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column is missing or of another type, or a parameter out of its range.
+
+    Examples
+    --------
+    >>> decisions = by_key(rows, INeurALSampler(INeurAL(seed=1), budget=0.1))  # doctest: +SKIP
+    >>> asks = decisions.where("ask")  # doctest: +SKIP
+    >>> dead_letters = decisions.where("event = 'refused'")  # doctest: +SKIP
+    """
+    columns = Columns(key, id, order, features, label)
+    if name_of(model) not in SAMPLERS:
+        raise TypeError(
+            f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
+            "INeurALSampler(INeurAL(), budget=0.1)."
+        )
+    if most_waiting < 1:
+        raise ValueError(f"most_waiting must be at least 1, got {most_waiting}.")
+    if idle is not None and idle <= datetime.timedelta(0):
+        raise ValueError(f"idle must be a positive time or None, got {idle}.")
+    out = schema_of(rows, columns)
+    kind = LABELS[type(out["prediction"].dataType)]
+    for known in model.classifier.known_labels:
+        if type(known) is not kind:
+            raise TypeError(
+                f"the model knows the label {known!r}, and the column {label!r} is of "
+                f"{kind.__name__}: give labels of one type."
+            )
+    data = to_bytes(model)
+    check_size(rows, len(data))
+    processor = Keyed(
+        data,
+        columns,
+        None if idle is None else max(1, int(idle / datetime.timedelta(milliseconds=1))),
+        most_waiting,
+    )
+    grouped = rows.select(*vars(columns).values()).groupBy(key)
+    return grouped.transformWithState(
+        processor, out, "Append", "None" if idle is None else "ProcessingTime"
+    )
+
+
+def schema_of(rows: DataFrame, columns: Columns) -> StructType:
+    """Of what `by_key` makes of these rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column is missing or of another type.
+    """
+    found = {field.name: field.dataType for field in rows.schema}
+    for role, name in vars(columns).items():
+        if name not in found:
+            raise ValueError(f"no column {name!r}, which {role}= names: there are {list(found)}.")
+    key, id, _, features, label = (found[name] for name in vars(columns).values())
+    if not isinstance(id, StringType):
+        raise TypeError(f"{columns.id!r} must be of text, got {id.simpleString()}: cast it.")
+    if not isinstance(features, StructType) and not (
+        isinstance(features, MapType) and isinstance(features.keyType, StringType)
+    ):
+        raise TypeError(
+            f"{columns.features!r} must be a struct or a map from text, got "
+            f"{features.simpleString()}: e.g. struct('age', 'income')."
+        )
+    if type(label) not in LABELS:
+        raise TypeError(
+            f"{columns.label!r} must be of text, integers or booleans, got {label.simpleString()}: "
+            "cast it."
+        )
+    out = StructType([StructField(columns.key, key), StructField(columns.id, id)])
+    out = out.add("event", "string").add("prediction", label).add("ask", "boolean")
+    out = out.add("reason", "string").add("gap", "double").add("threshold", "double")
+    for name in ("n_rounds", "n_queries", "n_waiting", "n_unknown"):
+        out = out.add(name, "long")
+    return out.add("error", "string")
+
+
+def check_size(rows: DataFrame, n_bytes: int) -> None:
+    """Raise if a model is larger than what Spark hands to a stateful processor."""
+    found = rows.sparkSession.conf.get(THRESHOLD, "1m")
+    number, unit = re.fullmatch(r"(\d+)([kmgt]?)b?", str(found).lower()).groups()  # type: ignore[union-attr]
+    if n_bytes + SPARE > int(number) << 10 * " kmgt".index(unit or " "):
+        raise ValueError(
+            f"the model has {n_bytes:,} bytes, too many for {THRESHOLD}={found}: set it to "
+            f'"{n_bytes // 500_000 + 1}m" before the session starts, or give a model that has '
+            "learned less."
+        )
+
+
+class Keyed(StatefulProcessor):
+    """What Spark runs for each key of each micro-batch: see `by_key`."""
+
+    def __init__(
+        self,
+        first: bytes,
+        columns: Columns,
+        idle: int | None,
+        most_waiting: int,
+    ) -> None:
+        self.first = first  # the model that each key starts with
+        self.columns = columns
+        self.idle = idle  # milliseconds
+        self.most_waiting = most_waiting
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state: the learner, the ids that wait, and the features of these."""
+        self.handle = handle
+        self.learner = handle.getValueState(
+            "learner", "model BINARY, waiting ARRAY<STRING>, n_unknown BIGINT, latest BIGINT"
+        )
+        self.features = handle.getMapState("features", "id STRING", "json STRING")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        """Take the rows of a key in their order, and then write what it has become."""
+        known = self.learner.get()
+        now = 0 if self.idle is None else timerValues.getCurrentProcessingTimeInMs()
+        if known is None and self.idle is not None:
+            self.handle.registerTimer(now + self.idle)
+        learner = Learner(self, known)
+        found = [learner.take(key[0], row) for row in in_order(rows, self.columns)]
+        self.learner.update((*learner.state(), now))
+        return iter(found)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Row]:
+        """Forget a key of which nothing came since its timer was set, or set another."""
+        known = self.learner.get()
+        if self.idle is None or known is None:
+            return iter(())
+        due = known[3] + self.idle
+        if due > timerValues.getCurrentProcessingTimeInMs():
+            self.handle.registerTimer(due)
+            return iter(())
+        learner = Learner(self, known)
+        self.learner.clear()
+        self.features.clear()
+        return iter((learner.row(key[0], None, "expired"),))
+
+
+def in_order(rows: Iterator[Row], columns: Columns) -> list[Row]:
+    """Rows by what orders them; those without it come first, to be refused."""
+
+    def place(row: Row) -> tuple[Any, ...]:
+        at, id = row[columns.order], row[columns.id]
+        has = at is not None and id is not None
+        return (has, at, row[columns.label] is not None, id) if has else (has,)
+
+    return sorted(rows, key=place)
+
+
+class Learner:
+    """The learner of one key in one micro-batch."""
+
+    def __init__(self, keyed: Keyed, known: Any) -> None:
+        self.keyed = keyed
+        data, waiting, n_unknown, _ = known or (keyed.first, [], 0, 0)
+        self.model = from_bytes(bytes(data))
+        self.waiting: dict[str, None] = dict.fromkeys(waiting)  # ids, the oldest first
+        self.n_unknown: int = n_unknown
+
+    def state(self) -> tuple[bytes, list[str], int]:
+        """What is to be kept of it."""
+        return to_bytes(self.model), list(self.waiting), self.n_unknown
+
+    def take(self, key: Any, row: Row) -> Row:
+        """What a row comes to; one that is refused has changed nothing."""
+        try:
+            event, decided = self.learn_or_predict(key, row)
+        except (TypeError, ValueError) as error:
+            event, decided = "refused", {"error": str(error)}
+        return self.row(key, row[self.keyed.columns.id], event, **decided)
+
+    def learn_or_predict(self, key: Any, row: Row) -> tuple[str, dict[str, Any]]:
+        """The event, and what else is to be said."""
+        columns, features = self.keyed.columns, self.keyed.features
+        id, x, y = row[columns.id], row[columns.features], row[columns.label]
+        for name, value in (
+            (columns.key, key),
+            (columns.id, id),
+            (columns.order, row[columns.order]),
+        ):
+            if value is None:
+                raise ValueError(f"{name!r} is null.")
+        if x is not None and y is None:
+            return "prediction", self.predict(id, x)
+        if x is not None:
+            self.model.learn_one(as_dict(x), y)
+            return "learned", {}
+        if y is None:
+            raise ValueError(f"{columns.features!r} and {columns.label!r} are null.")
+        if id not in self.waiting:
+            self.n_unknown += 1
+            return "unknown", {}
+        (text,) = features.getValue((id,)) or ("",)  # it is there: the id waits
+        self.model.learn_one(json.loads(text), y)
+        self.drop(id)
+        return "learned", {}
+
+    def predict(self, id: str, x: Any) -> dict[str, Any]:
+        """The prediction and the decision; what is asked for is held."""
+        features = self.keyed.features
+        if id in self.waiting:
+            raise ValueError(
+                f"{id!r} was predicted before and waits for its label: ids tell rows apart."
+            )
+        text = json.dumps(as_dict(x))  # before the model changes: it may fail
+        prediction, ask = self.model.predict_one(json.loads(text))
+        if ask:
+            if len(self.waiting) >= self.keyed.most_waiting:
+                self.drop(next(iter(self.waiting)))
+            features.updateValue((id,), (text,))
+            self.waiting[id] = None
+        decision = self.model.last_decision
+        return {
+            "prediction": prediction,
+            "ask": ask,
+            "reason": decision.reason,
+            "gap": float(decision.gap),
+            "threshold": float(decision.threshold),
+        }
+
+    def drop(self, id: str) -> None:
+        """Hold the features of an id no longer."""
+        self.keyed.features.removeKey((id,))
+        del self.waiting[id]
+
+    def row(self, key: Any, id: str | None, event: str, **decided: Any) -> Row:
+        """A row of `schema_of`."""
+        columns = self.keyed.columns
+        empty = dict.fromkeys(("prediction", "ask", "reason", "gap", "threshold"))
+        counts = {
+            "n_rounds": self.model.n_rounds,
+            "n_queries": self.model.n_queries,
+            "n_waiting": len(self.waiting),
+            "n_unknown": self.n_unknown,
+        }
+        ids = {columns.key: key, columns.id: id}
+        return Row(**ids, event=event, **{**empty, **counts, "error": None, **decided})
+
+
+def as_dict(x: Row | dict[str, Any]) -> dict[str, Any]:
+    """Features by name."""
+    return x.asDict() if isinstance(x, Row) else dict(x)

@@ -1,0 +1,294 @@
+"""One learner a key on Spark: what Spark runs, by its own tester; and Spark itself, killed."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+from river import datasets
+
+from river_ineural import INeurAL, NeurONAL
+from river_ineural.active import INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.persistence import from_bytes, to_bytes
+
+pyspark = pytest.importorskip("pyspark", reason='needs PySpark: pip install "river-ineural[spark]"')
+
+from pyspark.sql import Row  # noqa: E402
+from pyspark.sql.streaming import TwsTester  # noqa: E402
+from pyspark.sql.types import (  # noqa: E402
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from river_ineural.spark import Columns, Keyed, by_key, schema_of  # noqa: E402
+
+COLUMNS = Columns("key", "id", "at", "features", "label")
+STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(120)]
+EXAMPLE = Path(__file__).parents[1] / "examples" / "spark_keyed.py"
+
+
+def sampler(budget=20, kind=INeurAL):
+    return INeurALSampler(kind(hidden_dim=8, n_steps=2, seed=1), budget=budget, seed=1)
+
+
+def keyed(model=None, idle=None, most_waiting=1000):
+    """The processor behind Spark's in-memory state, and a clock."""
+    processor = Keyed(to_bytes(model or sampler()), COLUMNS, idle, most_waiting)
+    return TwsTester(processor, timeMode="None" if idle is None else "ProcessingTime")
+
+
+def row(id, at, features=None, label=None, key="a"):
+    return Row(key=key, id=id, at=at, features=features, label=label)
+
+
+def rows_of(stream, delay, key="a"):
+    """A row an example, and a row a label `delay` of them later."""
+    for i, (x, y) in enumerate(stream):
+        yield row(str(i), 2 * i, features=x, key=key)
+        yield row(str(i), 2 * (i + delay) + 1, label=y, key=key)
+
+
+def by_hand(model, stream, delay):
+    """What a loop makes of `rows_of`: predictions and asks, by id."""
+    found, waiting = {}, {}
+    for i in range(len(stream) + delay):
+        if i < len(stream):
+            found[str(i)] = _prediction, ask = model.predict_one(stream[i][0])
+            if ask:
+                waiting[i] = stream[i]
+        if i - delay in waiting:
+            model.learn_one(*waiting.pop(i - delay))
+    return found
+
+
+def kept(tester, key="a"):
+    """The model of a key."""
+    return from_bytes(bytes(tester.peekValueState("learner", key)[0]))
+
+
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
+@pytest.mark.parametrize("delay", [0, 7])
+def test_a_key_is_a_loop_by_hand(kind, delay):
+    """In micro-batches of ten rows that arrive in any order: predictions, asks and weights."""
+    tester, random_order = keyed(sampler(kind=kind)), random.Random(3)
+    rows, found = sorted(rows_of(STREAM, delay), key=lambda row: row.at), []
+    for first in range(0, len(rows), 10):
+        batch = rows[first : first + 10]
+        random_order.shuffle(batch)
+        found += tester.test("a", batch)
+    model = sampler(kind=kind)
+    expected = by_hand(model, STREAM, delay)
+    predicted = [each for each in found if each.event == "prediction"]
+    assert {each.id: (each.prediction, each.ask) for each in predicted} == expected
+    learned = sum(each.event == "learned" for each in found)
+    assert learned == model.n_queries == 20
+    assert sum(each.event == "unknown" for each in found) == len(STREAM) - 20
+    assert found[-1].n_unknown == len(STREAM) - 20
+    assert to_bytes(kept(tester)) == to_bytes(model)
+
+
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(0, 80), max_size=8), delay=st.integers(0, 12))
+def test_where_micro_batches_end_does_not_matter(cuts, delay):
+    """What is lost or counted twice between two of them would show."""
+    rows = sorted(rows_of(STREAM[:40], delay), key=lambda row: row.at)
+    whole, parts = keyed(), keyed()
+    expected = whole.test("a", rows)
+    ends = [0, *sorted(cuts), len(rows)]
+    found = []
+    for first, last in itertools.pairwise(ends):
+        if first < last:
+            found += parts.test("a", rows[first:last])
+    same = [(each.id, each.event, each.prediction, each.ask, each.reason) for each in expected]
+    assert [(each.id, each.event, each.prediction, each.ask, each.reason) for each in found] == same
+    assert to_bytes(kept(parts)) == to_bytes(kept(whole))
+
+
+def test_keys_do_not_meet():
+    """Two keys in turns, each as if it were alone."""
+    tester, alone = keyed(), keyed()
+    for first in range(0, 60, 20):
+        for key in ("a", "b"):
+            tester.test(key, list(rows_of(STREAM[first : first + 20], 3, key)))
+        alone.test("a", list(rows_of(STREAM[first : first + 20], 3)))
+    assert to_bytes(kept(tester, "a")) == to_bytes(kept(tester, "b")) == to_bytes(kept(alone))
+
+
+GOOD = STREAM[0][0]
+BAD = {
+    "a feature that is no number": row("x", 1, {**GOOD, "age_of_domain": float("nan")}),
+    "text without the option": row("x", 1, {**GOOD, "age_of_domain": "old"}),
+    "no features and no label": row("x", 1),
+    "no id": row(None, 1, GOOD),
+    "no place": row("x", None, GOOD),
+    "an id that waits": row("0", 1, GOOD),
+    "a value that no text holds": row("x", 1, {**GOOD, "age_of_domain": b"1"}),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_what_is_refused_changes_nothing(bad):
+    """It has an error, and the rows around it come to what they would without it."""
+    tester, clean = keyed(), keyed()
+    before, after = row("0", 0, GOOD), [row("0", 2, label="good"), row("1", 3, STREAM[1][0])]
+    found = tester.test("a", [before, bad, *after])
+    expected = clean.test("a", [before, *after])
+    refused = [each for each in found if each.event == "refused"]
+    assert len(refused) == 1
+    assert len(refused[0].error) > 10
+    assert refused[0].id == bad.id
+    assert [each for each in found if each.event != "refused"] == expected
+    assert to_bytes(kept(tester)) == to_bytes(kept(clean))
+
+
+def test_a_label_counts_once():
+    found = keyed().test(
+        "a", [row("0", 0, GOOD), row("0", 1, label="good"), row("0", 2, label="good")]
+    )
+    assert [each.event for each in found] == ["prediction", "learned", "unknown"]
+    assert found[-1].n_unknown == 1
+
+
+def test_what_has_a_label_is_learned():
+    """As in a warm start, by hand: no round, nothing asked for."""
+    tester, model = keyed(), sampler()
+    found = tester.test("a", [row(str(i), i, x, y) for i, (x, y) in enumerate(STREAM[:30])])
+    for x, y in STREAM[:30]:
+        model.learn_one(x, y)
+    assert {each.event for each in found} == {"learned"}
+    assert found[-1].n_rounds == found[-1].n_queries == 0
+    assert to_bytes(kept(tester)) == to_bytes(model)
+
+
+def test_what_waits_is_bounded():
+    """The oldest go, and their labels are unknown then; nothing of them is left in the state."""
+    tester = keyed(sampler(budget=None), most_waiting=5)
+    asked = tester.test("a", [row(str(i), i, x) for i, (x, _) in enumerate(STREAM[:8])])
+    assert all(each.ask for each in asked)
+    assert [each.n_waiting for each in asked] == [1, 2, 3, 4, 5, 5, 5, 5]
+    assert set(tester.peekMapState("features", "a")) == {("3",), ("4",), ("5",), ("6",), ("7",)}
+    late = tester.test("a", [row("2", 9, label="good"), row("3", 9, label="good")])
+    assert [each.event for each in late] == ["unknown", "learned"]
+
+
+def test_an_idle_key_is_forgotten():
+    """A thousand milliseconds after its last row, not after its first; then it starts again."""
+    tester = keyed(idle=1000)
+    first = tester.test("a", list(rows_of(STREAM[:20], 2)))
+    assert tester.setProcessingTime(600) == []
+    tester.test("a", [row("20", 99, STREAM[20][0])])
+    assert tester.setProcessingTime(1500) == []
+    (expired,) = tester.setProcessingTime(1700)
+    assert (expired.key, expired.event) == ("a", "expired")
+    assert expired.n_rounds == 21
+    assert tester.peekValueState("learner", "a") is None
+    assert tester.peekMapState("features", "a") == {}
+    assert tester.test("a", list(rows_of(STREAM[:20], 2))) == first
+
+
+def frame(**changed):
+    """What `by_key` reads of a data frame."""
+    types = {
+        "key": StringType(),
+        "id": StringType(),
+        "at": TimestampType(),
+        "features": MapType(StringType(), DoubleType()),
+        "label": StringType(),
+    } | changed
+    schema = StructType()
+    for name, kind in types.items():
+        if kind is not None:
+            schema.add(name, kind)
+    return SimpleNamespace(schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"id": LongType()}, "'id' must be of text, got bigint: cast it"),
+        ({"features": DoubleType()}, "'features' must be a struct or a map from text, got double"),
+        ({"features": MapType(LongType(), DoubleType())}, "or a map from text, got map<bigint"),
+        ({"label": DoubleType()}, "'label' must be of text, integers or booleans, got double"),
+        ({"at": None}, "no column 'at', which order= names: there are"),
+    ],
+)
+def test_columns_are_checked_before_anything_runs(changed, message):
+    with pytest.raises((TypeError, ValueError), match=message.replace("<", r"\<")):
+        by_key(frame(**changed), sampler())
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (INeurAL(), {}, "must be a sampler"),
+        (sampler(), {"most_waiting": 0}, "most_waiting must be at least 1"),
+        (sampler(), {"idle": datetime.timedelta(0)}, "idle must be a positive time or None"),
+        (INeurALSampler(INeurAL(classes=(0, 1))), {}, "knows the label 0, and the column 'label'"),
+    ],
+)
+def test_parameters_are_checked_before_anything_runs(model, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        by_key(frame(), model, **options)
+
+
+@pytest.mark.parametrize("kind", [RandomSampler, MarginSampler])
+def test_other_samplers_do_as_well(kind):
+    tester = keyed(kind(INeurAL(hidden_dim=8, n_steps=2, seed=1), budget=20, seed=1))
+    found = tester.test("a", list(rows_of(STREAM[:60], 2)))
+    assert found[-1].n_queries > 0
+    assert {each.event for each in found} == {"prediction", "learned", "unknown"}
+
+
+def test_rows_are_of_the_schema():
+    names = schema_of(frame(), COLUMNS).names
+    tester = keyed(idle=1000)
+    rows = [*rows_of(STREAM[:20], 2), row("x", 99)]
+    found = [*tester.test("a", rows), *tester.setProcessingTime(2000)]
+    assert {each.event for each in found} == {
+        *("prediction", "learned", "unknown", "refused", "expired")
+    }
+    assert all(each.__fields__ == names for each in found)
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime")
+def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path):
+    """The example, small: every prediction and ask as without, nothing lost, nothing twice."""
+    command = [sys.executable, str(EXAMPLE), "--keys", "6", "--rows", "240", "--json"]
+    out = subprocess.run(
+        [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=400
+    )
+    assert out.returncode == 0, out.stderr[-4000:]
+    told = json.loads(out.stdout.splitlines()[-1])
+    assert told["killed"]
+    assert told["batches_at_kill"] < told["batches"]
+    assert told["rows"] == told["rows_resumed"] == 2 * 240
+    assert told["differences"] == 0
+    assert told["predictions"] == 240
+    assert 0 < told["learned"] <= told["asks"]
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime")
+def test_the_page_prints_what_it_says(tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "many-keys.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0]
+    said = page.partition("<!-- output -->\n```text\n")[2].partition("```")[0]
+    (tmp_path / "page.py").write_text(code)
+    out = subprocess.run(
+        [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, timeout=400
+    )
+    assert out.returncode == 0, out.stderr[-4000:]
+    assert out.stdout == said
