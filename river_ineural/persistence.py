@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import secrets
@@ -195,6 +196,7 @@ def from_bytes(data: bytes, device: str | None = None) -> Any:
         raise LoadError(f"no model can be made of it ({type(error).__name__}: {error})") from error
 
 
+@functools.cache  # reading what is installed would take longer than a small model
 def versions() -> dict[str, str]:
     """Of what makes a file."""
     found = {"river_ineural": river_ineural.__version__, "python": platform.python_version()}

@@ -91,10 +91,11 @@ def parameters(kind: type) -> list[str]:
 
 def checked(kind: type, state: State) -> Any:
     """An estimator, whose parameters its class checks."""
+    of_kind = vars_of(kind)
     for name in parameters(kind):
         if name not in state:
             raise LoadError(f"{kind.__name__} lacks its parameter {name}")
-        parameter = vars_of(kind)[name]
+        parameter = of_kind[name]
         if isinstance(parameter, Fixed):
             parameter.check(name, state[name])
     return restored(kind, {"schema": SCHEMA, **state})
