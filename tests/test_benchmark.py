@@ -832,3 +832,28 @@ def test_decisions_of_two_checkouts_are_compared(monkeypatch):
     assert len(one) == 60
     assert sum(ask for _, ask in one[:40]) == 4
     assert all(isinstance(score, float) for row in one[40:] for score in row.values())
+
+
+COMMANDS = (
+    *("speed", "profile", "keep", "against", "figures", "theory", "changes", "tabular"),
+    *tables.EXPERIMENTS,
+)
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)], ids=str)
+def test_help_is_short(command, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmark", *command, "--help"])
+    with pytest.raises(SystemExit) as left:
+        command_line.main()
+    text = capsys.readouterr().out
+    assert left.value.code == 0
+    assert len(text.splitlines()) < 45
+    assert all(name in text for name in (COMMANDS if not command else ["--help"]))
+
+
+def test_a_wrong_name_lists_those_that_are_there(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmark", "changes", "--learners", "nobody"])
+    with pytest.raises(SystemExit) as left:
+        command_line.main()
+    assert left.value.code == 2
+    assert "I-NeurAL" in capsys.readouterr().err

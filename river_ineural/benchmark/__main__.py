@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from river_ineural.benchmark import (
     against,
@@ -18,6 +20,12 @@ from river_ineural.benchmark import (
     theory,
 )
 from river_ineural.benchmark.learners import LEARNERS
+
+
+def names_of(known: Iterable[str]) -> dict[str, Any]:
+    """An argument of some of these names, which a wrong one lists, and `--help` does not."""
+    text = "default: all; a wrong one lists them"
+    return {"nargs": "+", "choices": known, "metavar": "NAME", "help": text}
 
 
 def main() -> None:
@@ -53,8 +61,8 @@ def main() -> None:
     command.add_argument("--assets", type=Path, help="draw the figure in this folder")
     command.set_defaults(run=lambda a: theory.run(a.seeds, a.jobs, a.rounds, a.out, a.assets))
     command = commands.add_parser("changes", help="mistakes on streams that change")
-    command.add_argument("--streams", nargs="+", choices=changing.STREAMS, help="default: all")
-    command.add_argument("--learners", nargs="+", choices=changes.LEARNERS, help="default: all")
+    command.add_argument("--streams", **names_of(changing.STREAMS))
+    command.add_argument("--learners", **names_of(changes.LEARNERS))
     command.add_argument("--seeds", type=int, default=3, help="runs a cell (default 3)")
     command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     command.add_argument("--rounds", type=int, help="of each stream, to changes-ROUNDS.csv")
@@ -66,8 +74,8 @@ def main() -> None:
         )
     )
     command = commands.add_parser("tabular", help="mistakes on tables, beside refitted classifiers")
-    command.add_argument("--streams", nargs="+", choices=tabular.STREAMS, help="default: all")
-    command.add_argument("--learners", nargs="+", choices=tabular.LEARNERS, help="default: all")
+    command.add_argument("--streams", **names_of(tabular.STREAMS))
+    command.add_argument("--learners", **names_of(tabular.LEARNERS))
     command.add_argument("--seeds", type=int, default=3, help="runs a cell (default 3)")
     command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     command.add_argument("--budgets", nargs="+", type=float, help="default: 0.05 0.1")
@@ -80,10 +88,10 @@ def main() -> None:
         )
     )
     for name, experiment in tables.EXPERIMENTS.items():
-        command = commands.add_parser(name, help=experiment.what)
+        command = commands.add_parser(name, help=experiment.what.replace("%", "%%"))
         usual = " ".join(experiment.streams)
         command.add_argument("--streams", nargs="+", help=f"default: {usual}")
-        command.add_argument("--learners", nargs="+", choices=LEARNERS, help="default: all of it")
+        command.add_argument("--learners", **names_of(LEARNERS))
         command.add_argument("--seeds", type=int, default=5, help="runs a cell (default 5)")
         command.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
         command.add_argument("--budgets", nargs="+", type=float, help="shares of the stream")
