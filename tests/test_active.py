@@ -19,7 +19,7 @@ from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, Theoretic
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 from river_ineural.active.rarity import Rarity
-from river_ineural.network.scores import gap
+from river_ineural.network.scores import gap, top_and_gap
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
@@ -638,3 +638,19 @@ def test_a_wrapper_of_one_model_predicts_and_learns_by_it(wrap, pipeline):
     assert model.n_queries == 40
     assert 0 < learner._state.history.added[0] <= 40
     assert set(learner.known_labels) == {0, 1, 2}
+
+
+@given(st.lists(st.one_of(st.floats(), st.sampled_from([0.5, math.inf, -math.inf])), max_size=4))
+def test_the_top_is_that_of_max_and_the_gap_that_of_the_sorted(scores):
+    """Whatever is infinite or NaN; -inf is no runner-up."""
+    named = {chr(97 + i): score for i, score in enumerate(scores)}
+    top, margin = top_and_gap(named)
+    assert top == (max(named, key=named.__getitem__) if named else None)
+    ranked = sorted(scores, reverse=True)
+    if any(map(math.isnan, scores)):
+        assert math.isnan(margin)
+    elif len(scores) < 2 or ranked[1] == -math.inf:
+        assert margin == 0
+    else:
+        between = ranked[0] - ranked[1]
+        assert margin == between or (math.isnan(margin) and math.isnan(between))

@@ -91,10 +91,15 @@ def top_and_gap(scores: dict[Any, float]) -> tuple[Any, float]:
     >>> top_and_gap({"a": 0.25, "b": 1.0, "c": -0.5})
     ('b', 0.75)
     """
-    if len(scores) != 2:
-        return (max(scores, key=scores.__getitem__) if scores else None), gap(scores.values())
-    (a, of_a), (b, of_b) = scores.items()
-    return (b, of_b - of_a) if of_b > of_a else (a, of_a - of_b)
+    label, top, runner_up = next(iter(scores), None), -math.inf, -math.inf
+    for each, score in scores.items():
+        if score > top:
+            label, top, runner_up = each, score, top
+        elif score > runner_up:
+            runner_up = score
+        elif score != score:
+            return max(scores, key=scores.__getitem__), math.nan
+    return label, top - runner_up if runner_up > -math.inf else 0.0
 
 
 def gap(scores: Iterable[float]) -> float:
@@ -107,12 +112,4 @@ def gap(scores: Iterable[float]) -> float:
     >>> gap([0.25, 1.0, -0.5])
     0.75
     """
-    top, runner_up = -math.inf, -math.inf
-    for score in scores:
-        if score > top:
-            top, runner_up = score, top
-        elif score > runner_up:
-            runner_up = score
-        elif score != score:
-            return math.nan
-    return top - runner_up if runner_up > -math.inf else 0.0
+    return top_and_gap(dict(enumerate(scores)))[1]
