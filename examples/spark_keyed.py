@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,14 @@ def write(folder: Path, n_keys: int, n: int) -> None:
         files[number].append({"key": key, "id": str(i), "at": i, "features": x})
         files[number + 1].append({"key": key, "id": str(i), "at": i + n, "label": y})
     for number, rows in enumerate(files):
-        path = folder / f"{number:03d}.json"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        os.utime(path, (number + 1, number + 1))  # Spark takes the oldest first
+        write_file(folder, number, rows)
+
+
+def write_file(folder: Path, number: int, rows: Iterable[dict[str, Any]]) -> None:
+    """One file of rows, which Spark takes in the order of the numbers."""
+    path = folder / f"{number:03d}.json"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(path, (number + 1, number + 1))  # the oldest first
 
 
 def session(cores: int) -> Any:
@@ -83,7 +88,10 @@ def session(cores: int) -> Any:
 
 
 def query(source: Path, folder: Path, cores: int, model: Any = None) -> list[dict[str, Any]]:
-    """Take all files of a source, from where the checkpoint is; progress by micro-batch."""
+    """Take all files of a source, from where the checkpoint is.
+
+    Returns the progress of each micro-batch with rows but the first, in which workers start.
+    """
     from river_ineural import spark
 
     running = session(cores)
@@ -97,7 +105,8 @@ def query(source: Path, folder: Path, cores: int, model: Any = None) -> list[dic
         .start()
     )
     started.awaitTermination()
-    return [json.loads(progress.json) for progress in started.recentProgress]
+    batches = [json.loads(progress.json) for progress in started.recentProgress]
+    return [batch for batch in batches[1:] if batch["numInputRows"]]
 
 
 def decided(folder: Path) -> list[tuple[Any, ...]]:
@@ -209,16 +218,15 @@ def sizes(folder: Path) -> None:
         source.mkdir()
         x = {f"x{j}": 0.5 for j in range(d)}
         for number in range(FILES):
-            rows = ({"key": f"key {i}", "id": str(number), "features": x} for i in range(n_keys))
-            text = "".join(json.dumps({**row, "at": number}) + "\n" for row in rows)
-            (source / f"{number}.json").write_text(text)
-        batches = query(source, folder / f"run {d} {n_rows}", 1, model)[1:]
-        seconds = [batch["durationMs"]["addBatch"] for batch in batches if batch["numInputRows"]]
+            row = {"id": str(number), "at": number, "features": x}
+            write_file(source, number, ({"key": f"key {i}", **row} for i in range(n_keys)))
+        batches = query(source, folder / f"run {d} {n_rows}", 1, model)
+        milliseconds = [batch["durationMs"]["addBatch"] for batch in batches]
         data, started = persistence.to_bytes(model), time.perf_counter()
         for _ in range(10):
             persistence.to_bytes(persistence.from_bytes(data))
         alone = (time.perf_counter() - started) / 10
-        told = np.median(seconds) / n_keys
+        told = np.median(milliseconds) / n_keys
         size = f"{n_keys} | {len(data) / 1e6:.2f}"
         print(f"| {d} | {n_rows:,} | {size} | {told:.0f} | {1e3 * alone:.0f} |")
 
@@ -236,7 +244,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.drive:
         source, run = given.drive
-        batches = [batch for batch in query(source, run, given.cores)[1:] if batch["numInputRows"]]
+        batches = query(source, run, given.cores)
         seconds = sum(batch["durationMs"]["triggerExecution"] for batch in batches) / 1e3
         print(json.dumps([sum(batch["numInputRows"] for batch in batches), seconds]))
         return

@@ -31,7 +31,7 @@ except ImportError as error:
         "Java runtime, 17 or 21."
     ) from error
 
-__all__ = ["Keyed", "by_key", "schema_of"]
+__all__ = ["by_key"]
 
 LABELS: dict[type[DataType], type] = {
     StringType: str,
@@ -103,7 +103,7 @@ def by_key(
 
     Returns
     -------
-    A streaming data frame of `schema_of(rows)`, a row for each row of `rows`, by `event`:
+    A streaming data frame, a row for each row of `rows`: its key and id, and by `event`:
 
     - "prediction": `prediction`, null before a class is known; `ask`; and `reason`, `gap` and
       `threshold` of the decision (`active.Decision`).
@@ -234,7 +234,7 @@ class Keyed(StatefulProcessor):
         now = 0 if self.idle is None else timerValues.getCurrentProcessingTimeInMs()
         if known is None and self.idle is not None:
             self.handle.registerTimer(now + self.idle)
-        learner = Learner(self, known)
+        learner = KeyLearner(self, known)
         found = [learner.take(key[0], row) for row in in_order(rows, self.columns)]
         self.learner.update((*learner.state(), now))
         return iter(found)
@@ -250,7 +250,7 @@ class Keyed(StatefulProcessor):
         if due > timerValues.getCurrentProcessingTimeInMs():
             self.handle.registerTimer(due)
             return iter(())
-        learner = Learner(self, known)
+        learner = KeyLearner(self, known)
         self.learner.clear()
         self.features.clear()
         return iter((learner.row(key[0], None, "expired"),))
@@ -267,7 +267,7 @@ def in_order(rows: Iterator[Row], columns: Columns) -> list[Row]:
     return sorted(rows, key=place)
 
 
-class Learner:
+class KeyLearner:
     """The learner of one key in one micro-batch."""
 
     def __init__(self, keyed: Keyed, known: Any) -> None:
@@ -322,8 +322,9 @@ class Learner:
             raise ValueError(
                 f"{id!r} was predicted before and waits for its label: ids tell rows apart."
             )
-        text = json.dumps(as_dict(x))  # before the model changes: it may fail
-        prediction, ask = self.model.predict_one(json.loads(text))
+        given = as_dict(x)
+        text = json.dumps(given)  # before the model changes: it may fail
+        prediction, ask = self.model.predict_one(given)
         if ask:
             if len(self.waiting) >= self.keyed.most_waiting:
                 self.drop(next(iter(self.waiting)))

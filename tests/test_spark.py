@@ -6,6 +6,7 @@ import datetime
 import itertools
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,14 @@ from pyspark.sql.types import (  # noqa: E402
     TimestampType,
 )
 
-from river_ineural.spark import Columns, Keyed, by_key, schema_of  # noqa: E402
+from river_ineural.spark import (  # noqa: E402
+    THRESHOLD,
+    Columns,
+    Keyed,
+    by_key,
+    check_size,
+    schema_of,
+)
 
 COLUMNS = Columns("key", "id", "at", "features", "label")
 STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(120)]
@@ -243,6 +251,20 @@ def test_columns_are_checked_before_anything_runs(changed, message):
 def test_parameters_are_checked_before_anything_runs(model, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         by_key(frame(), model, **options)
+
+
+@pytest.mark.parametrize(("setting", "fits"), [(None, False), ("1m", False), ("2M", True)])
+def test_a_model_too_large_for_spark_says_what_to_set(setting, fits):
+    """Of a megabyte and a half; what is advised is enough."""
+    settings = {} if setting is None else {THRESHOLD: setting}
+    rows = SimpleNamespace(sparkSession=SimpleNamespace(conf=settings))
+    if fits:
+        check_size(rows, 1_500_000)
+        return
+    with pytest.raises(ValueError, match=r"1,500,000 bytes, too many for .*=1m") as error:
+        check_size(rows, 1_500_000)
+    settings[THRESHOLD] = re.search('set it to "(.*?)"', str(error.value)).group(1)
+    check_size(rows, 1_500_000)
 
 
 @pytest.mark.parametrize("kind", [RandomSampler, MarginSampler])
