@@ -12,15 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from river import base
 
 import river_ineural
-from river_ineural import active, datasets
+from river_ineural import INeurAL, NeurONAL, active, datasets
 from river_ineural.benchmark import __main__ as command_line
 from river_ineural.benchmark import (
     against,
     cells,
     contenders,
+    device,
     figures,
     learners,
     profile,
@@ -834,8 +836,23 @@ def test_decisions_of_two_checkouts_are_compared(monkeypatch):
     assert all(isinstance(score, float) for row in one[40:] for score in row.values())
 
 
+def test_a_device_is_timed_beside_the_cpu(tmp_path, monkeypatch, capsys):
+    """Where there is no GPU, the CPU beside itself."""
+    sizes = ((INeurAL, 5, 2, 4), (NeurONAL, 5, 3, 4))
+    monkeypatch.setattr(device, "SIZES", sizes)
+    monkeypatch.setattr(device, "FRAME_ROWS", 20)
+    device.run("cuda" if torch.cuda.is_available() else "cpu", n_calls=5, folder=tmp_path)
+    with (tmp_path / "device.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    found = [(row["learner"], *map(int, (row["d"], row["k"], row["hidden_dim"]))) for row in rows]
+    assert found == [(kind.__name__, *size) for kind, *size in sizes]
+    for place in ("CPU", "device"):
+        assert all(float(row[f"{place} {call}"]) > 0 for row in rows for call in device.CALLS)
+    assert len(capsys.readouterr().out.splitlines()) == 2 + len(sizes)
+
+
 COMMANDS = (
-    *("speed", "profile", "keep", "against", "figures", "theory", "changes", "tabular"),
+    *("speed", "profile", "device", "keep", "against", "figures", "theory", "changes", "tabular"),
     *tables.EXPERIMENTS,
 )
 

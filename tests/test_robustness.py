@@ -74,7 +74,7 @@ BAD_VALUES = {
     "date": (dt.date(2024, 1, 1), TypeError),
     "complex": (1j, TypeError),
     "numpy complex": (np.complex64(1), TypeError),
-    "duration": (np.timedelta64(1), TypeError),
+    "duration": (np.timedelta64(1, "s"), TypeError),
     "array of one": (np.ones(1), TypeError),
     "1e300": (1e300, ValueError),
     "-1e300": (-1e300, ValueError),

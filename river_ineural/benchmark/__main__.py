@@ -11,6 +11,7 @@ from river_ineural.benchmark import (
     against,
     changes,
     changing,
+    device,
     figures,
     keep,
     profile,
@@ -39,6 +40,11 @@ def main() -> None:
     command = commands.add_parser("profile", help="where the time of a round goes")
     command.add_argument("--calls", type=int, default=500, help="timed calls a size (default 500)")
     command.set_defaults(run=lambda a: profile.run(n_calls=a.calls))
+    command = commands.add_parser("device", help="microseconds on a GPU, beside the CPU's")
+    command.add_argument("--device", default="cuda", help="which one (default cuda)")
+    command.add_argument("--calls", type=int, default=100, help="timed calls a cell (default 100)")
+    command.add_argument("--out", type=Path, help="write the table to this folder")
+    command.set_defaults(run=lambda a: device.run(a.device, a.calls, a.out))
     command = commands.add_parser("keep", help="seconds and bytes of save and load, and pickle's")
     command.add_argument("--turns", type=int, default=7, help="of each way (default 7)")
     command.add_argument("--out", type=Path, default=Path("results"), help="folder of the CSVs")

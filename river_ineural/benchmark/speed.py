@@ -70,19 +70,22 @@ def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str
     return {name: statistics.median(each) * 1e6 for name, each in times.items()}
 
 
-def new_model(n_classes: int, kind: type[INeurAL] = INeurAL) -> INeurAL:
+def new_model(
+    n_classes: int, kind: type[INeurAL] = INeurAL, hidden_dim: int = WIDTH, device: str = "cpu"
+) -> INeurAL:
     """A model that takes one step of the floor's size, of both networks, an example.
 
     Labels here mean nothing, and whether features are taken apart would be an accident.
     """
     return kind(
-        hidden_dim=WIDTH,
+        hidden_dim=hidden_dim,
         batch_size=CONTEXTS,
         n_steps=1,
         pieces=False,
         training=Training(exploration_share=1.0),
         capacity=512,
         classes=tuple(range(n_classes)),
+        device=device,
         seed=0,
     )
 
