@@ -28,6 +28,9 @@ class NeurONAL(INeurAL):
 
     Deviations from the paper, and how to have its form:
 
+    - f1 predicts and decides what is asked for. f = f1 + f2 says which predictions are sure enough
+      to be learned as pseudo-labels: those whose top class is the same, with a gap of `confidence`,
+      of which f1 alone has half (`Training(exploration="scores")`: f does all three).
     - f estimates rewards, r = 1 for the class, where the paper estimates losses 1 - r and takes the
       least: the same scores but for their sign.
     - The copies of the hidden layer in φ are kept as one, in other axes: the same function and the
@@ -88,7 +91,11 @@ class NeurONAL(INeurAL):
     _form = outputs.OutputShape
 
     default_training = Training(
-        exploration_lr=3e-3, exploration_share=1.0, residuals="given", balance=0.5
+        exploration="self-training",
+        exploration_lr=3e-3,
+        exploration_share=1.0,
+        residuals="given",
+        balance=0.5,
     )
 
     def __init__(

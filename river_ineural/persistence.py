@@ -71,7 +71,15 @@ def with_encodings(document: Document, arrays: Arrays) -> tuple[Document, Arrays
     return document, arrays
 
 
-MIGRATIONS: dict[int, Migration] = {1: with_encodings}
+def with_a_role_of_exploration(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
+    """f2 counts in all scores, as it did when there was nothing to choose."""
+    for part in document["objects"]:
+        if part["class"] == "Training":
+            part["state"]["exploration"] = "scores"
+    return document, arrays
+
+
+MIGRATIONS: dict[int, Migration] = {1: with_encodings, 2: with_a_role_of_exploration}
 """What makes of a file of a schema, by its number, one of the next."""
 
 MODELS = {**LEARNERS, **SAMPLERS}

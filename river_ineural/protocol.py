@@ -157,14 +157,27 @@ class NeuralClassifier(base.MiniBatchClassifier):
             self._state = state.told(x, targets, w, pseudo_label, self.n_steps, n_known)
 
     @single_threaded
-    def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:
-        """f1, and f1 + f2, of each class (1, k); the caller holds the lock."""
+    def _explored(self, x: Mapping[FeatureName, Any], exploring: bool) -> tuple[Floats, Floats]:
+        """f1, and with `exploring` f1 + f2, of each class (k,); the caller holds the lock."""
         state = self._state
         names, values = state.features.read(x)
-        return state.scores(names, values[None])
+        f1, scores = state.explored(names, values[None], exploring)
+        return f1[0], scores[0]
+
+    def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:
+        """What each class is predicted by; the caller holds the lock."""
+        _, scores = self._explored(x, self._exploration == "scores")
+        row: list[float] = scores.tolist()
+        return row
+
+    @property
+    def _exploration(self) -> str:
+        return self._state.trainer.training.exploration
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
-        """The score f1 + f2 of each class: an estimate of P(y | x), not confined to [0, 1].
+        """The score of each class: an estimate of P(y | x), not confined to [0, 1].
+
+        f1, or with `Training(exploration="scores")` f1 + f2 (Algorithm 1, line 6).
 
         Parameters
         ----------
@@ -181,8 +194,29 @@ class NeuralClassifier(base.MiniBatchClassifier):
             If a feature is not a finite number.
         """
         with self._lock:
-            _, scores = self._score(x)
-            return dict(zip(self._state.labels.labels, scores[0].tolist(), strict=True))
+            return dict(zip(self._state.labels.labels, self._scored(x), strict=True))
+
+    def explored_one(
+        self, x: dict[FeatureName, Any]
+    ) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
+        """`scores_one`, and those by which the model may teach itself: f1 + f2.
+
+        Both from one pass, and one and the same object where they do not differ: unless
+        `Training(exploration="self-training")`.
+
+        Takes and raises what `scores_one` does.
+
+        Returns
+        -------
+        Both by label; empty before a class is known.
+        """
+        with self._lock:
+            labels, kind = self._state.labels.labels, self._exploration
+            f1, explored = self._explored(x, exploring=kind != "none")
+        sure = dict(zip(labels, explored.tolist(), strict=True))
+        if kind != "self-training":
+            return sure, sure
+        return dict(zip(labels, f1.tolist(), strict=True)), sure
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -192,8 +226,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if kwargs:
             self.scores_one(x, **kwargs)  # says that it takes none
         with self._lock:
-            labels, (_, scores) = self._state.labels.labels, self._score(x)
-        row = scores[0].tolist()
+            labels, row = self._state.labels.labels, self._scored(x)
         return labels[row.index(max(row))] if row else None
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
@@ -212,11 +245,12 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """A table of f1, f2 and score by class, and the gap between the top two scores."""
         with self._lock:
             labels = self._state.labels.labels
-            f1, scores = (row[0].tolist() for row in self._score(x))
+            f1, explored = (row.tolist() for row in self._explored(x, exploring=True))
+            scores = explored if self._exploration == "scores" else f1
         lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
         lines += (
-            f"{label!s:<16}{exploitation:>10.5f}{score - exploitation:>10.5f}{score:>10.5f}"
-            for label, exploitation, score in zip(labels, f1, scores, strict=True)
+            f"{label!s:<16}{exploitation:>10.5f}{both - exploitation:>10.5f}{score:>10.5f}"
+            for label, exploitation, both, score in zip(labels, f1, explored, scores, strict=True)
         )
         return "\n".join([*lines, f"gap: {gap(scores):.5f}"])
 

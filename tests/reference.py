@@ -127,6 +127,7 @@ class ReferenceClassifier:
         fold_steps=100,
         sure=3.0,
         encodes=False,
+        exploration="scores",
         residuals="all",
         balance=0.0,
     ):
@@ -134,7 +135,7 @@ class ReferenceClassifier:
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
         self.ranks, self.takes_apart = ranks, pieces
         self.pseudo_label_exploration = pseudo_label_exploration
-        self.residuals, self.balance = residuals, balance
+        self.exploration, self.residuals, self.balance = exploration, residuals, balance
         self.m, self.depth, self.init_scale = hidden_dim, n_layers, init_scale
         self.batch_size = batch_size
         self.limit = self.most = adversarial_radius
@@ -279,13 +280,21 @@ class ReferenceClassifier:
     # Algorithm 1, lines 5 to 7
 
     def scores(self, x):
-        """f1 + f2 of each class, under the weights that predict."""
+        """By which classes are predicted: f1 + f2, or f1, under the weights that predict."""
+        return self.scored(x, exploring=self.exploration == "scores")
+
+    def explored(self, x):
+        """By which what is predicted may be learned."""
+        return self.scored(x, exploring=self.exploration != "none")
+
+    def scored(self, x, exploring):
         if self.theta1 is None:
             return [0.0] * len(self.labels)
         x = self.encoded(x)
         theta1, theta2 = self.served or (self.theta1, self.theta2)
         row = self.normalized(self.raw(x))
-        return (self.f1(row, theta1) + self.f2(row, theta1, theta2)).tolist()
+        f1 = self.f1(row, theta1)
+        return (f1 + self.f2(row, theta1, theta2) if exploring else f1).tolist()
 
     def f1(self, row, theta1):
         """f1 of each class, of a normalised example."""
@@ -330,7 +339,8 @@ class ReferenceClassifier:
                 self.rings[ring][self.n_added[ring] % self.capacities[ring]] = example
             self.n_added[ring] += 1
         for _ in range(self.steps_after(arrived, pseudo_label)):
-            if self.pseudo_label_exploration or not pseudo_label:
+            explores = self.pseudo_label_exploration or not pseudo_label
+            if explores and self.exploration != "none":
                 self.explorations_due += self.exploration_share
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring
@@ -418,7 +428,7 @@ class ReferenceClassifier:
         self.n_learned, self.n_steps_taken = [0, 0], 0
         self.carried = n_steps - math.floor(n_steps)
         for _ in range(math.floor(n_steps)):
-            self.explorations_due += self.exploration_share
+            self.explorations_due += self.exploration_share * (self.exploration != "none")
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring
             self.step(exploring)
@@ -760,7 +770,11 @@ class ReferenceSampler:
             self.bucket -= ask
         self.n_queries += ask
         self.last_ask = self.t if ask else self.last_ask
-        if not ask and len(labels) > 1 and gap >= self.confidence:
+        sure = self.classifier.explored(x)
+        may_learn = len(labels) > 1 and labels[sure.index(max(sure))] == top
+        may_learn = may_learn and sorted(sure)[-1] - sorted(sure)[-2] >= self.confidence
+        may_learn = may_learn and gap >= self.confidence / 2
+        if not ask and may_learn:
             self.classifier.learn(x, top, pseudo_label=True)
             self.n_pseudo_labels += 1
         return top, ask, scores, gap

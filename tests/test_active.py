@@ -591,6 +591,39 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
         assert learner.pseudo_labels == learned
 
 
+class Unsure(Scored):
+    """Says by other scores how sure it is of what it predicts."""
+
+    def __init__(self, scores, sure):
+        super().__init__(*scores)
+        self.sure = sure
+
+    def explored_one(self, x):
+        return self.scores_one(x), dict(enumerate(self.sure))
+
+
+@pytest.mark.parametrize(
+    ("sure", "learned", "confidence"),
+    [
+        ((0.0, 0.75), [1], 0.6),
+        ((0.5, 0.75), [], 0.6),
+        ((0.75, 0.0), [], 0.6),
+        ((0.0, 1.25), [1], 1.0),
+        ((0.0, 1.25), [], 1.01),
+    ],
+    ids=["sure of the same", "not sure", "sure of another", "half as sure alone", "less alone"],
+)
+def test_an_exploring_learner_learns_what_both_scores_say(sure, learned, confidence):
+    """It predicts and asks by `scores_one`: the threshold here is above the gap of the others."""
+    for beta, ask in (0.2, False), (0.26, True):
+        learner = Unsure((0.25, 0.75), sure)
+        model = active.INeurALSampler(
+            learner, gamma=1.0, width=ConstantWidth(beta), confidence=confidence, exploration=0.0
+        )
+        assert model.predict_one({"a": 1.0}) == (1, ask)
+        assert learner.pseudo_labels == ([] if ask else learned)
+
+
 def test_the_width_gets_the_depth_of_the_learner():
     depths = []
 

@@ -543,6 +543,19 @@ def test_a_file_of_the_first_schema_goes_on():
     assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model)
 
 
+def test_in_a_file_of_the_second_schema_f2_counts_everywhere():
+    """It was written when there was nothing to choose; the scores are of then. So do pickles."""
+    model = load(Path(__file__).parent / "files" / "schema-2.safetensors")
+    training = model.classifier._state.trainer.training
+    assert training.exploration == "scores"
+    assert type(model.classifier).default_training.exploration == "self-training"
+    scores = model.classifier.scores_one({"f0": 0.5, "f1": -0.25, "f2": 1.0})
+    assert scores == pytest.approx({"b": 0.6750648, "a": 0.9570846}, abs=1e-4)
+    older = object.__new__(Training)
+    older.__setstate__({name: v for name, v in vars(training).items() if name != "exploration"})
+    assert older == training
+
+
 def test_every_older_schema_has_a_migration():
     assert set(persistence.MIGRATIONS) == set(range(1, SCHEMA))
 

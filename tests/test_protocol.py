@@ -7,6 +7,7 @@ import math
 import pickle
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
 from streams import blobs
 
-from river_ineural import INeurAL, Training, active
+from river_ineural import INeurAL, NeurONAL, Training, active
 from river_ineural.active.learner import route
 from river_ineural.baselines import RetrainedNetwork
 
@@ -437,3 +438,29 @@ def test_a_call_waits_for_its_turn(kind, name):
         assert thread.is_alive()
     thread.join(60)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
+@pytest.mark.parametrize("k", [2, 6])  # by loops for one example, and by products
+def test_the_role_of_exploration(kind, k):
+    """The networks are the same, as labels alone are learned; what scores is not."""
+    stream = [({"a": float(t % 7), "b": float(t % 5)}, t % k) for t in range(60)]
+    x, models = {"a": 2.0, "b": 1.5}, {}
+    for role in ("scores", "self-training", "none"):
+        training = replace(kind.default_training, exploration=role, exploration_lr=0.01)
+        models[role] = model = kind(hidden_dim=8, training=training, drift_detector=None, seed=1)
+        for example in stream:
+            model.learn_one(*example)
+    f1, both = (models[role].scores_one(x) for role in ("self-training", "scores"))
+    assert f1 == pytest.approx(models["none"].scores_one(x), abs=1e-5)
+    assert f1 != pytest.approx(both, abs=1e-3)
+    assert models["self-training"].explored_one(x) == (f1, both)
+    for role in ("scores", "none"):
+        scores, sure = models[role].explored_one(x)
+        assert scores is sure
+        assert scores == models[role].scores_one(x)
+    for role, scores in ("scores", both), ("self-training", f1):
+        assert models[role].predict_one(x) == max(scores, key=scores.get)
+        frame = pd.DataFrame([x, x])
+        assert models[role].predict_many(frame).tolist() == [models[role].predict_one(x)] * 2
+        assert f"{max(scores.values()):.5f}" in models[role].debug_one(x)

@@ -74,6 +74,8 @@ def pair(
     )
     settings |= others
     training = {
+        "exploration": "self-training",
+        "residuals": "given",
         "exploration_lr": LR[optimizer][1],
         "optimizer": optimizer,
         "pseudo_label_steps": 0.75,
@@ -228,7 +230,7 @@ def test_every_round_of_an_output_a_class_agrees(n_classes, n_layers, optimizer)
 @pytest.mark.parametrize("n_layers", [2, 3])
 def test_every_round_of_an_output_a_class_agrees_by_torch(n_layers):
     """The same with the phases that run on a GPU."""
-    model, twin = pair(Outputs64, n_layers=n_layers, changed={"residuals": "given"})
+    model, twin = pair(Outputs64, n_layers=n_layers, changed={"exploration": "scores"})
     run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
     assert model._state.trainer.single is None
 
@@ -238,7 +240,8 @@ def test_every_round_of_an_output_a_class_agrees_by_torch(n_layers):
     "settings",
     [
         {"iterate": "uniform"},
-        {"changed": {"residuals": "given", "balance": 0.5}},
+        {"changed": {"exploration": "scores"}},
+        {"changed": {"residuals": "all", "balance": 0.5}},
         {"changed": {"residuals": "given", "labelled_share": None}},
         {"normalize": False, "adversarial_radius": 0.0},
     ],
@@ -249,6 +252,19 @@ def test_other_parameters_of_both_learners_agree(kind, settings):
     model, twin = pair(kind, **settings)
     reference = run_side_by_side(model, twin, shifting(300, 7, 3), 1e-8)
     assert reference.n_pseudo_labels > 10
+
+
+@pytest.mark.parametrize("form", ["by_loops", "by_torch"])
+@pytest.mark.parametrize("kind", [Float64, Outputs64])
+def test_without_exploration_agrees(kind, form, request):
+    """f2 stays as it was drawn; what f1 is sure of is learned."""
+    if form == "by_torch":
+        request.getfixturevalue("by_torch")
+    model, twin = pair(kind, changed={"exploration": "none"})
+    reference = run_side_by_side(model, twin, shifting(200, 7, 3), 1e-8, confidence=0.1)
+    assert reference.n_pseudo_labels > 10
+    assert twin.explorations_due == 0
+    assert not model._state.trainer.optimizer.moments[0][-1].any()  # the last weight is f2's
 
 
 def test_uniform_iterate_agrees():
@@ -305,7 +321,7 @@ def test_ranks_and_relevance_agree(form, request):
 def test_radii_by_cross_validation_agree(monkeypatch):
     """The same with labels drawn at random, which bear no radius out, in folds of 60 steps."""
     monkeypatch.setattr(encoding, "RADIUS_STEPS", 60)
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(1)
     stream = [(x, int(rng.integers(3))) for x, _ in shifting(150, 7, 3)]
     model, twin = pair()
     run_side_by_side(model, twin, stream, 1e-8)
@@ -360,7 +376,7 @@ def test_pieces_agree_by_torch(by_torch, soon):
 def test_gaps_above_1_agree(delay):
     """The same where examples lie farther and farther out, some of them of the other class."""
     rng, stream = np.random.default_rng(0), []
-    for t in range(300):
+    for t in range(400):
         y, scale = int(rng.integers(2)), 1 + t / 50
         x = {"a": (2 * y - 1) * scale + rng.normal(), "b": scale * rng.normal()}
         stream.append((x, y ^ int(t > 200 and rng.random() < 0.2)))

@@ -15,7 +15,7 @@ from river_ineural.active.account import Account
 from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import UNWANTED, Wanted
-from river_ineural.active.learner import check_learner, route
+from river_ineural.active.learner import check_learner, explored, route
 from river_ineural.active.newcomers import Newcomers
 from river_ineural.active.pipelines import checked, steps_learn, transformed
 from river_ineural.active.rarity import Rarity
@@ -30,6 +30,7 @@ __all__ = ["INeurALSampler"]
 USUAL = ConstantWidth()
 INQUIRY = 0.25  # probability of asking in any round in the middle of a change
 FEWER = 0.2  # of the audits, where the number of labels is fixed
+ALONE = 0.5  # of `confidence`, which f1 has to reach where f1 + f2 says what may be learned
 WIDER = 3.0  # times the threshold, at most, where the rare one of two classes is predicted
 
 
@@ -77,7 +78,8 @@ class INeurALSampler(BudgetedSampler):
         the more is kept for the closest calls. 0 leaves the threshold as it is to the last label.
     confidence
         Gap from which a prediction is learned as a pseudo-label, at least 0. Gaps are about 1 for
-        sure predictions.
+        sure predictions. Of a learner with two kinds of scores (`active.ExploringLearner`) those by
+        which it may teach itself have to reach it for the same class, and the others half of it.
     exploration
         Probability ε, in [0, 1], of asking at random where nothing was asked for in 1/ε rounds and
         there are no audits: no limit, or a number of labels without a horizon. 0 turns it off.
@@ -196,9 +198,13 @@ class INeurALSampler(BudgetedSampler):
                 with steps_learn(self.classifier):
                     x = transformed(pipelines, x, kwargs)
             x = learner.check_one(x)
-            scores = learner.scores_one(x)  # lines 4 to 7
+            scores, sure = explored(learner, x)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
-            if confident := self.self_training and len(scores) > 1 and margin >= self.confidence:
+            if confident := self.self_training and len(scores) > 1:
+                guess, certainty = (top, margin) if sure is scores else top_and_gap(sure)
+                confident = guess == top and certainty >= self.confidence
+                confident = confident and margin >= ALONE * self.confidence
+            if confident:
                 learner.check_one(x, top)  # it can be learned: else nothing has changed
             self._account.round()
             ask = self._decide(given, self._wants(margin, top, len(scores), learner))

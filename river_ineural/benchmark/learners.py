@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from river.base.typing import FeatureName
 
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
 from river_ineural.active.width import TheoreticalWidth
@@ -30,18 +29,6 @@ __all__ = [
 Floats = NDArray[np.floating[Any]]
 Limits = dict[str, Any]  # budget, horizon, seed
 Make = Callable[[Limits], BudgetedSampler]
-
-
-class WithoutExploration(INeurAL):
-    """Classes are scored by f1 alone."""
-
-    def _score(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats]:
-        f1, _ = super()._score(x)
-        return f1, f1
-
-
-class NeurONALWithoutExploration(WithoutExploration, NeurONAL):
-    """The same of an output a class."""
 
 
 class SharedRing(History):
@@ -125,7 +112,8 @@ SENSITIVITY: dict[str, Make] = {
     **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in GAMMAS},
 }
 ABLATIONS: dict[str, Make] = {
-    "f1 alone": ineural(WithoutExploration),
+    "f1 alone": ineural(training=Training(exploration="none")),
+    "f1 + f2 everywhere": ineural(training=Training(exploration="scores")),
     "no pseudo-labels": sampling(self_training=False),
     "no centring": ineural(center=False),
     "no scaling": ineural(scale=False),
@@ -159,7 +147,9 @@ LADDER: dict[str, Make] = {
 LEARNERS: dict[str, Make] = {
     "I-NeurAL": ineural(),
     "NeurONAL": ineural(NeurONAL),
-    "NeurONAL-without-f2": ineural(NeurONALWithoutExploration),
+    "NeurONAL-without-f2": ineural(
+        NeurONAL, training=replace(NeurONAL.default_training, exploration="none")
+    ),
     **BASELINES,
     **SENSITIVITY,
     **ABLATIONS,

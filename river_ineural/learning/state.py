@@ -150,28 +150,34 @@ class State:
             self.pieces.fill(x)
         return x
 
-    def scores(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, Floats]:
+    def explored(
+        self, names: Iterable[FeatureName], values: Values, exploring: bool = True
+    ) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class (Algorithm 1, lines 5 to 7): values (B, names) → (B, k).
 
-        Before anything is learned those of the initial weights θ0 that an example with these names
-        would get, which are drawn and forgotten.
+        Without `exploring` f1 twice. Before anything is learned those of the initial weights θ0
+        that an example with these names would get, which are drawn and forgotten.
         """
         if not self.trainer.n_features:
             nothing = np.zeros((len(values), len(self.labels)))
             return (
-                self.grown(names, values, []).scores(names, values)
+                self.grown(names, values, []).explored(names, values, exploring)
                 if nothing.size
                 else (nothing, nothing)
             )
-        return self.trainer.scores(self.vectors(names, values), self.scaling)
+        return self.trainer.explored(self.vectors(names, values), self.scaling, exploring)
+
+    def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
+        """By which classes are predicted, f1 + f2 or f1 alone: values (B, names) → (B, k)."""
+        return self.explored(names, values, self.trainer.training.exploration == "scores")[1]
 
     def scores_of_many(self, names: list[str], values: Values) -> Values:
-        """f1 + f2 of each row (B, k), some rows at a time."""
-        scores = [self.scores(names, values[part])[1] for part in passes(len(values))]
+        """`scores` of each row (B, k), some rows at a time."""
+        scores = [self.scores(names, values[part]) for part in passes(len(values))]
         return np.concatenate(scores).astype(np.float64)
 
     def scores_of_frame(self, frame: Frame) -> Values:
-        """f1 + f2 of each row (B, k)."""
+        """`scores` of each row (B, k)."""
         self.features.check_norm(frame.values)
         size = ROWS_A_PASS if self.trainer.n_features else 1  # weights are drawn for its names
         parts = frame.parts(self.features.columns, size)
@@ -264,8 +270,8 @@ class State:
     def known(self, x: Floats, classes: list[int], n_known: int) -> Iterator[tuple[Values, int]]:
         """Scores and class of each row whose class is one of the first `n_known`."""
         for part in passes(len(x)):
-            _, scores = self.trainer.scores(x[part], self.scaling)
-            rows = scores[:, :n_known].astype(np.float64)
+            rows = self.trainer.scores(x[part], self.scaling)
+            rows = rows[:, :n_known].astype(np.float64)
             for row, label in zip(rows, classes[part], strict=True):
                 if label < n_known:
                     yield row, label

@@ -67,7 +67,7 @@ class Trainer(Tensors):
         "predicting",
         "predicting_raw",
         "prediction",
-        "captured_prediction",
+        "captured_predictions",
         "single",
     )
 
@@ -136,7 +136,7 @@ class Trainer(Tensors):
         """Predict with the weights that the iterates say."""
         self.predicting = self.shape.weights(self.iterates.predicting(self.flat))
         self.predicting_raw = raw(self.predicting.flat)
-        self.captured_prediction = Captured(self.flat.device)
+        self.captured_predictions = [Captured(self.flat.device) for _ in range(2)]
 
     def conclude(self) -> None:
         """Predict from now on with the weights that Algorithm 1 returns after this round."""
@@ -256,28 +256,26 @@ class Trainer(Tensors):
                 fresh.write(self.shape.weights(moment), zero=True)
         self.pending = []
 
-    def exploitation(self, x: Floats, scaling: Scaling) -> Floats:
-        """f1 of each class under the weights that predict: raw x (B, d) → (B, k)."""
-        if len(x) > 1 or not phases.compiles(self.flat):
-            f1, _ = self._score_rows(x, scaling)
-            return f1
-        forward = self.prediction
-        a = forward.activations
-        a.phases.standardize(x, scaling.encoding, scaling.normalize, forward.raw_x)
-        self.predicting.exploit(forward.columns, a, exploring=False)
-        return a.f1_by_class.numpy()
+    def explored(
+        self, x: Floats, scaling: Scaling, exploring: bool = True
+    ) -> tuple[Floats, Floats]:
+        """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k).
 
-    def scores(self, x: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
-        """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k)."""
+        Without `exploring` f1 twice, and f2 costs nothing.
+        """
         single = self.single
         if single and len(x) == 1:
             w = self.predicting_raw
-            f1, scores = single.score(w, x[0], scaling.encoding, scaling.normalize)
+            f1, scores = single.score(w, x[0], scaling.encoding, scaling.normalize, exploring)
             return f1, scores
-        return self._score_rows(x, scaling)
+        return self._score_rows(x, scaling, exploring)
 
-    def _score_rows(self, rows: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
-        """`scores` by matrix products: one transfer to the device, one back."""
+    def exploitation(self, x: Floats, scaling: Scaling) -> Floats:
+        """f1 of each class under the weights that predict: raw x (B, d) → (B, k)."""
+        return self.explored(x, scaling, exploring=False)[0]
+
+    def _score_rows(self, rows: Floats, scaling: Scaling, exploring: bool) -> tuple[Floats, Floats]:
+        """`explored` by matrix products: one transfer to the device, one back."""
         standing = len(rows) == 1 and self.iterates.kind != "uniform"
         forward = self.prediction if standing else Forward(self.shape, len(rows), self.flat)
         forward.sent.copy_(torch.from_numpy(rows))
@@ -285,22 +283,31 @@ class Trainer(Tensors):
         def run() -> None:
             a, x = forward.activations, forward.x
             scaling(x.copy_(forward.sent))
-            self.predicting.exploit(x.t(), a)
-            self.predicting.explore(a)
-            torch.stack((a.f1_by_class, a.scores_by_class), out=forward.found)
+            self.predicting.exploit(x.t(), a, exploring)
+            if exploring:
+                self.predicting.explore(a)
+            scores = a.scores_by_class if exploring else a.f1_by_class
+            torch.stack((a.f1_by_class, scores), out=forward.found)
 
-        (self.captured_prediction if standing else Captured(torch.device("cpu")))(run)
+        captured = self.captured_predictions[exploring]
+        (captured if standing else Captured(torch.device("cpu")))(run)
         f1, scores = forward.found.cpu().numpy().copy()
         return f1, scores
+
+    def scores(self, x: Floats, scaling: Scaling) -> Floats:
+        """By which classes are predicted, f1 + f2 or f1 alone: raw x (B, d) → (B, k)."""
+        return self.explored(x, scaling, self.training.exploration == "scores")[1]
 
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over."""
         training = self.training
+        explores = training.pseudo_label_exploration or not pseudo_label
+        explores = explores and training.exploration != "none"
         self.iterates.retire()
         self.steps_due += n_steps
         while self.steps_due >= 1:
             self.steps_due -= 1
-            if training.pseudo_label_exploration or not pseudo_label:
+            if explores:
                 self.explorations_due += training.exploration_share
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring

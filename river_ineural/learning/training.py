@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from river_ineural.inputs.validation import check_choice, check_integer, check_real
 
@@ -28,6 +29,11 @@ class Training:
         Of Adam, in [0, 1): how much of the mean of squared gradients is kept at a step.
     max_norm
         Of SGD, above 0: longer gradients are shortened to it. `math.inf`: none is.
+    exploration
+        Where f2 counts. "scores": f1 + f2 predicts, decides what is asked for and what the model
+        teaches itself (Algorithm 1, lines 6, 8, 11 and 18). "self-training": f1 predicts and
+        decides what is asked for; what f1 + f2 is sure of as well is learned as a pseudo-label.
+        "none": there is no f2, neither trained nor asked.
     exploration_lr
         Learning rate η2 of f2, above 0. The residuals that f2 learns are those of f1 as it was; f2
         has to be slow not to repeat corrections that f1 has made by now.
@@ -86,6 +92,7 @@ class Training:
     optimizer: str = "adam"
     beta2: float = 0.99
     max_norm: float = 4.0
+    exploration: str = "scores"
     exploration_lr: float = 1e-6
     exploration_share: float = 0.25
     pseudo_label_exploration: bool = False
@@ -105,6 +112,7 @@ class Training:
             raise ValueError("beta2 must be below 1, got 1.")
         if self.max_norm != math.inf:
             check_real("max_norm", self.max_norm, least=SMALLEST)
+        check_choice("exploration", self.exploration, ("scores", "self-training", "none"))
         check_real("exploration_lr", self.exploration_lr, least=SMALLEST)
         check_real("exploration_share", self.exploration_share, least=0, most=1)
         check_real("pseudo_label_steps", self.pseudo_label_steps, least=0)
@@ -118,3 +126,6 @@ class Training:
         check_choice("batches", self.batches, ("shared", "separate"))
         if self.n_iterates is not None:
             check_integer("n_iterates", self.n_iterates, least=1)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"exploration": "scores"} | state)  # as it was before one could choose

@@ -138,6 +138,6 @@ class Activations(Protocol):
 class Single(Protocol):
     """Loops for one example."""
 
-    def score(self, weights: Any, raw: Any, encoding: Any, normalize: bool) -> Any:
-        """f1, and f1 + f2, (2, 1, k) of a raw x (d,)."""
+    def score(self, weights: Any, raw: Any, encoding: Any, normalize: bool, exploring: bool) -> Any:
+        """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
         ...

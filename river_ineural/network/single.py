@@ -49,9 +49,11 @@ class Single:
         self.flat = self.found[:, 0]
         self.buffers = self.x, self.units, self.tile, self.active, self.flat
 
-    def score(self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool) -> Floats:
-        """f1, and f1 + f2, (2, 1, k) of a raw x (d,)."""
-        score_one(weights, self.shape, raw, encoding, normalize, *self.buffers)
+    def score(
+        self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool, exploring: bool
+    ) -> Floats:
+        """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
+        score_one(weights, self.shape, raw, encoding, normalize, exploring, *self.buffers)
         return self.found.copy()
 
 
@@ -77,13 +79,14 @@ def score_one(
     raw: Array,  # (d,)
     encoding: Encoding,
     normalize: bool,
+    exploring: bool,
     x: Array,  # (d,)
     units: Array,  # (L + 1, k, m)
     tile: Array,  # (k, numbers of an input gradient at a time)
     active: Array,  # (m,) int
     found: Array,  # (2, k)
 ) -> None:
-    """found = f1, and f1 + f2, of every class."""
+    """found = f1, and f1 + f2, of every class; without `exploring` f1 twice."""
     number = weights.dtype.type
     zero, tiny = number(0), number(TINY)
     k, d, m, depth = shape
@@ -112,7 +115,9 @@ def score_one(
             value = layers[depth - 2, c, u]
             total += output1[u] * value
             delta[0, c, u] = output1[u] if value > 0 else zero
-        f1[c] = total
+        f1[c] = scores[c] = total
+    if not exploring:
+        return
 
     for layer in range(depth - 2, 0, -1):  # and at those before
         for c in range(k):

@@ -43,9 +43,11 @@ class Single:
         self.embedding = np.empty(shape.n_embedded, dtype)
         self.buffers = self.x, self.units, self.embedding, self.found[:, 0]
 
-    def score(self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool) -> Floats:
-        """f1, and f1 + f2, (2, 1, k) of a raw x (d,)."""
-        score_one(weights, self.shape, raw, encoding, normalize, *self.buffers)
+    def score(
+        self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool, exploring: bool
+    ) -> Floats:
+        """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
+        score_one(weights, self.shape, raw, encoding, normalize, exploring, *self.buffers)
         return self.found.copy()
 
 
@@ -79,17 +81,22 @@ def score_one(
     raw: Array,  # (d,)
     encoding: Encoding,
     normalize: bool,
+    exploring: bool,
     x: Array,  # (d,)
     units: Array,  # (L - 1, m)
     embedding: Array,  # (e,)
     found: Array,  # (2, k)
 ) -> None:
-    """found = f1, and f1 + f2, of every class."""
+    """found = f1, and f1 + f2, of every class; without `exploring` f1 twice."""
     number = weights.dtype.type
     k, d, m, depth = shape
     of_f1 = m * d + (depth - 2) * m * m + k * m
     standardize_row(raw, encoding, normalize, x)
     propagate(weights[:of_f1], x, units, found[0])
+    if not exploring:
+        for c in range(k):
+            found[1, c] = found[0, c]
+        return
     root, square = number(np.sqrt(k)), number(0)
     for u in range(m):
         embedding[u] = units[0, u]

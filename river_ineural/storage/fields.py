@@ -75,7 +75,8 @@ FIRST_LAYERS = {"Shape": 3, "OutputShape": 1}
 # Their constructors check what they are given.
 TRAINING: Fields = dict.fromkeys(
     (
-        *("optimizer", "beta2", "max_norm", "exploration_lr", "exploration_share"),
+        *("optimizer", "beta2", "max_norm"),
+        *("exploration", "exploration_lr", "exploration_share"),
         *("pseudo_label_exploration", "pseudo_label_steps", "late_class_steps", "init_scale"),
         *("labelled_share", "residuals", "balance", "batches", "n_iterates"),
     ),
