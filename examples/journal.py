@@ -2,8 +2,8 @@
 
 Each prediction and each label is a row of SQLite with a number, and on the disk before its caller
 hears of it. Now and then the sampler is saved beside them, with the number of the last row that it
-has seen. After a kill it is loaded, and takes the rows since again: it decides and learns as it did,
-to the bit. `examples/service.py` puts HTTP around it.
+has seen. After a kill it is loaded, and takes the rows since again: it decides and learns to the
+bit as it did. `examples/service.py` puts HTTP around it.
 """
 
 from __future__ import annotations
@@ -148,17 +148,17 @@ class Journal:
             raise RuntimeError(f"another process has {folder}: one serves it at a time.") from None
         self._turn = threading.Lock()
         self._rows = sqlite3.connect(folder / "rows.sqlite", check_same_thread=False)
-        self._rows.executescript(TABLES)
         self._model: Any = None  # None: to be made again of the file and the rows
         self._saved = self._due = self.n_otherwise = 0
-        if not self._file.exists():
-            if self._last():
-                raise RuntimeError(
-                    f"{self._file} is missing, and {self._last()} rows are there that it has seen: "
-                    "put it back, or start with an empty folder."
-                )
-            save(first, self._file)
-        self._recover()
+        try:
+            self._rows.executescript(TABLES)
+            if not self._file.exists():
+                self._check_empty()
+                save(first, self._file)
+            self._recover()
+        except BaseException:
+            self.close()
+            raise
 
     def predict(self, id: str, x: Features) -> Round:
         """One round; of an id that was predicted before, what was said then.
@@ -310,6 +310,13 @@ class Journal:
                     log.exception("the model could not be saved; it goes on")
                     self._due = self._model.n_rows + self.every
 
+    def _check_empty(self) -> None:
+        if last := self._last():
+            raise RuntimeError(
+                f"{self._file} is missing, and {last} rows are there that it has seen: put it "
+                "back, or start with an empty folder."
+            )
+
     def _recover(self) -> None:
         """Load the sampler, and let it take the rows that it has not seen."""
         model = load(self._file)
@@ -372,6 +379,7 @@ class Journal:
     def _last(self) -> int:
         """Number of the last row."""
         (last,) = self._rows.execute(
-            "SELECT max(number) FROM (SELECT number FROM rounds UNION ALL SELECT number FROM labels)"
+            "SELECT max(number) FROM "
+            "(SELECT number FROM rounds UNION ALL SELECT number FROM labels)"
         ).fetchone()
         return last or 0

@@ -130,9 +130,9 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
 def warm_up(model: active.BudgetedSampler) -> None:
     """Compile what a stream will need, on a copy that has learned nothing and is thrown away."""
     fresh = model.clone()
-    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(400)):
+    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(100)):
         fresh.predict_one(x)
-        fresh.learn_one(x, bool(y) != (t >= 200))  # the stream changes in the middle
+        fresh.learn_one(x, bool(y) != (t >= 50))  # the stream changes in the middle
 
 
 def number(text: str) -> float | int:
@@ -160,7 +160,8 @@ def main() -> None:
         "--every", type=int, default=EVERY, help=f"rows after which it is saved (default: {EVERY})"
     )
     given = parser.parse_args()
-    first = active.INeurALSampler(INeurAL(seed=1), budget=given.budget or 0.05, seed=1)
+    budget = 0.05 if given.budget is None else given.budget
+    first = active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
     warm_up(first)
     journal = Journal(given.folder, first, every=given.every)
     if given.budget is not None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import random
 import signal
 import socket
@@ -23,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -209,20 +208,20 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
         health = httpx.get(f"{process.url}/health").json()
     rounds, labels, model, plain = books(folder)
     asked = {id for _, id, _, ask, _ in rounds if ask}
-    outcomes = clients.outcomes.values()
+    told, outcomes = clients.told.values(), clients.outcomes.values()
     return {
         "predictions": len(rounds),
         "asked_for": len(asked),
         "budget": budget,
         "labels": len(labels),
         "labels_lost": len(asked - {id for _, id, _, _ in labels}),
-        "labels_twice": sum(told.count("learned") > 1 for told in outcomes),
-        "told_otherwise": sum(any(a != told[0] for a in told) for told in clients.told.values()),
+        "labels_twice": sum(of.count("learned") > 1 for of in outcomes),
+        "told_otherwise": sum(any(each != of[0] for each in of) for of in told),
         "rounds_of_the_model": health["n_rounds"],
         "asked_by_the_model": health["n_queries"],
         "kills": n_kills,
         "retries": clients.n_retries,
-        "sent_twice": sum(len(told) - 1 for told in (*clients.told.values(), *outcomes)),
+        "sent_twice": sum(len(of) - 1 for of in told) + sum(len(of) - 1 for of in outcomes),
         "as_a_loop_without_kills": model == plain,
     }
 
@@ -266,9 +265,7 @@ def journal(folder: Path, n: int) -> Iterator[str]:
                     rows.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
                     if name != "the row":
                         rows.execute("DELETE FROM model")
-                        rows.execute(
-                            "INSERT INTO model VALUES (?)", (persistence.to_bytes(model),)
-                        )
+                        rows.execute("INSERT INTO model VALUES (?)", (persistence.to_bytes(model),))
                 each.append(time.perf_counter() - began)
     yield "| in a transaction | ms, median | 99 % |\n| --- | --- | --- |"
     for name, each in times.items():
