@@ -195,6 +195,7 @@ def books(folder: Path) -> tuple[list[Any], list[Any], bytes, bytes]:
 
 def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> dict[str, Any]:
     """The whole stream with kills spread over it, and what the books say then."""
+    away = []
     with Process(folder, "--budget", str(budget)) as process:
         clients = Load(process.url, n)
         with ThreadPoolExecutor(1) as pool:
@@ -202,8 +203,10 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
             for kill in range(1, n_kills + 1):
                 while clients.n_predicted < n * kill / (n_kills + 1) and not run.done():
                     time.sleep(0.001)
+                began = time.perf_counter()
                 process.stop(signal.SIGKILL)
                 process.start()
+                away.append(time.perf_counter() - began)
             run.result()
         health = httpx.get(f"{process.url}/health").json()
     rounds, labels, model, plain = books(folder)
@@ -220,6 +223,7 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
         "rounds_of_the_model": health["n_rounds"],
         "asked_by_the_model": health["n_queries"],
         "kills": n_kills,
+        "seconds_away": round(max(away), 1),
         "retries": clients.n_retries,
         "sent_twice": sum(len(of) - 1 for of in told) + sum(len(of) - 1 for of in outcomes),
         "as_a_loop_without_kills": model == plain,
@@ -279,7 +283,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What the service promises, counted.")
     parser.add_argument("--rounds", type=int, default=1_000)
     parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--kills", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=1, help="at least 1")
     parser.add_argument("--latency", action="store_true", help="time it instead")
     parser.add_argument("--journal", action="store_true", help="time its journal instead")
     given = parser.parse_args()
