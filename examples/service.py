@@ -29,9 +29,10 @@ import label_studio
 import torch
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from journal import EVERY, Ask, Conflict, Health, Journal, Label, Refused, Round, Unknown
+from journal import EVERY, Ask, Conflict, Health, Journal, Refused, Round, Unknown
 from pydantic import BaseModel, Field
 
 import river_ineural
@@ -39,25 +40,26 @@ from river_ineural import INeurAL, active
 from river_ineural.datasets import KnownPosterior
 
 ANSWERS = {Refused: 422, Unknown: 404, Conflict: 409}
-LONGEST = 200  # characters of an id
+LONGEST = 200  # characters of an id, a name or a label
 MOST_CONNECTIONS = 200  # more are answered 503
 
 BEARER = HTTPBearer(auto_error=False)
-Id = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+Text = Annotated[str, Field(max_length=LONGEST)]
+Id = Annotated[Text, Field(min_length=1)]
 
 
 class Example(BaseModel):
     """A round to predict."""
 
     id: Id
-    x: dict[str, bool | int | float | str | None]
+    x: dict[Text, bool | int | float | str | None]
 
 
 class Answer(BaseModel):
     """The label of a round."""
 
     id: Id
-    label: Label
+    label: bool | int | Text
 
 
 class Skip(BaseModel):
@@ -94,8 +96,17 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
     async def answer(request: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, ANSWERS[type(error)])
 
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        """Without the input, which FastAPI repeats, and fails to if there is a NaN in it."""
+        assert isinstance(error, RequestValidationError)
+        keys = "loc", "msg", "type"
+        return JSONResponse(
+            {"detail": [{key: e[key] for key in keys} for e in error.errors()]}, 422
+        )
+
     for kind in ANSWERS:
         app.add_exception_handler(kind, answer)
+    app.add_exception_handler(RequestValidationError, invalid)
 
     # Functions without async run in a pool of threads; the journal lets in one at a time.
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import shutil
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -37,6 +41,7 @@ from fastapi import FastAPI, Request  # noqa: E402
 from journal import Conflict, Journal, Unknown  # noqa: E402
 from service import service  # noqa: E402
 
+JSON = {"Content-Type": "application/json"}
 RECORDED = Path(__file__).parent / "files" / "label_studio"
 STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(60)]
 
@@ -149,6 +154,8 @@ def test_what_contradicts_is_refused_and_changes_nothing(http, journal):
     ):
         answer = http.post(path, json=body)
         assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    for text in ('{"id": "a", "x": {"age": [NaN]}}', r'{"id": "b", "x": {"\ud800": 1}}', '{"id"'):
+        assert http.post("/predictions", content=text, headers=JSON).status_code == 422
     assert to_bytes(journal._model) == before
 
 
@@ -484,3 +491,76 @@ def test_asks_are_handed_over_once(with_orders, tmp_path):
         3,
         {"data": {"id": "order 0", "number": 1, "reason": "few classes", "x": STREAM[0][0]}},
     )
+
+
+# The page
+
+
+def page():
+    return (ROOT / "docs" / "in-production.md").read_text()
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+@pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("timeout")), reason="the page speaks HTTP by curl"
+)
+def test_the_page_prints_what_it_says(tmp_path):
+    """Its blocks one after the other, as in one terminal."""
+    blocks = re.findall(r"<!-- run -->\n```(bash|python)\n(.*?)```", page(), re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["bash"] * 3 + ["python"] * 2 + ["bash"]
+    said = "".join(re.findall(r"<!-- output -->\n```text\n(.*?)```", page(), re.DOTALL))
+    script = "".join(
+        f"python - <<'END'\n{code}END\n" if kind == "python" else code for kind, code in blocks
+    )
+    port = free_port()
+    script = script.replace("service.py", f"service.py --port {port}").replace("8000", port)
+    script = f"trap 'wait' EXIT\n{script}"  # until the service has saved, and ended
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    told = subprocess.run(
+        ["timeout", "170", "bash", "-c", script],  # which ends what runs in the background, too
+        cwd=tmp_path,
+        env={**os.environ, "PATH": os.pathsep.join(folders), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    found = re.sub(r'"at": [\d.]+', '"at": 1790000000.0', told.stdout)
+    assert found == said, told.stderr
+    assert load(tmp_path / "shop" / "model.safetensors").n_rounds == 101
+    assert load(tmp_path / "other-shop" / "model.safetensors").budget == 0.03
+
+
+def test_the_form_of_the_page_is_the_one_that_was_tried():
+    form = page().partition("```xml\n")[2].partition("```")[0]
+    assert recorded("annotation_created")["project"]["label_config"] + "\n" == form
+
+
+def test_what_the_container_runs_serves_and_is_healthy(tmp_path):
+    """Its command and its health check, but for the folder and the port."""
+    text = (EXAMPLES / "Dockerfile").read_text().replace("\\\n", "")
+    health, command = (json.loads(line) for line in re.findall(r"CMD (\[.*\])", text))
+    port = free_port()
+    command = [sys.executable, *command[1:], "--port", port]
+    command[command.index("/data")] = str(tmp_path)
+    command[command.index("0.0.0.0")] = "127.0.0.1"
+    check = [sys.executable, *health[1:-1], health[-1].replace("8000", port)]
+    assert subprocess.run(check, capture_output=True).returncode == 1
+    running = subprocess.Popen(command, cwd=ROOT)
+    try:
+        until = time.monotonic() + 120
+        while subprocess.run(check, capture_output=True).returncode:
+            assert running.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        x = {"id": "a", "x": {"age": 31}}
+        assert httpx.post(f"http://127.0.0.1:{port}/predictions", json=x).json()["ask"]
+        running.terminate()
+        assert running.wait(60) in (0, -signal.SIGTERM)
+    finally:
+        running.kill()
+    assert load(tmp_path / "model.safetensors").n_rounds == 1
