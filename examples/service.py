@@ -172,11 +172,14 @@ def main() -> None:
     )
     given = parser.parse_args()
     budget = 0.05 if given.budget is None else given.budget
-    first = active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
-    warm_up(first)
-    journal = Journal(given.folder, first, every=given.every)
-    if given.budget is not None:
-        journal.change_budget(given.budget)
+    try:
+        first = active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
+        warm_up(first)
+        journal = Journal(given.folder, first, every=given.every)
+        if given.budget is not None:
+            journal.change_budget(given.budget)
+    except (RuntimeError, ValueError, OSError) as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
     app = service(journal, os.environ.get("SERVICE_TOKEN"))
     uvicorn.run(
         app,

@@ -35,6 +35,7 @@ sys.path.append(str(EXAMPLES))
 import httpx  # noqa: E402
 import journal as journal_module  # noqa: E402
 import label_studio  # noqa: E402
+import service as service_module  # noqa: E402
 import service_load  # noqa: E402
 import uvicorn  # noqa: E402
 from fastapi import FastAPI, Request  # noqa: E402
@@ -321,6 +322,23 @@ def test_a_kill_while_it_is_saved_leaves_the_rows(tmp_path, monkeypatch):
 def test_another_process_cannot_have_the_folder(journal, tmp_path):
     with pytest.raises(RuntimeError, match="one serves it at a time"):
         opened(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--budget", "0.1"], "one serves it at a time"),
+        (["--budget", "1.5"], "finite and in [0, 1], got 1.5"),
+    ],
+)
+def test_a_service_that_cannot_start_says_why(
+    journal, tmp_path, monkeypatch, capsys, options, said
+):
+    monkeypatch.setattr(sys, "argv", ["service.py", "--folder", str(tmp_path / "data"), *options])
+    with pytest.raises(SystemExit) as ended:
+        service_module.main()
+    assert ended.value.code == 1
+    assert said in capsys.readouterr().err
 
 
 def test_files_that_do_not_belong_together_say_what_to_do(tmp_path):
