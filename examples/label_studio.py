@@ -6,7 +6,8 @@
 makes a task in Label Studio of each label that the service waits for, those already handed over
 left out, and takes back what was answered while the service was away. Run it every minute. What is
 answered in between comes by Label Studio's webhook. An answer is told by the id in its task, so it
-does not matter how often it comes, nor in what order.
+does not matter how often it comes, nor in what order. The token is a personal access token of
+Label Studio; the service's own, if it has one, is SERVICE_TOKEN.
 """
 
 from __future__ import annotations
@@ -165,17 +166,14 @@ def main() -> None:
     given = parser.parse_args()
     token, own = os.environ["LABEL_STUDIO_TOKEN"], os.environ.get("SERVICE_TOKEN")
     with (
-        httpx.Client(
-            base_url=given.service,
-            headers={"Authorization": f"Bearer {own}"} if own else {},
-            timeout=60,
-        ) as service,
-        httpx.Client(
-            base_url=given.label_studio,
-            headers={"Authorization": f"Token {token}"},
-            timeout=60,
-        ) as label_studio,
+        httpx.Client(base_url=given.service, timeout=60) as service,
+        httpx.Client(base_url=given.label_studio, timeout=60) as label_studio,
     ):
+        if own:
+            service.headers["Authorization"] = f"Bearer {own}"
+        fresh = label_studio.post("/api/token/refresh", json={"refresh": token})
+        access = fresh.raise_for_status().json()["access"]  # for some minutes
+        label_studio.headers["Authorization"] = f"Bearer {access}"
         made, outcomes = hand_over(service, label_studio, given.project, given.cursor)
     print(f"{made} tasks made; answers: {outcomes}")
 

@@ -482,12 +482,18 @@ def test_other_events_are_ignored(with_orders, change):
     assert with_orders.get("/health").json()["n_labels"] == 0
 
 
-def test_asks_are_handed_over_once(with_orders, tmp_path):
+def test_asks_are_handed_over_once(with_orders, tmp_path, monkeypatch, capsys):
     """To what stands for Label Studio: it imports tasks, and exports those recorded."""
     imported, other = [], FastAPI()
 
+    @other.post("/api/token/refresh")
+    async def token(request: Request) -> dict[str, str]:
+        assert await request.json() == {"refresh": "personal"}
+        return {"access": "short"}
+
     @other.post("/api/projects/{project}/import", status_code=201)
     async def take(project: int, request: Request) -> None:
+        assert request.headers["Authorization"] == "Bearer short"
         imported.extend((project, task) for task in await request.json())
 
     @other.get("/api/projects/{project}/export")
@@ -495,12 +501,15 @@ def test_asks_are_handed_over_once(with_orders, tmp_path):
         return recorded("export")
 
     with serving(other) as studio:
-        cursor = tmp_path / "cursor"
-        found = label_studio.hand_over(with_orders, studio, 3, cursor)
-        assert found == (12, {"learned": 7, "skipped": 1})
+        addresses = ["--service", str(with_orders.base_url), "--label-studio", str(studio.base_url)]
+        options = ["--project", "3", "--cursor", str(tmp_path / "cursor")]
+        monkeypatch.setattr(sys, "argv", ["label_studio.py", *addresses, *options])
+        monkeypatch.setenv("LABEL_STUDIO_TOKEN", "personal")
+        label_studio.main()
+        assert capsys.readouterr().out == "12 tasks made; answers: {'learned': 7, 'skipped': 1}\n"
         with_orders.post("/predictions", json={"id": "late", "x": STREAM[12][0]})
-        found = label_studio.hand_over(with_orders, studio, 3, cursor)
-        assert found == (1, {"known": 7, "skipped": 1})
+        label_studio.main()
+        assert capsys.readouterr().out == "1 tasks made; answers: {'known': 7, 'skipped': 1}\n"
     assert [task["data"]["id"] for _, task in imported] == [
         *(f"order {i}" for i in range(12)),
         "late",
