@@ -15,14 +15,20 @@ import torch
 from numpy.typing import NDArray
 from river import base
 
-from river_ineural.active import Budget, BudgetedSampler, INeurALSampler, RandomSampler
+from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS, there
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.figures import Rows, by_stream, draw
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
-from river_ineural.compare.streaming import adaptive_forest, by_margin, hoeffding, linear
+from river_ineural.compare.streaming import (
+    adaptive_forest,
+    at_random,
+    by_margin,
+    hoeffding,
+    linear,
+)
 from river_ineural.neuronal import NeurONAL
 
 __all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
@@ -55,30 +61,20 @@ def told(k: int, n: int, seed: int) -> BudgetedSampler:
     return INeurALSampler(INeurAL(seed=seed), budget=SHARE, horizon=n, seed=seed)
 
 
-def at_random(classifier: Classifier, share: float, told: bool) -> Make:
-    """Asks a little more often than the budget allows, so that it is spent."""
-    return lambda k, n, seed: RandomSampler(
-        classifier(k, seed), p=1.1 * share, budget=share, horizon=n if told else None, seed=seed
-    )
-
-
-def where_close(classifier: Classifier, share: float, told: bool) -> Make:
-    """Asks by margin."""
-    return lambda k, n, seed: by_margin(
-        classifier(k, seed), Budget(share, n if told else None), seed
-    )
-
-
 def of_river(share: float, told: bool) -> dict[str, Make]:
     """River's learners at a share of the labels, told how long the stream is or not."""
+
+    def learner(classifier: Classifier, ask: Callable[..., BudgetedSampler]) -> Make:
+        return lambda k, n, seed: ask(classifier(k, seed), Budget(share, n if told else None), seed)
+
     return {
-        f"{name}, {how}": ask(classifier, share, told)
+        f"{name}, {how}": learner(classifier, ask)
         for name, classifier in (
             ("logistic regression", linear),
             ("Hoeffding adaptive tree", hoeffding),
             ("adaptive random forest", adaptive_forest),
         )
-        for how, ask in (("at random", at_random), ("by margin", where_close))
+        for how, ask in (("at random", at_random), ("by margin", by_margin))
     }
 
 

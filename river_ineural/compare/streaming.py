@@ -6,9 +6,9 @@ from typing import Any
 
 from river import base, forest, linear_model, preprocessing, tree
 
-from river_ineural.active import Budget, MarginSampler
+from river_ineural.active import Budget, MarginSampler, RandomSampler
 
-__all__ = ["adaptive_forest", "by_margin", "hoeffding", "linear", "regression"]
+__all__ = ["adaptive_forest", "at_random", "by_margin", "hoeffding", "linear", "regression"]
 
 
 def regression(k: int) -> base.Classifier:
@@ -37,3 +37,9 @@ def adaptive_forest(k: int, seed: int) -> base.Classifier:
 def by_margin(classifier: base.Classifier, budget: Budget, seed: int) -> MarginSampler:
     """Asks where the top two probabilities are closer than 0.5."""
     return MarginSampler(classifier, threshold=0.5, budget=budget, seed=seed)
+
+
+def at_random(classifier: base.Classifier, budget: Budget, seed: int) -> RandomSampler:
+    """Asks a little more often than the budget allows, so that it is spent."""
+    p = min(1.0, 1.1 * (budget.rate or 0.0))
+    return RandomSampler(classifier, p=p, budget=budget, seed=seed)
