@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from river_ineural import __version__
+import river_ineural
 from river_ineural.compare import command as compare
 
 __all__ = ["main"]
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = Parser(prog="river-ineural", description="Neural active learning on streams.")
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action="version", version=river_ineural.__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     compare.add(commands)
     options = parser.parse_args(given)
@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failure = "interrupted"
     except Exception as error:  # one line: what a person can act on
         reason = " ".join(str(error).split())
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            reason = f"{error.strerror}: {error.filename}"
         if not isinstance(error, OSError | ValueError):  # which say it all
             reason = f"{type(error).__name__}: {reason}"
         failure = reason

@@ -37,6 +37,8 @@ class Contender:
     ----------
     name
         As people read it.
+    line
+        Color and style of its line in a figure, as matplotlib has them.
     sampler
         Makes it, for a table, with a budget and a seed.
     examples
@@ -44,6 +46,7 @@ class Contender:
     """
 
     name: str
+    line: str
     sampler: Callable[[Table, Budget, int], BudgetedSampler]
     examples: Callable[[Table], Iterator[X]] = Table.examples
 
@@ -91,6 +94,7 @@ def prepared(transformer: Callable[[Table], Any]) -> Callable[[Table], Iterator[
 def of_river(
     key: str,
     name: str,
+    color: str,
     classifier: Callable[[int, int], base.Classifier],
     transformer: Callable[[Table], Any] = filled,
 ) -> dict[str, Contender]:
@@ -99,25 +103,27 @@ def of_river(
     One that has become sure, as a tree of few labels, leaves most of its budget by margin.
     """
 
-    def contender(how: str, ask: Callable[..., BudgetedSampler]) -> Contender:
+    def contender(how: str, style: str, ask: Callable[..., BudgetedSampler]) -> Contender:
         def make(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
             return ask(classifier(len(table.classes), seed), budget, seed)
 
-        return Contender(f"River: {name}, {how}", make, prepared(transformer))
+        return Contender(f"River: {name}, {how}", color + style, make, prepared(transformer))
 
     return {
-        f"river-{key}": contender("margin", by_margin),
-        f"river-{key}-random": contender("random", at_random),
+        f"river-{key}": contender("margin", "-", by_margin),
+        f"river-{key}-random": contender("random", "--", at_random),
     }
 
 
-def of_scikit_learn(name: str, make: Callable[[Table, int], Any]) -> Contender:
+def of_scikit_learn(name: str, color: str, make: Callable[[Table, int], Any]) -> Contender:
     """A classifier of scikit-learn, fitted again as its labels grow, that asks as I-NeurAL does."""
 
     def sampler(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
         return around(Refitted(lambda: make(table, seed), table.features), budget, seed)
 
-    return Contender(f"scikit-learn: {name}", sampler, lambda table: numbered(len(table)))
+    return Contender(
+        f"scikit-learn: {name}", f"{color}-", sampler, lambda table: numbered(len(table))
+    )
 
 
 def columns(table: Table, numbers: Any, categories: Any) -> Any:
@@ -177,14 +183,14 @@ def gradient_boosting(table: Table, seed: int) -> Any:
 
 
 CONTENDERS = {
-    "ineural": Contender("I-NeurAL", of_ours(INeurAL)),
-    "neuronal": Contender("NeurONAL", of_ours(NeurONAL)),
-    **of_river("logistic", "logistic regression", lambda k, seed: regression(k), encoded),
-    **of_river("forest", "adaptive forest", adaptive_forest),
-    **of_river("tree", "Hoeffding tree", hoeffding),
-    "sklearn-forest": of_scikit_learn("random forest", random_forest),
-    "sklearn-boosting": of_scikit_learn("gradient boosting", gradient_boosting),
-    "sklearn-logistic": of_scikit_learn("logistic regression", logistic_regression),
+    "ineural": Contender("I-NeurAL", "C0-", of_ours(INeurAL)),
+    "neuronal": Contender("NeurONAL", "C9-", of_ours(NeurONAL)),
+    **of_river("logistic", "logistic regression", "C1", lambda k, seed: regression(k), encoded),
+    **of_river("forest", "adaptive forest", "C4", adaptive_forest),
+    **of_river("tree", "Hoeffding tree", "C5", hoeffding),
+    "sklearn-forest": of_scikit_learn("random forest", "C2", random_forest),
+    "sklearn-boosting": of_scikit_learn("gradient boosting", "C6", gradient_boosting),
+    "sklearn-logistic": of_scikit_learn("logistic regression", "C3", logistic_regression),
 }
 DEFAULT = (
     *("ineural", "river-logistic", "river-forest", "river-forest-random"),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = ["Report"]
 POINTS = 200  # of a curve
 INK = "#010203"  # of text and lines in the page's figure: gives way to the page's own colour
 INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+METADATA = ("Creator", "Date", "Format", "Type")  # none, so that pages are the same
 PACKAGES = ("river-ineural", "river", "scikit-learn", "torch")
 
 
@@ -52,14 +54,20 @@ class Report:
         label, share = self.table.commonest
         return f"{share:.1%} of the labels are {label!r}"
 
-    def cells(self) -> list[tuple[Outcome, list[str]]]:
-        """A line a contender: accuracy and macro F1 in per cent, mistakes, labels, seconds."""
-        lines = []
+    def cells(self) -> list[tuple[Outcome, list[tuple[str, bool]]]]:
+        """A line a contender: what `HEADS` says, and whether it is the best of its column."""
+        done = [each for each in self.outcomes if not each.error]
+        best = [max((score(each) for each in done), default=None) for score in SCORES]
+        lines: list[tuple[Outcome, list[tuple[str, bool]]]] = []
         for each in self.ranked:
-            numbers = [f"{100 * each.accuracy:.1f}", f"{100 * each.macro_f1:.1f}"]
-            numbers += [f"{each.mistakes[-1]:,}" if each.mistakes else ""]
-            numbers += [f"{each.n_labels:,}", f"{each.seconds:.1f}"]
-            lines.append((each, [""] * len(numbers) if each.error else numbers))
+            if each.error:
+                lines.append((each, [("", False)] * len(HEADS)))
+                continue
+            scores = [score(each) for score in SCORES]
+            cells = [(f"{100 * s:.1f}", s == b) for s, b in zip(scores, best, strict=True)]
+            counts = (each.mistakes[-1], each.n_predicted, each.n_labels)
+            cells += [(f"{count:,}", False) for count in counts]
+            lines.append((each, [*cells, (f"{each.seconds:.1f}", False)]))
         return lines
 
     def show(self, console: Any) -> None:
@@ -71,11 +79,11 @@ class Report:
         lines = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         lines.add_column("learner", overflow="fold")
         for head in HEADS:
-            lines.add_column(head, justify="right")
-        for place, (each, cells) in enumerate(self.cells()):
-            style = "bold" if place == 0 and not each.error else None
+            lines.add_column(head, justify="right", no_wrap=True)
+        for each, cells in self.cells():
+            shown = [f"[bold]{cell}[/bold]" if best else cell for cell, best in cells]
             name = escape(each.name) + (" [red](failed)[/red]" if each.error else "")
-            lines.add_row(name, *cells, style=style)
+            lines.add_row(name, *shown)
         console.print(lines)
         console.print(f"{self.baseline}.", markup=False, highlight=False, soft_wrap=True)
 
@@ -84,7 +92,7 @@ class Report:
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-        colors = {contender.name: f"C{i}" for i, contender in enumerate(CONTENDERS.values())}
+        styles = {contender.name: contender.line for contender in CONTENDERS.values()}
         settings: dict[Any, Any] = dict.fromkeys(INKED, ink) | {"axes.titlesize": "medium"}
         with mpl.rc_context(settings):
             figure = Figure(figsize=(9, 4), layout="constrained")
@@ -94,7 +102,7 @@ class Report:
                         continue
                     counts = np.array(getattr(each, name))
                     at = np.unique(np.linspace(0, len(counts) - 1, POINTS).astype(int))
-                    axes.plot(at + 1, counts[at], color=colors[each.name], lw=1.6, label=each.name)
+                    axes.plot(at + 1, counts[at], styles[each.name], lw=1.6, label=each.name)
                 axes.set(xlabel="row", title=f"{name} up to each row", ylim=(0, None))
                 axes.set_xlim(0, len(self.table))
                 axes.spines[["top", "right"]].set_visible(False)
@@ -111,7 +119,7 @@ class Report:
         out = io.StringIO()
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "river_ineural"}):
             self.figure(INK).savefig(
-                out, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+                out, format="svg", transparent=True, metadata=dict.fromkeys(METADATA)
             )
         text = out.getvalue()
         return text[text.index("<svg") :].replace(INK, "currentColor")
@@ -152,7 +160,8 @@ class Report:
             self.figure().savefig(figure, dpi=150)
 
 
-HEADS = ("accuracy %", "F1 %", "mistakes", "labels", "seconds")
+SCORES = attrgetter("accuracy"), attrgetter("macro_f1")
+HEADS = ("accuracy %", "F1 %", "mistakes", "rows", "labels", "s")
 
 
 def span(column: Any) -> str:
