@@ -24,7 +24,7 @@ FORMATS = (  # of times that are not written as ISO 8601 has them
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %I:%M:%S %p"),
     *("%H:%M", "%H:%M:%S"),
 )
-DAY = pd.Timedelta("1D")
+DAY, YEAR = pd.Timedelta("1D"), pd.Timedelta("366D")
 EPOCH = pd.Timestamp(0, tz="UTC")
 
 
@@ -128,11 +128,18 @@ def fit(column: Column) -> Column:
         note = "left out: empty"
     elif n == 1 and not column.n_missing:
         note = f"left out: always {column.values.iloc[0]}"
+    elif column.kind == "numbers" and rows > MANY and counts(column.values):
+        note = "left out: larger in each row, as counters are"
     elif column.kind == "categories" and n > max(MANY, OFTEN * rows):
         note = f"left out: {n:,} different texts in {rows:,} rows, as ids have"
     else:
         return column
     return replace(column, note=note, use=False)
+
+
+def counts(numbers: pd.Series[float]) -> bool:
+    """Whether each is larger than the one before."""
+    return bool(numbers.notna().all() and (numbers.diff().iloc[1:] > 0).all())
 
 
 def as_times(text: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
@@ -161,18 +168,21 @@ def as_times(text: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
 
 
 def parts_of_times(column: Column) -> Iterator[tuple[str, pd.Series[float]]]:
-    """What learners get of times: days since 1970, month, day of the week (Monday is 0) and hour.
+    """What learners get of times: day of the week (Monday is 0) and hour; the month where there is
+    more than a year; days since 1970 where rows are in another order than these times.
 
-    Parts that are always the same are left out.
+    Days that only grow are left out: what is learned of them never comes again. So are parts that
+    are always the same.
     """
-    times = column.values.dt
+    values, times = column.values, column.values.dt
     parts = {
-        "days": (column.values - EPOCH) / DAY,
-        "month": times.month,
         "weekday": times.weekday,
         "hour": times.hour + times.minute / 60 + times.second / 3600,
     }
-    for part, values in parts.items():
-        values = values.astype(np.float64)
-        if values.nunique() > 1:
-            yield f"{column.name} ({part})", values
+    if values.max() - values.min() > YEAR:
+        parts["month"] = times.month
+    if not values.dropna().is_monotonic_increasing:
+        parts["days"] = (values - EPOCH) / DAY
+    for part, numbers in parts.items():
+        if numbers.nunique() > 1:
+            yield f"{column.name} ({part})", numbers.astype(np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,12 +134,12 @@ def read_table(
         order = at.values.sort_values(kind="stable").index
         text = text.loc[order].reset_index(drop=True)
         sorted_values = at.values.loc[order].reset_index(drop=True)
-        at = Column(at.name, at.kind, sorted_values)
+        at = replace(at, values=sorted_values)
     labels = tuple(text[target].str.strip())
     check_labels(target, labels)
     names = [name for name in text if name not in (target, *drop)]
     columns = tuple(
-        fit(at) if at and name == time else read_column(name, text[name], name in categories)
+        sorted_by(at) if at and name == time else read_column(name, text[name], name in categories)
         for name in names
     )
     features, found = assembled(columns)
@@ -195,6 +195,13 @@ def time_column(name: str, text: pd.Series[str]) -> Column:
         f"column {name!r} is to tell the time, and {cells[row]!r} in row {row + 1} is none like "
         "the others: write times as 2024-12-31 23:59, or numbers, in every row"
     )
+
+
+def sorted_by(at: Column) -> Column:
+    """The column that rows are sorted by: a number is none to learn from, for it only grows."""
+    if at.kind == "numbers":
+        return replace(at, note="left out: rows are sorted by it", use=False)
+    return fit(at)
 
 
 def moments(at: Column) -> tuple[float, ...]:
