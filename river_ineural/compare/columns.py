@@ -176,7 +176,7 @@ def parts_of_times(column: Column) -> Iterator[tuple[str, pd.Series[float]]]:
     """
     values, times = column.values, column.values.dt
     parts = {
-        "weekday": times.weekday,
+        "weekday": times.day_of_week,
         "hour": times.hour + times.minute / 60 + times.second / 3600,
     }
     if values.max() - values.min() > YEAR:
