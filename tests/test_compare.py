@@ -549,5 +549,6 @@ def test_budgets_and_delays_are_what_they_say(file):
         *(12, 12, 12, 240, 0)
     ]
     assert parse_delay("1d", table) == 86_400 * 10**9
+    assert parse_delay("1.5h", table) == 5_400 * 10**9
     assert parse_delay(None, table) is None
     assert running.parse_delay("7", read_table(file, "y")) == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,7 +10,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-import pandas as pd  # type: ignore[import-untyped]
 from river import evaluate, metrics
 from river.base.typing import FeatureName
 
@@ -20,6 +20,7 @@ from river_ineural.compare.reading import Table
 __all__ = ["Outcome", "parse_budget", "parse_delay", "run"]
 
 X = dict[FeatureName, Any]
+SECONDS = {"d": 86_400, "h": 3_600, "min": 60, "s": 1}
 Delay = Any  # an int or a float; River's types know no float
 
 
@@ -100,13 +101,10 @@ def parse_delay(text: str | None, table: Table) -> Delay:
         return None
     kind = "rows" if table.time is None else table.time.kind
     if kind == "times":
-        try:
-            nanoseconds = pd.Timedelta(text).value
-        except ValueError:
-            nanoseconds = -1
-        if nanoseconds < 0 or text.strip().isdigit():
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(d|h|min|s)", text.strip())
+        if found is None:
             raise ValueError(f"--delay {text!r} is no time: write 1d, 12h, 30min or 90s")
-        return nanoseconds
+        return round(float(found[1]) * SECONDS[found[2]] * 1_000_000_000)  # as moments
     try:
         number = float(text)
     except ValueError:
