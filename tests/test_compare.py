@@ -216,6 +216,7 @@ def test_what_is_said_of_columns_counts(tmp_path):
 # Failures: one line each, and what it says
 
 
+ALL = ("--budget", "100%")
 WRONG = {
     "no file": (None, [], "No such file or directory: data.csv"),
     "an empty file": ("", [], "data.csv is empty"),
@@ -230,10 +231,11 @@ WRONG = {
     "nothing to learn from": ("a,y\n1,a\n1,b\n", [], "no column of data.csv is left"),
     "rows that do not fit": ('a,y\n1,2\n1,2,3\n', [], "be read: .*Expected 2 fields in line 3"),
     "a budget": ("a,y\n1,a\n2,b\n", ["--budget", "200%"], "--budget '200%' is none: write 5%"),
+    "a small budget": ("a,y\n1,a\n2,b\n", ["--budget", "50%"], "'50%' of 2 rows is 1 labels: 2"),
     "no budget": ("a,y\n1,a\n2,b\n", ["--budget", "few"], "--budget 'few' is none"),
-    "a delay": ("a,y\n1,a\n2,b\n", ["--delay", "1d"], "--delay '1d' is no number: .*needs --time"),
+    "a delay": ("a,y\n1,a\n2,b\n", ["--delay", "1d", *ALL], "--delay '1d' is no number.*needs --t"),
     "a delay of times": (
-        "t,a,y\n2024-01-01,1,a\n2024-01-02,2,b\n", ["--time", "t", "--delay", "5"],
+        "t,a,y\n2024-01-01,1,a\n2024-01-02,2,b\n", ["--time", "t", "--delay", "5", *ALL],
         "--delay '5' is no time: write 1d",
     ),
     "no time": (
@@ -522,6 +524,13 @@ def test_the_command_line(file, tmp_path, monkeypatch, capsys):
     assert Path("other.html").exists()
 
 
+def test_labels_that_come_too_late_are_a_failure(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    given = ["compare", file.name, "--target", "y", "--models", "river-tree", "--delay", "240"]
+    assert main(given) == 1
+    assert "it predicted nothing, as no label came before the last row" in capsys.readouterr().err
+
+
 def test_warnings_of_learners_are_shown(tmp_path, monkeypatch, capsys):
     path = tmp_path / "late.csv"
     path.write_text("a,y\n" + "".join(f"{i % 9},{'b' if i > 55 else 'a'}\n" for i in range(60)))
@@ -545,8 +554,8 @@ def test_as_a_module(tmp_path):
 
 def test_budgets_and_delays_are_what_they_say(file):
     table = read_table(file, "y", time="at")
-    assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%", "0")] == [
-        *(12, 12, 12, 240, 0)
+    assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%")] == [
+        *(12, 12, 12, 240)
     ]
     assert parse_delay("1d", table) == 86_400 * 10**9
     assert parse_delay("1.5h", table) == 5_400 * 10**9

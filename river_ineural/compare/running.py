@@ -21,6 +21,7 @@ __all__ = ["Outcome", "parse_budget", "parse_delay", "run"]
 
 X = dict[FeatureName, Any]
 SECONDS = {"d": 86_400, "h": 3_600, "min": 60, "s": 1}
+LEAST = 2  # labels
 Delay = Any  # an int or a float; River's types know no float
 
 
@@ -70,7 +71,7 @@ def parse_budget(text: str, n: int) -> Budget:
     Raises
     ------
     ValueError
-        If the text is no budget.
+        If the text is no budget, or one of fewer than two labels.
 
     Examples
     --------
@@ -80,13 +81,20 @@ def parse_budget(text: str, n: int) -> Budget:
     number = text.strip()
     try:
         if number.endswith("%"):
-            return Budget(float(number[:-1]) / 100, n)
-        return Budget(int(number) if number.isdigit() else float(number), n)
+            budget = Budget(float(number[:-1]) / 100, n)
+        else:
+            budget = Budget(int(number) if number.isdigit() else float(number), n)
     except ValueError:
         raise ValueError(
             f"--budget {text!r} is none: write 5% or 0.05 for a share of the rows, at most all of "
             "them, or 150 for so many labels"
         ) from None
+    if budget.total is None or budget.total < LEAST:
+        raise ValueError(
+            f"--budget {text!r} of {n:,} rows is {budget.total} labels: {LEAST} are the least to "
+            "tell two classes apart"
+        )
+    return budget
 
 
 def parse_delay(text: str | None, table: Table) -> Delay:
@@ -164,6 +172,8 @@ def run(
                 outcome.labels.append(step["Samples used"])
                 tick()
             outcome.n_predicted = round(accuracy.cm.n_samples)
+            if not outcome.n_predicted:
+                raise ValueError("it predicted nothing, as no label came before the last row")
             outcome.n_labels = model.n_queries
             outcome.accuracy = accuracy.get()  # type: ignore[no-untyped-call]
             outcome.macro_f1 = f1.get()  # type: ignore[no-untyped-call]
