@@ -136,6 +136,20 @@ def test_what_is_said_of_river_s_imputer():
     assert math.isnan(imputer.transform_one({"age": None})["age"])
 
 
+def test_a_number_far_beyond():
+    """In units of its standard deviation it is learned; so is one in the place of infinity."""
+    message = said({"bytes": 1e16})
+    assert message == (
+        "feature 'bytes' is 1e+16, beyond ±1e+15: scale it first, e.g. with "
+        "river.preprocessing.StandardScaler."
+    )
+    model = preprocessing.StandardScaler() | small()
+    for i in range(10):
+        model.learn_one({"bytes": 1e16 * i}, i % 2)
+    assert model.predict_one({"bytes": 3e16}) in (0, 1)
+    assert "by the largest that can be" in said({"bytes": math.inf})
+
+
 BUDGETS = {
     "10%": {0.1},
     " 2.5 % ": {0.025},
