@@ -26,7 +26,8 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"storage"},
     {"persistence"},
     {"baselines", "paper", "spark"},
-    {"benchmark"},
+    {"compare"},
+    {"benchmark", "__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 

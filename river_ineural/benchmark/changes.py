@@ -13,15 +13,22 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from river import base, forest, linear_model, preprocessing, tree
+from river import base
 
-from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS, there
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.figures import Rows, by_stream, draw
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
+from river_ineural.compare.streaming import (
+    adaptive_forest,
+    at_random,
+    by_margin,
+    hoeffding,
+    linear,
+)
 from river_ineural.neuronal import NeurONAL
 
 __all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
@@ -35,6 +42,7 @@ DRAWN = (
 )
 
 Make = Callable[[int, int, int], BudgetedSampler]  # of k classes, n rounds and a seed
+Classifier = Callable[[int, int], base.Classifier]  # of k classes and a seed
 Floats = NDArray[np.floating[Any]]
 
 
@@ -53,40 +61,14 @@ def told(k: int, n: int, seed: int) -> BudgetedSampler:
     return INeurALSampler(INeurAL(seed=seed), budget=SHARE, horizon=n, seed=seed)
 
 
-def linear(k: int, seed: int) -> Any:
-    """Logistic regression, or softmax regression of more than two classes."""
-    model = linear_model.LogisticRegression() if k == 2 else linear_model.SoftmaxRegression()
-    return preprocessing.StandardScaler() | model
-
-
-def hoeffding(k: int, seed: int) -> base.Classifier:
-    """A tree that replaces branches which have become wrong."""
-    return tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
-
-
-def adaptive_forest(k: int, seed: int) -> base.Classifier:
-    """Trees that are replaced where a detector finds a change."""
-    return forest.ARFClassifier(seed=seed)
-
-
-def at_random(classifier: Callable[[int, int], base.Classifier], share: float, told: bool) -> Make:
-    """Asks a little more often than the budget allows, so that it is spent."""
-    return lambda k, n, seed: RandomSampler(
-        classifier(k, seed), p=1.1 * share, budget=share, horizon=n if told else None, seed=seed
-    )
-
-
-def by_margin(classifier: Callable[[int, int], base.Classifier], share: float, told: bool) -> Make:
-    """Asks where the top two probabilities are closer than 0.5."""
-    return lambda k, n, seed: MarginSampler(
-        classifier(k, seed), threshold=0.5, budget=share, horizon=n if told else None, seed=seed
-    )
-
-
 def of_river(share: float, told: bool) -> dict[str, Make]:
     """River's learners at a share of the labels, told how long the stream is or not."""
+
+    def learner(classifier: Classifier, ask: Callable[..., BudgetedSampler]) -> Make:
+        return lambda k, n, seed: ask(classifier(k, seed), Budget(share, n if told else None), seed)
+
     return {
-        f"{name}, {how}": ask(classifier, share, told)
+        f"{name}, {how}": learner(classifier, ask)
         for name, classifier in (
             ("logistic regression", linear),
             ("Hoeffding adaptive tree", hoeffding),

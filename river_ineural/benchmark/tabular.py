@@ -33,9 +33,9 @@ from river_ineural.benchmark.changes import (
 )
 from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, still, there
 from river_ineural.benchmark.figures import Rows, by_stream, draw
-from river_ineural.benchmark.refitted import REFITTED, Refitted, numbered, sampler
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
+from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
 __all__ = ["LEARNERS", "STREAMS", "mistakes", "run", "run_one", "seconds"]
 
