@@ -25,7 +25,7 @@ import torch
 from river_ineural.active import INeurALSampler
 from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
-from river_ineural.benchmark.figures import draw
+from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.training import Training
 from river_ineural.network.threads import single_threaded
@@ -266,8 +266,10 @@ def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
     def paint(axes: Any) -> None:
         (panel,) = axes.flat
         at = range(len(rows))
-        for name in COLUMNS:
-            panel.plot(at, [row[name] for row in rows], "o-", markersize=4, label=name)
+        for name, colour in colours(COLUMNS).items():
+            style = "o--" if "predict" in name else "o-"
+            times = [row[name] for row in rows]
+            panel.plot(at, times, style, markersize=4, color=colour, label=name)
         panel.set_xticks(at, [f"{row['d']}, {row['k']}" for row in rows])
         panel.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
 
@@ -279,11 +281,10 @@ def draw_classes(folder: Path, rows: list[dict[str, Any]]) -> None:
 
     def paint(axes: Any) -> None:
         (panel,) = axes.flat
-        for name in ("INeurAL", "NeurONAL"):
+        for name, colour in colours(("INeurAL", "NeurONAL")).items():
             panel.plot(
                 *([row["k"] for row in rows], [row[name] for row in rows], "o-"),
-                markersize=4,
-                label=name,
+                **{"markersize": 4, "color": colour, "label": name},
             )
         panel.set(xlabel="k", ylabel="microseconds a round", xscale="log", yscale="log")
 
