@@ -224,9 +224,12 @@ def experiments(
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from river_ineural import paper
 
-    >>> learner = paper.experiments(classes=(False, True), rounds=1250, budget=0.1, seed=1)
+    >>> learner = paper.experiments(
+    ...     classes=(False, True), rounds=1250, budget=0.1, seed=1
+    ... )
     >>> model = preprocessing.Normalizer() | learner
-    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
+    >>> _ = evaluate.progressive_val_score(stream, model, accuracy)
     >>> learner.n_queries
     125
 

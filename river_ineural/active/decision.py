@@ -40,7 +40,8 @@ class Decision(NamedTuple):
     >>> from river import linear_model
     >>> from river_ineural import active
 
-    >>> model = active.RandomSampler(linear_model.LogisticRegression(), p=1.0, budget=1, seed=1)
+    >>> classifier = linear_model.LogisticRegression()
+    >>> model = active.RandomSampler(classifier, p=1.0, budget=1, seed=1)
     >>> for _ in range(2):
     ...     _ = model.predict_one({"a": 1.0})
     ...     print(model.last_decision)

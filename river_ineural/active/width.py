@@ -116,8 +116,10 @@ class NeurONALWidth:
     It grows with the number of classes, but not with the depth:
 
     >>> width = NeurONALWidth(horizon=12_000)
-    >>> round(width(t=1000, n_classes=2, n_layers=2), 2), round(width(1000, 26, 2), 2)
-    (0.2, 0.32)
+    >>> round(width(t=1000, n_classes=2, n_layers=2), 2)
+    0.2
+    >>> round(width(t=1000, n_classes=26, n_layers=2), 2)
+    0.32
     """
 
     delta: float = 0.1
