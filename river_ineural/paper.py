@@ -137,10 +137,13 @@ def printed(
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from river_ineural import paper
 
-    >>> learner = paper.printed(classes=(False, True), rounds=300, lr=0.5, seed=1)
+    >>> classes = False, True
+    >>> learner = paper.printed(classes=classes, rounds=300, lr=0.5, seed=1)
     >>> model = preprocessing.Normalizer() | learner
     >>> stream = datasets.Phishing().take(300)
-    >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> accuracy = evaluate.progressive_val_score(
+    ...     stream, model, metrics.Accuracy()
+    ... )
     >>> learner.n_queries  # β_t is wider than any gap so far
     300
 

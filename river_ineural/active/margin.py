@@ -31,7 +31,8 @@ class MarginSampler(BudgetedSampler):
 
     Examples
     --------
-    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from river import datasets, evaluate, linear_model, metrics
+    >>> from river import preprocessing
     >>> from river_ineural import active
 
     >>> scaler = preprocessing.StandardScaler()

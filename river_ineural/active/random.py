@@ -36,7 +36,8 @@ class RandomSampler(BudgetedSampler):
 
     Examples
     --------
-    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from river import datasets, evaluate, linear_model, metrics
+    >>> from river import preprocessing
     >>> from river_ineural import active
 
     >>> scaler = preprocessing.StandardScaler()
