@@ -33,6 +33,7 @@ SAME = {
     "defaults": "I-NeurAL",
     "learn_one": "I-NeurAL",
     "predict_one": "I-NeurAL",
+    "predict_proba_one": "I-NeurAL",
     "INeurAL": "I-NeurAL",
     "INeurAL, labels at random": "Random",
     "NeurONAL learn_one": "NeurONAL",

@@ -42,13 +42,14 @@ SLOW_CALLS = 3  # a turn of the slow twin
 STREAM_SIZE, EARLY, LATE, WINDOW, LONG = (22, 2), 1_000, 100_000, 500, 1_000
 COLUMNS = (
     *("floor", "learn_one", "slow twin", "peer learn_one", "predict_one", "peer predict_one"),
-    *("NeurONAL learn_one", "NeurONAL predict_one"),
+    *("NeurONAL learn_one", "NeurONAL predict_one", "predict_proba_one"),
 )
 RATIOS = {
     "learn / floor": ("learn_one", "floor"),
     "learn / peer": ("learn_one", "peer learn_one"),
     "twin / learn": ("slow twin", "learn_one"),
     "predict / peer": ("predict_one", "peer predict_one"),
+    "predict_proba / peer": ("predict_proba_one", "peer predict_one"),
     "NeurONAL learn / peer": ("NeurONAL learn_one", "peer learn_one"),
     "NeurONAL predict / peer": ("NeurONAL predict_one", "peer predict_one"),
 }
@@ -111,6 +112,7 @@ def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         "learn_one": lambda i: model.learn_one(xs[i % 64], ys[i % 64]),
         "peer learn_one": lambda i: peer.learn_one(xs[i % 64], ys[i % 64]),
         "predict_one": lambda i: model.predict_one(xs[i % 64]),
+        "predict_proba_one": lambda i: model.predict_proba_one(xs[i % 64]),
         "peer predict_one": lambda i: peer.predict_one(xs[i % 64]),
         "NeurONAL learn_one": lambda i: neuronal.learn_one(xs[i % 64], ys[i % 64]),
         "NeurONAL predict_one": lambda i: neuronal.predict_one(xs[i % 64]),
