@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["colours", "draw", "thinned"]
+__all__ = ["both", "colours", "draw", "thinned"]
 
 # Hues that can be told apart, for a light page and for a dark one.
 PALETTES = {
@@ -83,52 +83,70 @@ def compact(svg: str) -> str:
     return OUTLINE.sub(outline, svg)
 
 
+def both(path: Path, make: Callable[[], Any]) -> None:
+    """PATH-{light,dark}.svg, the same file for the same figure.
+
+    Parameters
+    ----------
+    make
+        Returns a figure, in the colours "C0" to "C11"; called once in each style.
+    """
+    from cycler import cycler
+    from matplotlib import pyplot as plt
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for theme, palette in PALETTES.items():
+        own = {"svg.hashsalt": "river_ineural", "axes.prop_cycle": cycler(color=palette)}
+        with plt.style.context([STYLES[theme], own]):
+            figure = make()
+            file = path.with_name(f"{path.name}-{theme}.svg")
+            figure.savefig(file, transparent=True, metadata={"Date": None})
+            file.write_text(compact(file.read_text()))
+            plt.close(figure)
+
+
 def draw(
     path: Path,
     n_panels: int,
     paint: Callable[[Any], None],
     panel: tuple[float, float] = (3.2, 2.6),
 ) -> None:
-    """PATH-{light,dark}.svg, the same file for the same figures.
+    """PATH-{light,dark}.svg of so many panels, their legend below them.
 
     Parameters
     ----------
     paint
-        Draws on the axes of the panels, an array (rows, columns), in the colours "C0" to "C11".
+        Draws on the axes of the panels, an array (rows, columns).
     panel
         Width and height of one, in inches.
     """
-    from cycler import cycler
     from matplotlib import pyplot as plt
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     n_columns = 2 if n_panels == 4 else min(3, n_panels)
     n_rows = -(-n_panels // n_columns)
-    for theme, palette in PALETTES.items():
-        own = {"svg.hashsalt": "river_ineural", "axes.prop_cycle": cycler(color=palette)}
-        with plt.style.context([STYLES[theme], own]):
-            figure, axes = plt.subplots(
-                *(n_rows, n_columns),
-                figsize=(panel[0] * n_columns, panel[1] * n_rows),
-                layout="constrained",
-                squeeze=False,
+
+    def make() -> Any:
+        figure, axes = plt.subplots(
+            *(n_rows, n_columns),
+            figsize=(panel[0] * n_columns, panel[1] * n_rows),
+            layout="constrained",
+            squeeze=False,
+        )
+        paint(axes)
+        for each in axes.flat:
+            each.set_visible(each.has_data())
+            each.spines[["top", "right"]].set_visible(False)
+        handles: dict[str, Any] = {}  # by label: each once for all panels, below them
+        for each in axes.flat:
+            handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
+        if handles:
+            figure.legend(
+                *(handles.values(), handles.keys()),
+                loc="outside lower center",
+                frameon=False,
+                fontsize=8,
+                ncols=min(3, len(handles)),
             )
-            paint(axes)
-            for each in axes.flat:
-                each.set_visible(each.has_data())
-                each.spines[["top", "right"]].set_visible(False)
-            handles: dict[str, Any] = {}  # by label: each once for all panels, below them
-            for each in axes.flat:
-                handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
-            if handles:
-                figure.legend(
-                    *(handles.values(), handles.keys()),
-                    loc="outside lower center",
-                    frameon=False,
-                    fontsize=8,
-                    ncols=min(3, len(handles)),
-                )
-            file = path.with_name(f"{path.name}-{theme}.svg")
-            figure.savefig(file, transparent=True, metadata={"Date": None})
-            file.write_text(compact(file.read_text()))
-            plt.close(figure)
+        return figure
+
+    both(path, make)

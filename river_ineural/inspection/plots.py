@@ -19,11 +19,11 @@ __all__ = ["plot"]
 
 STRETCHES = 40  # that the rounds are divided into
 ALONG = 2  # stretches that an accuracy is taken over
-COLOURS = {
-    "few classes": "tab:purple",
-    "gap": "tab:blue",
-    "audit": "tab:orange",
-    "change": "tab:red",
+COLOURS = {  # of the style that is set
+    "few classes": "C4",
+    "gap": "C0",
+    "audit": "C1",
+    "change": "C3",
     "budget": "gray",
 }
 
