@@ -19,7 +19,7 @@ CELL = re.compile(r"<(t[hd])([^>]*)>(.*?)</\1>", re.DOTALL)
 WANTED = re.compile(r"(lowest|highest) in (rows|columns) ([\d+, -]+) of each (row|column)")
 # 0.61, 1,745 ± 68 (0.95), 5 %, -3, ≈ 2 s, 38 min
 NUMBER = re.compile(
-    r"[<>≤≥≈~]?\s*[-−+]?(\d[\d,]*\.?\d*)(?![\d.])(?:\s*(?:%|±|\(|to|[a-zµ]{1,3}\b).*)?"
+    r"[<>≤≥≈~]?\s*[-−+]?(\d[\d,]*\.?\d*)(?![\d.])(?:\s*(?:%|±|\(|to|(?:µs|ms|s|min|h|kB|MB|GB)\b).*)?"
 )
 
 

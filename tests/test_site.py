@@ -243,3 +243,43 @@ def test_columns_of_numbers_are_right_aligned_and_the_best_are_marked(browser, s
         first = [[float(cell.split("±")[0].replace(",", "")) for cell in row] for row in rows]
         lowest = sorted(min(column) for column in zip(*first, strict=True))
         assert sorted(float(cell.split("±")[0].replace(",", "")) for cell in best) == lowest
+
+
+FIRST_SCREEN = 900  # pixels, of a window of 1,400
+
+
+def test_home_says_what_for_whom_and_why_with_code_and_a_figure_in_its_first_screen(browser, site):
+    with Visit(browser, site) as visit:
+        page = visit("index")
+        for what in (
+            page.get_by_text("A classifier for streams"),
+            page.get_by_text("For people who"),
+            page.locator("pre code").first,
+            page.locator("img[alt^=Mistakes]:visible"),
+            page.locator("h2", has_text="Why"),
+            page.locator("h2:has-text('Why') + ul > li").nth(2),
+        ):
+            box = what.bounding_box()
+            assert box["y"] + box["height"] <= FIRST_SCREEN, what
+
+
+def test_so_does_the_readme(browser, tmp_path):
+    """In a column as wide as GitHub's, with its sizes."""
+    markdown = pytest.importorskip("markdown")
+    text = (ROOT / "README.md").read_text().partition("\n## ")[0]
+    body = markdown.markdown(text, extensions=["pymdownx.superfences", "sane_lists"])
+    style = """body { width: 830px; margin: 0; font: 16px/1.5 sans-serif }
+        h1 { margin: 0 0 16px; font-size: 2em; border-bottom: 1px solid; padding-bottom: .3em }
+        p, ul, pre { margin: 0 0 16px } li { margin-top: .25em }
+        pre { padding: 16px; font: 13.6px/1.45 monospace }"""
+    path = tmp_path / "readme.html"
+    path.write_text(f'<base href="{ROOT.as_uri()}/"><style>{style}</style>{body}')
+    page = browser.new_page(viewport={"width": 1_400, "height": FIRST_SCREEN})
+    page.goto(path.as_uri())
+    page.wait_for_load_state("networkidle")
+    figure = page.locator("img").bounding_box()
+    assert figure["height"] > 200
+    assert figure["y"] + figure["height"] <= FIRST_SCREEN
+    for what in ("A classifier for streams", "For people who", "Fewer mistakes", "0.1 of labels"):
+        assert what in page.locator("body").inner_text()
+    page.close()

@@ -124,11 +124,12 @@ def draw(
 
     n_columns = 2 if n_panels == 4 else min(3, n_panels)
     n_rows = -(-n_panels // n_columns)
+    width = panel[0] * n_columns
 
     def make() -> Any:
         figure, axes = plt.subplots(
             *(n_rows, n_columns),
-            figsize=(panel[0] * n_columns, panel[1] * n_rows),
+            figsize=(width, panel[1] * n_rows),
             layout="constrained",
             squeeze=False,
         )
@@ -145,7 +146,9 @@ def draw(
                 loc="outside lower center",
                 frameon=False,
                 fontsize=8,
-                ncols=min(3, len(handles)),
+                ncols=max(
+                    1, min(3, len(handles), int(width / (0.5 + 0.07 * max(map(len, handles)))))
+                ),
             )
         return figure
 

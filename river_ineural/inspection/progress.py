@@ -91,7 +91,8 @@ def progress(
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
 
-    >>> model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, horizon=200, seed=1)
+    >>> learner = INeurAL(seed=1)
+    >>> model = active.INeurALSampler(learner, budget=0.1, horizon=200)
     >>> steps = evaluate.iter_progressive_val_score(
     ...     datasets.Phishing().take(200), model, metrics.Accuracy(), step=10
     ... )

@@ -54,10 +54,10 @@ def explain(decision: Decision | None) -> str:
     Examples
     --------
     >>> from river_ineural.active import Decision
-    >>> explain(Decision(True, "gap", 0.125, 0.5, 9))
-    'asked: a close call, for the gap of 0.125 is below the threshold of 0.500; 9 labels left'
-    >>> explain(Decision(False, "none", 0.75, 0.5, 9))
-    'not asked: the gap of 0.750 is not below the threshold of 0.500; 9 labels left'
+    >>> explain(Decision(True, "audit", float("nan"), float("nan"), 9))
+    'asked: at random, or surer than labels have borne out; 9 labels left'
+    >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
+    for the gap of 0.125 is below the threshold of 0.500; 9 labels left
     """
     if decision is None:
         return "no round yet"
@@ -104,8 +104,8 @@ def reasons(model: Any) -> str:
     ...         model.learn_one(x, y)
     >>> print(inspection.reasons(model).splitlines()[0])
     reason         rounds   share  what it means
-    >>> len(inspection.reasons(model).splitlines()) == 1 + len(model.n_by_reason)
-    True
+    >>> len(inspection.reasons(model).splitlines())
+    7
     """
     counts = sampler_of(model).n_by_reason
     n = max(1, sum(counts.values()))
