@@ -54,6 +54,7 @@ def mathml(tex: str, display: str) -> str:
     math: str = VARIANT.sub(letter, convert(tex, display=display))
     math = THOUSANDS.sub(r"<mn>\1,\2</mn>", math)  # TeX's 12{,}000
     math = TEXT.sub(r"<mi>\1</mi>", math)
+    math = math.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')  # a norm
     if display == "block":
         math = LIMITS.sub(r"<munder>\1</munder>", math)
     if "mathvariant" in math:

@@ -70,7 +70,7 @@ def test_right_answers_are_those_of_the_metric():
     [
         (metrics.F1(), {"F1"}),
         (metrics.Accuracy() + metrics.F1(), {"Accuracy", "F1"}),
-        (utils.Rolling(metrics.Accuracy, window_size=50), {"Rolling"}),
+        (utils.Rolling(metrics.Accuracy, window_size=50), {"Accuracy, last 50"}),
         (metrics.LogLoss(), {"LogLoss"}),
     ],
     ids=str,

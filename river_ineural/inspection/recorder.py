@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from river import utils
+
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.inputs.validation import check_integer
 from river_ineural.inspection.words import sampler_of
@@ -139,6 +141,8 @@ class Recorder:
         for name, metric in step.items():
             if not callable(getattr(metric, "get", None)) or isinstance(metric, Mapping):
                 continue
+            if isinstance(metric, utils.Rolling):
+                name = f"{type(metric.obj).__name__}, last {metric.window_size}"
             metrics[name] = float(metric.get())
             if math.isnan(answers) and type(metric).__name__ == "Accuracy":
                 right, answers = metric.cm.total_true_positives, metric.cm.total_weight
