@@ -19,7 +19,8 @@ from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS, there
 from river_ineural.benchmark.contenders import X
-from river_ineural.benchmark.figures import Rows, by_stream, draw
+from river_ineural.benchmark.drawing import colours, draw
+from river_ineural.benchmark.figures import Rows, by_stream
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
 from river_ineural.compare.streaming import (
@@ -276,18 +277,21 @@ def draw_curves(rows: Rows, folder: Path) -> None:
     if not shown:
         return
 
+    labels = OWN, "River's best learner"
+    colour = colours(labels)
+
     def paint(axes: Any) -> None:
         panels = zip(axes[::2].flat, axes[1::2].flat, shown.items(), strict=False)
         for above, below, (stream, best) in panels:
             row = rows[stream, best][0]
             ends = np.linspace(0, int(row["rounds"]), POINTS + 1)[1:]
-            for i, (name, label) in enumerate(((OWN, OWN), (best, "River's best learner"))):
+            for name, label in zip((OWN, best), labels, strict=True):
                 if not (found := rows.get((stream, name))):
                     continue
                 wrong = np.convolve(hundredths(found, "curve"), np.full(5, 1 / 5), "valid")
-                above.plot(ends[4::2], 100 - wrong[::2], color=f"C{i}", lw=1.2, label=label)
+                above.plot(ends[4::2], 100 - wrong[::2], color=colour[label], lw=1.2, label=label)
                 asked = hundredths(found, "asks").reshape(-1, 2).mean(1)
-                below.plot(ends[1::2], asked, color=f"C{i}", lw=0.8)
+                below.plot(ends[1::2], asked, color=colour[label], lw=0.8)
             for panel in (above, below):
                 for change in map(int, row["changes"].split()):
                     panel.axvline(change, color="gray", lw=0.8, ls=":")
