@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from river_ineural.benchmark import changes, drawing, refitted, speed, theory
+from river_ineural.benchmark import changes, drawing, speed, theory
+from river_ineural.compare import refitted
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs" / "assets"

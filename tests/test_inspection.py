@@ -73,7 +73,7 @@ def test_right_answers_are_those_of_the_metric():
         (utils.Rolling(metrics.Accuracy, window_size=50), {"Accuracy, last 50"}),
         (metrics.LogLoss(), {"LogLoss"}),
     ],
-    ids=str,
+    ids=["one", "two", "of a window", "of probabilities"],
 )
 def test_any_metric_can_be_fed_late_labels_too(metric, names):
     model = small()
