@@ -328,7 +328,7 @@ def test_another_process_cannot_have_the_folder(journal, tmp_path):
     ("options", "said"),
     [
         (["--budget", "0.1"], "one serves it at a time"),
-        (["--budget", "1.5"], "finite and in [0, 1], got 1.5"),
+        (["--budget", "1.5"], "write 0.015 for 1.5 % of the rounds"),
     ],
 )
 def test_a_service_that_cannot_start_says_why(
