@@ -9,8 +9,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import matplotlib.pyplot as plt
 from river import active as river_active
 from river import datasets, linear_model, preprocessing
 from river.active.base import ActiveLearningClassifier
@@ -18,6 +18,7 @@ from river.base import Classifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural import INeurAL, active
+from river_ineural.benchmark.drawing import colours, draw
 
 ASSETS = Path("docs/assets")
 STREAM: list[tuple[dict[FeatureName, float], ClfTarget]] = list(datasets.Phishing())
@@ -71,7 +72,7 @@ def run(model: ActiveLearningClassifier) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Run everything, print it, then draw it twice."""
+    """Run everything, print it, and draw it."""
     curves: dict[str, list[tuple[float, float, int, int]]] = {}
     print(f"{'':<45}{'labels':>8}{'mistakes':>10}{'least':>7}{'most':>6}")
     for name, (make, settings) in LEARNERS.items():
@@ -81,25 +82,21 @@ def main() -> None:
             point = (statistics.mean(labels), statistics.mean(wrong), min(wrong), max(wrong))
             curves[name].append(point)
             print(f"{name:<45}{point[0]:>8.1f}{point[1]:>10.1f}{point[2]:>7}{point[3]:>6}")
-    plt.rcParams["svg.hashsalt"] = "river_ineural"  # the same file for the same figures
-    for theme, style in (("light", "default"), ("dark", "dark_background")):
-        with plt.style.context(style):
-            figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
-            for name, points in curves.items():
-                labels, means, low, high = zip(*sorted(points), strict=True)
-                (line,) = axes.plot(labels, means, marker="o", markersize=4, label=name)
-                axes.fill_between(labels, low, high, color=line.get_color(), alpha=0.2, lw=0)
-            axes.set(xlabel="labels asked for", ylabel=f"mistakes in {len(STREAM):,} rounds")
-            axes.set_ylim(bottom=0)
-            axes.set_xscale("log")
-            axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
-            axes.minorticks_off()
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.legend(frameon=False)
-            figure.savefig(
-                ASSETS / f"mistakes-{theme}.svg", transparent=True, metadata={"Date": None}
-            )
-            plt.close(figure)
+    colour = colours(curves)
+
+    def paint(axes: Any) -> None:
+        (panel,) = axes.flat
+        for name, points in curves.items():
+            labels, means, low, high = zip(*sorted(points), strict=True)
+            panel.plot(labels, means, "o-", ms=4, color=colour[name], label=name)
+            panel.fill_between(labels, low, high, color=colour[name], alpha=0.2, lw=0)
+        panel.set(xlabel="labels asked for", ylabel=f"mistakes in {len(STREAM):,} rounds")
+        panel.set_ylim(bottom=0)
+        panel.set_xscale("log")
+        panel.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
+        panel.minorticks_off()
+
+    draw(ASSETS / "mistakes", 1, paint, panel=(7.0, 3.8))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ __all__ = [
     "active",
     "baselines",
     "datasets",
+    "inspection",
     "load",
     "paper",
     "save",
@@ -32,6 +33,6 @@ def __getattr__(name: str) -> Any:
     """What few need comes when it is asked for."""
     if name in ("load", "save"):
         return getattr(importlib.import_module("river_ineural.persistence"), name)
-    if name in ("baselines", "datasets", "paper"):
+    if name in ("baselines", "datasets", "inspection", "paper"):
         return importlib.import_module(f"river_ineural.{name}")
     raise AttributeError(f"module 'river_ineural' has no attribute {name!r}")

@@ -172,7 +172,9 @@ class INeurAL(NeuralClassifier):
 
     >>> model = INeurAL(seed=1)
     >>> stream = datasets.Phishing().take(600)
-    >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> accuracy = evaluate.progressive_val_score(
+    ...     stream, model, metrics.Accuracy()
+    ... )
     >>> round(accuracy.get(), 1)
     0.9
 

@@ -20,7 +20,8 @@ class NeurONAL(INeurAL):
     what f1 gets wrong from the end-to-end embedding of f1: the output h1 of its first hidden layer
     and its gradient with respect to its last layer, the whole of norm 1,
 
-        f(x) = f1(x; θ1) + f2(φ(x); θ2),    φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
+        f(x) = f1(x; θ1) + f2(φ(x); θ2)
+        φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
 
     That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the residual
     r - f1 is taken before an example is learned, what was learned is bounded, and the same methods
@@ -79,7 +80,9 @@ class NeurONAL(INeurAL):
 
     >>> model = active.INeurALSampler(NeurONAL(seed=1), budget=60, seed=1)
     >>> stream = datasets.ImageSegments().take(300)
-    >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> accuracy = evaluate.progressive_val_score(
+    ...     stream, model, metrics.Accuracy()
+    ... )
     >>> accuracy.get() > 0.6, model.n_queries <= 60
     (True, True)
 

@@ -137,10 +137,13 @@ def printed(
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from river_ineural import paper
 
-    >>> learner = paper.printed(classes=(False, True), rounds=300, lr=0.5, seed=1)
+    >>> classes = False, True
+    >>> learner = paper.printed(classes=classes, rounds=300, lr=0.5, seed=1)
     >>> model = preprocessing.Normalizer() | learner
     >>> stream = datasets.Phishing().take(300)
-    >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> accuracy = evaluate.progressive_val_score(
+    ...     stream, model, metrics.Accuracy()
+    ... )
     >>> learner.n_queries  # β_t is wider than any gap so far
     300
 
@@ -224,9 +227,12 @@ def experiments(
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from river_ineural import paper
 
-    >>> learner = paper.experiments(classes=(False, True), rounds=1250, budget=0.1, seed=1)
+    >>> learner = paper.experiments(
+    ...     classes=(False, True), rounds=1250, budget=0.1, seed=1
+    ... )
     >>> model = preprocessing.Normalizer() | learner
-    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
+    >>> _ = evaluate.progressive_val_score(stream, model, accuracy)
     >>> learner.n_queries
     125
 

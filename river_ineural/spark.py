@@ -122,7 +122,8 @@ def by_key(
 
     Examples
     --------
-    >>> decisions = by_key(rows, INeurALSampler(INeurAL(seed=1), budget=0.1))  # doctest: +SKIP
+    >>> sampler = INeurALSampler(INeurAL(seed=1), budget=0.1)  # doctest: +SKIP
+    >>> decisions = by_key(rows, sampler)  # doctest: +SKIP
     >>> asks = decisions.where("ask")  # doctest: +SKIP
     >>> dead_letters = decisions.where("event = 'refused'")  # doctest: +SKIP
     """

@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from river import compose, preprocessing, stats, stream
+from river import compose, stream
 
 from river_ineural import INeurAL, active
 from river_ineural.inputs.encoder import LONGEST
@@ -57,35 +57,7 @@ def scores(model, x):
     return list(model.scores_one(x).values())
 
 
-# Without the options: errors, and what they say works
-
-
-def advice(x, match):
-    with pytest.raises((TypeError, ValueError), match=match):
-        small().learn_one(x, 1)
-
-
-def test_what_the_error_says_of_text_works():
-    """It is a number after `float`, a category with the option, or encoded by a step in front."""
-    advice({"age": "31"}, r"'31' \(str\), not a number: convert it first .* with float\(\)")
-    small().learn_one({"age": float("31")}, 1)
-    advice({"job": "clerk"}, r"INeurAL\(categories=True\) takes it, or .*OneHotEncoder")
-    small(categories=True).learn_one({"job": "clerk"}, 1)
-    (preprocessing.OneHotEncoder() | small()).learn_one({"job": "clerk"}, 1)
-
-
-@pytest.mark.parametrize("gap", [None, math.nan, np.float32("nan"), pd.NA], ids=str)
-def test_what_the_error_says_of_gaps_works(gap):
-    """The option takes each; of River's imputer None is what it says."""
-    advice({"age": gap}, r"INeurAL\(missing=True\) takes .*StatImputer, for which None is missing")
-    small(missing=True).learn_one({"age": gap}, 1)
-    imputed = preprocessing.StatImputer(("age", stats.Mean())) | small()
-    for age in (31.0, None, 20.0):
-        imputed.learn_one({"age": age}, 1)
-    assert imputed.predict_one({"age": None}) == 1
-    nan = preprocessing.StatImputer(("age", stats.Mean())) | small()
-    with pytest.raises(ValueError, match="'age' is nan"):
-        nan.learn_one({"age": math.nan}, 1)
+# Without the options: errors, and what they say works (of dicts in test_advice.py)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -25,8 +25,9 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"active"},
     {"storage"},
     {"persistence"},
-    {"baselines", "paper", "spark"},
-    {"benchmark"},
+    {"baselines", "inspection", "paper", "spark"},
+    {"compare"},
+    {"benchmark", "__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 
@@ -118,20 +119,30 @@ def test_no_loop_takes_more_than_eight_arrays():
 
 def test_what_is_public_can_be_imported():
     """The names that users write."""
-    from river_ineural import INeurAL, NeurONAL, Training, active, baselines, datasets, paper
+    from river_ineural import (
+        INeurAL,
+        NeurONAL,
+        Training,
+        active,
+        baselines,
+        datasets,
+        inspection,
+        paper,
+    )
 
     for owner, names in (
         (active, "INeurALSampler RandomSampler MarginSampler Budget Decision"),
         (active, "Learner ChangingLearner"),
         (active, "ConstantWidth NeurONALWidth TheoreticalWidth Width BudgetedSampler"),
         (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
+        (inspection, "Recorder Point explain plot progress reasons"),
         (paper, "printed experiments theorem_rate GAMMAS"),
         (datasets, "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
     ):
         assert set(names.split()) <= set(owner.__all__)
     assert sys.modules["river_ineural"].__all__ == [
         *("INeurAL", "NeurONAL", "Training", "active", "baselines", "datasets"),
-        *("load", "paper", "save"),
+        *("inspection", "load", "paper", "save"),
     ]
     kinds = INeurAL, NeurONAL, Training
     assert [kind.__name__ for kind in kinds] == ["INeurAL", "NeurONAL", "Training"]

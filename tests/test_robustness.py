@@ -694,6 +694,26 @@ def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, seed):
         assert list(by_label.values()) == p.tolist()
 
 
+def close_scores(scale):
+    """Pairs of any distance, of neighbouring floats, and of a distance of 1."""
+    one = st.floats(-scale, scale)
+    steps = st.sampled_from([0.0, 1.0, -1.0, 1e-16, -1e-16])
+    return (
+        st.tuples(one, one)
+        | one.map(lambda a: (a, math.nextafter(a, math.inf)))
+        | one.map(lambda a: (math.nextafter(a, math.inf), a))
+        | st.tuples(one, steps).map(lambda pair: (pair[0], sum(pair)))
+    )
+
+
+@given(st.lists(st.sampled_from([1e-17, 1.0, 1e6, 2e6, 1e300]).flatmap(close_scores), min_size=50))
+@settings(deadline=None)
+def test_probabilities_of_two_scores_are_to_the_bit_those_of_many_rows(pairs):
+    """The closed form, and the projection by sorting."""
+    for pair, row in zip(pairs, probabilities(np.array(pairs)).tolist(), strict=True):
+        assert [*nearest_distribution(dict(zip("ab", pair, strict=True))).values()] == row
+
+
 @pytest.mark.parametrize("k", [2, 100, 101, 1_000, 1_001, 5_000])
 @pytest.mark.parametrize("size", [1e-30, 1.0, 1e4, 1e30, 1e300])
 def test_top_of_many_classes(k, size):

@@ -10,7 +10,7 @@ import pytest
 
 from river_ineural import datasets
 from river_ineural.benchmark import cells, changes, tabular
-from river_ineural.benchmark.refitted import REFITTED, Refitted, numbered, sampler
+from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
 ROOT = Path(__file__).parents[1]
 FOREST, BOOSTING, LINEAR = REFITTED

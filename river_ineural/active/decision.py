@@ -40,12 +40,14 @@ class Decision(NamedTuple):
     >>> from river import linear_model
     >>> from river_ineural import active
 
-    >>> model = active.RandomSampler(linear_model.LogisticRegression(), p=1.0, budget=1, seed=1)
+    >>> classifier = linear_model.LogisticRegression()
+    >>> model = active.RandomSampler(classifier, p=1.0, budget=1, seed=1)
     >>> for _ in range(2):
     ...     _ = model.predict_one({"a": 1.0})
-    ...     print(model.last_decision)
-    Decision(asked=True, reason='audit', gap=nan, threshold=nan, budget_left=0)
-    Decision(asked=False, reason='budget', gap=nan, threshold=nan, budget_left=0)
+    ...     decision = model.last_decision
+    ...     print(decision.asked, decision.reason, decision.budget_left)
+    True audit 0
+    False budget 0
     >>> model.n_by_reason["audit"], model.n_by_reason["budget"]
     (1, 1)
     """

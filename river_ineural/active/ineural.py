@@ -46,7 +46,8 @@ class INeurALSampler(BudgetedSampler):
     With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
     of round t is asked for when (Algorithm 1, line 11)
 
-        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift · (share of labels there)
+        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift
+                       · (share of labels there)
 
     of a bucket up to three times as much where the rare one of two classes is predicted; or fewer
     than two classes are known, or the gap is far above 1 and labels have not borne out that the
@@ -112,7 +113,9 @@ class INeurALSampler(BudgetedSampler):
 
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=60, seed=1)
     >>> stream = datasets.Phishing().take(600)
-    >>> accuracy = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> accuracy = evaluate.progressive_val_score(
+    ...     stream, model, metrics.Accuracy()
+    ... )
     >>> round(accuracy.get(), 1), model.n_queries
     (0.9, 60)
 

@@ -31,12 +31,15 @@ class MarginSampler(BudgetedSampler):
 
     Examples
     --------
-    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from river import datasets, evaluate, linear_model, metrics
+    >>> from river import preprocessing
     >>> from river_ineural import active
 
-    >>> classifier = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> scaler = preprocessing.StandardScaler()
+    >>> classifier = scaler | linear_model.LogisticRegression()
     >>> model = active.MarginSampler(classifier, threshold=0.5)
-    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
+    >>> evaluate.progressive_val_score(stream, model, accuracy)
     Accuracy: 89.68%
     >>> model.n_queries, model.n_rounds
     (598, 1250)

@@ -36,12 +36,15 @@ class RandomSampler(BudgetedSampler):
 
     Examples
     --------
-    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from river import datasets, evaluate, linear_model, metrics
+    >>> from river import preprocessing
     >>> from river_ineural import active
 
-    >>> classifier = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> scaler = preprocessing.StandardScaler()
+    >>> classifier = scaler | linear_model.LogisticRegression()
     >>> model = active.RandomSampler(classifier, p=0.2, budget=100, seed=1)
-    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
+    >>> evaluate.progressive_val_score(stream, model, accuracy)
     Accuracy: 88.88%
     >>> model.n_queries
     100

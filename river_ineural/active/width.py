@@ -68,8 +68,8 @@ class TheoreticalWidth:
     With c1 = c2 = c3 = 1 the width exceeds 1/2, more than any gap needs, for over 400 rounds:
 
     >>> width = TheoreticalWidth(horizon=12_000)
-    >>> round(width(t=1, n_classes=2, n_layers=2), 2), round(width(449, 2, 2), 2)
-    (10.63, 0.5)
+    >>> [round(width(t=t, n_classes=2, n_layers=2), 2) for t in (1, 449)]
+    [10.63, 0.5]
     """
 
     delta: float = 0.1
@@ -116,8 +116,10 @@ class NeurONALWidth:
     It grows with the number of classes, but not with the depth:
 
     >>> width = NeurONALWidth(horizon=12_000)
-    >>> round(width(t=1000, n_classes=2, n_layers=2), 2), round(width(1000, 26, 2), 2)
-    (0.2, 0.32)
+    >>> round(width(t=1000, n_classes=2, n_layers=2), 2)
+    0.2
+    >>> round(width(t=1000, n_classes=26, n_layers=2), 2)
+    0.32
     """
 
     delta: float = 0.1

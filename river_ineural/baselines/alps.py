@@ -142,7 +142,8 @@ class ALPS(BudgetedSampler):
     Where they differ, a requester decides: "ask where the leader's margin is below s". Of the s in
     (0.1, 0.25, 0.5, 0.75, 0.9) it is the least that was reliable on the labels asked for so far,
 
-        mistakes of the leader at margins ≥ s, plus 1 ≤ requester_slack · √(such labels)
+        mistakes of the leader at margins ≥ s, plus 1
+            ≤ requester_slack · √(such labels)
 
     and the largest while none was. Labels and pseudo-labels add to the losses of all hypotheses.
 
@@ -174,7 +175,9 @@ class ALPS(BudgetedSampler):
     >>> from river import datasets
     >>> from river_ineural import baselines
 
-    >>> model = baselines.ALPS(n_hypotheses=3, n_pretraining=50, budget=100, seed=1)
+    >>> model = baselines.ALPS(
+    ...     n_hypotheses=3, n_pretraining=50, budget=100, seed=1
+    ... )
     >>> for x, y in datasets.Phishing().take(300):
     ...     label, ask = model.predict_one(x)
     ...     if ask:

@@ -66,8 +66,9 @@ class RetrainedNetwork(base.Classifier):
     >>> from river_ineural import active, baselines
 
     >>> network = baselines.RetrainedNetwork(seed=1)
-    >>> model = active.RandomSampler(network, p=0.1, seed=1)  # the paper's method Random
-    >>> accuracy = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    >>> model = active.RandomSampler(network, p=0.1, seed=1)  # "Random"
+    >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
+    >>> _ = evaluate.progressive_val_score(stream, model, accuracy)
     >>> accuracy.get() > 0.75
     True
 

@@ -13,15 +13,23 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from river import base, forest, linear_model, preprocessing, tree
+from river import base
 
-from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
+from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS, there
 from river_ineural.benchmark.contenders import X
-from river_ineural.benchmark.figures import Rows, by_stream, draw
+from river_ineural.benchmark.drawing import colours, draw
+from river_ineural.benchmark.figures import Rows, by_stream
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
+from river_ineural.compare.streaming import (
+    adaptive_forest,
+    at_random,
+    by_margin,
+    hoeffding,
+    linear,
+)
 from river_ineural.neuronal import NeurONAL
 
 __all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
@@ -35,6 +43,7 @@ DRAWN = (
 )
 
 Make = Callable[[int, int, int], BudgetedSampler]  # of k classes, n rounds and a seed
+Classifier = Callable[[int, int], base.Classifier]  # of k classes and a seed
 Floats = NDArray[np.floating[Any]]
 
 
@@ -53,40 +62,14 @@ def told(k: int, n: int, seed: int) -> BudgetedSampler:
     return INeurALSampler(INeurAL(seed=seed), budget=SHARE, horizon=n, seed=seed)
 
 
-def linear(k: int, seed: int) -> Any:
-    """Logistic regression, or softmax regression of more than two classes."""
-    model = linear_model.LogisticRegression() if k == 2 else linear_model.SoftmaxRegression()
-    return preprocessing.StandardScaler() | model
-
-
-def hoeffding(k: int, seed: int) -> base.Classifier:
-    """A tree that replaces branches which have become wrong."""
-    return tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
-
-
-def adaptive_forest(k: int, seed: int) -> base.Classifier:
-    """Trees that are replaced where a detector finds a change."""
-    return forest.ARFClassifier(seed=seed)
-
-
-def at_random(classifier: Callable[[int, int], base.Classifier], share: float, told: bool) -> Make:
-    """Asks a little more often than the budget allows, so that it is spent."""
-    return lambda k, n, seed: RandomSampler(
-        classifier(k, seed), p=1.1 * share, budget=share, horizon=n if told else None, seed=seed
-    )
-
-
-def by_margin(classifier: Callable[[int, int], base.Classifier], share: float, told: bool) -> Make:
-    """Asks where the top two probabilities are closer than 0.5."""
-    return lambda k, n, seed: MarginSampler(
-        classifier(k, seed), threshold=0.5, budget=share, horizon=n if told else None, seed=seed
-    )
-
-
 def of_river(share: float, told: bool) -> dict[str, Make]:
     """River's learners at a share of the labels, told how long the stream is or not."""
+
+    def learner(classifier: Classifier, ask: Callable[..., BudgetedSampler]) -> Make:
+        return lambda k, n, seed: ask(classifier(k, seed), Budget(share, n if told else None), seed)
+
     return {
-        f"{name}, {how}": ask(classifier, share, told)
+        f"{name}, {how}": learner(classifier, ask)
         for name, classifier in (
             ("logistic regression", linear),
             ("Hoeffding adaptive tree", hoeffding),
@@ -294,18 +277,21 @@ def draw_curves(rows: Rows, folder: Path) -> None:
     if not shown:
         return
 
+    labels = OWN, "River's best learner"
+    colour = colours(labels)
+
     def paint(axes: Any) -> None:
         panels = zip(axes[::2].flat, axes[1::2].flat, shown.items(), strict=False)
         for above, below, (stream, best) in panels:
             row = rows[stream, best][0]
             ends = np.linspace(0, int(row["rounds"]), POINTS + 1)[1:]
-            for i, (name, label) in enumerate(((OWN, OWN), (best, "River's best learner"))):
+            for name, label in zip((OWN, best), labels, strict=True):
                 if not (found := rows.get((stream, name))):
                     continue
                 wrong = np.convolve(hundredths(found, "curve"), np.full(5, 1 / 5), "valid")
-                above.plot(ends[4::2], 100 - wrong[::2], color=f"C{i}", lw=1.2, label=label)
+                above.plot(ends[4::2], 100 - wrong[::2], color=colour[label], lw=1.2, label=label)
                 asked = hundredths(found, "asks").reshape(-1, 2).mean(1)
-                below.plot(ends[1::2], asked, color=f"C{i}", lw=0.8)
+                below.plot(ends[1::2], asked, color=colour[label], lw=0.8)
             for panel in (above, below):
                 for change in map(int, row["changes"].split()):
                     panel.axvline(change, color="gray", lw=0.8, ls=":")

@@ -4,74 +4,29 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from river_ineural.benchmark.cells import read
+from river_ineural.benchmark.cited import PAPER, RELEASED
+from river_ineural.benchmark.drawing import colours, draw, thinned
 from river_ineural.benchmark.ladder import RUNGS
-from river_ineural.benchmark.tables import best, ordered
+from river_ineural.benchmark.tables import SIX, best, ordered
 
 __all__ = [
-    *("ablation", "curves", "draw", "ladder", "policy", "run", "sensitivity", "sensitivity_curves"),
+    *("ablation", "curves", "ladder", "policy", "run", "sensitivity", "sensitivity_curves"),
 ]
 
 DEFAULT = "steps 8 and 0.35"
+STYLES = ("-", "--", ":", "-.")  # of lines, by budget
+CITED = {
+    "the paper's I-NeurAL, in the end": PAPER["regret", "0.03"],
+    "its released code, in the end": RELEASED["regret", "0.03"],
+}
 
 Rows = dict[tuple[str, str], list[dict[str, str]]]  # by stream and learner
-
-
-def draw(
-    path: Path,
-    n_panels: int,
-    paint: Callable[[Any], None],
-    panel: tuple[float, float] = (3.2, 2.6),
-) -> None:
-    """PATH-{light,dark}.svg, the same file for the same figures.
-
-    Parameters
-    ----------
-    paint
-        Draws on the axes of the panels, an array (rows, columns).
-    panel
-        Width and height of one, in inches.
-    """
-    from matplotlib import pyplot as plt
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    n_columns = 2 if n_panels == 4 else min(3, n_panels)
-    n_rows = -(-n_panels // n_columns)
-    for theme, style in (("light", "default"), ("dark", "dark_background")):
-        with plt.style.context([style, {"svg.hashsalt": "river_ineural"}]):
-            figure, axes = plt.subplots(
-                *(n_rows, n_columns),
-                figsize=(panel[0] * n_columns, panel[1] * n_rows),
-                layout="constrained",
-                squeeze=False,
-            )
-            paint(axes)
-            for each in axes.flat:
-                each.set_visible(each.has_data())
-                each.spines[["top", "right"]].set_visible(False)
-            handles: dict[str, Any] = {}  # by label: each once for all panels, below them
-            for each in axes.flat:
-                handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
-            if handles:
-                figure.legend(
-                    *(handles.values(), handles.keys()),
-                    loc="outside lower center",
-                    frameon=False,
-                    fontsize=8,
-                    ncols=3,
-                )
-            figure.savefig(
-                path.with_name(f"{path.name}-{theme}.svg"),
-                transparent=True,
-                metadata={"Date": None},
-            )
-            plt.close(figure)
 
 
 def by_stream(found: list[dict[str, str]]) -> Rows:
@@ -94,6 +49,7 @@ def curves(path: Path, folder: Path) -> None:
     """Mistakes against rounds, mean and range over seeds: a panel a stream.
 
     Of the settings of the paper's methods the best is shown, and beside the baselines I-NeurAL.
+    Where the paper and its released code make so many mistakes in the end, a line says how many.
     """
     found = read(path)
     if path.stem in ("baselines", "multiclass"):
@@ -104,22 +60,32 @@ def curves(path: Path, folder: Path) -> None:
         found += [row for row in regret if row["stream"] in shown]
     rows = by_stream(found)
     streams = streams_of(rows)
-    learners = dict.fromkeys(learner for _, learner in rows)
+    colour = colours(dict.fromkeys(learner for _, learner in rows))
+    budgets = sorted({row["budget"] for row in found}, key=float)
 
     def paint(axes: Any) -> None:
         for panel, stream in zip(axes.flat, streams, strict=False):
-            for i, learner in enumerate(learners):
+            for learner in colour:
                 if not (each := rows.get((stream, learner))):
                     continue
                 runs = np.array([[int(n) for n in row["curve"].split()] for row in each])
                 rounds = np.linspace(0, int(each[0]["rounds"]), runs.shape[1] + 1)[1:]
-                panel.plot(rounds, runs.mean(0), color=f"C{i}", label=learner)
+                rounds, runs = thinned(rounds), thinned(runs)
+                style = STYLES[budgets.index(each[0]["budget"]) % len(STYLES)]
+                panel.plot(rounds, runs.mean(0), style, color=colour[learner], label=learner)
                 panel.fill_between(
-                    *(rounds, runs.min(0), runs.max(0)), color=f"C{i}", alpha=0.2, lw=0
+                    *(rounds, runs.min(0), runs.max(0)),
+                    **{"color": colour[learner], "alpha": 0.2, "lw": 0},
                 )
+            if path.stem == "regret" and stream in SIX:
+                for style, (name, figures) in zip(("--", ":"), CITED.items(), strict=True):
+                    panel.axhline(
+                        figures[SIX.index(stream)], color="gray", lw=1, ls=style, label=name
+                    )
             panel.set(title=stream, xlabel="round", ylabel="mistakes")
             if path.stem == "baselines":
                 panel.set_yscale("log")  # NeuAL-NTK-F makes ten times as many as the others
+                panel.minorticks_off()
 
     draw(folder / path.stem, len(streams), paint)
 
@@ -196,8 +162,9 @@ def sensitivity_curves(path: Path, folder: Path) -> None:
             for gamma in sorted(found):
                 runs = np.array([[int(n) for n in row["curve"].split()] for row in found[gamma]])
                 rounds = np.linspace(0, int(found[gamma][0]["rounds"]), runs.shape[1] + 1)[1:]
-                half = slice(1, None, 2)  # of the points, the last among them: a smaller file
-                panel.plot(rounds[half], runs.mean(0)[half], lw=1.2, label=f"γ = {gamma:g}")
+                panel.plot(
+                    *(thinned(rounds), thinned(runs.mean(0))), lw=1.2, label=f"γ = {gamma:g}"
+                )
             panel.set(title=f"{stream}, {width}", xlabel="round", ylabel="mistakes")
 
     draw(folder / "sensitivity-curves", len(panels), paint)

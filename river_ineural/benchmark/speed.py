@@ -25,7 +25,7 @@ import torch
 from river_ineural.active import INeurALSampler
 from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
-from river_ineural.benchmark.figures import draw
+from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.training import Training
 from river_ineural.network.threads import single_threaded
@@ -42,13 +42,14 @@ SLOW_CALLS = 3  # a turn of the slow twin
 STREAM_SIZE, EARLY, LATE, WINDOW, LONG = (22, 2), 1_000, 100_000, 500, 1_000
 COLUMNS = (
     *("floor", "learn_one", "slow twin", "peer learn_one", "predict_one", "peer predict_one"),
-    *("NeurONAL learn_one", "NeurONAL predict_one"),
+    *("NeurONAL learn_one", "NeurONAL predict_one", "predict_proba_one"),
 )
 RATIOS = {
     "learn / floor": ("learn_one", "floor"),
     "learn / peer": ("learn_one", "peer learn_one"),
     "twin / learn": ("slow twin", "learn_one"),
     "predict / peer": ("predict_one", "peer predict_one"),
+    "predict_proba / peer": ("predict_proba_one", "peer predict_one"),
     "NeurONAL learn / peer": ("NeurONAL learn_one", "peer learn_one"),
     "NeurONAL predict / peer": ("NeurONAL predict_one", "peer predict_one"),
 }
@@ -114,6 +115,7 @@ def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         "learn_one": lambda i: model.learn_one(xs[i % 64], ys[i % 64]),
         "peer learn_one": lambda i: peer.learn_one(xs[i % 64], ys[i % 64]),
         "predict_one": lambda i: model.predict_one(xs[i % 64]),
+        "predict_proba_one": lambda i: model.predict_proba_one(xs[i % 64]),
         "peer predict_one": lambda i: peer.predict_one(xs[i % 64]),
         "NeurONAL learn_one": lambda i: neuronal.learn_one(xs[i % 64], ys[i % 64]),
         "NeurONAL predict_one": lambda i: neuronal.predict_one(xs[i % 64]),
@@ -269,8 +271,10 @@ def draw_speed(folder: Path, rows: list[dict[str, Any]]) -> None:
     def paint(axes: Any) -> None:
         (panel,) = axes.flat
         at = range(len(rows))
-        for name in COLUMNS:
-            panel.plot(at, [row[name] for row in rows], "o-", markersize=4, label=name)
+        for name, colour in colours(COLUMNS).items():
+            style = "o--" if "predict" in name else "o-"
+            times = [row[name] for row in rows]
+            panel.plot(at, times, style, markersize=4, color=colour, label=name)
         panel.set_xticks(at, [f"{row['d']}, {row['k']}" for row in rows])
         panel.set(xlabel="d, k", ylabel="microseconds a call", yscale="log")
 
@@ -282,11 +286,10 @@ def draw_classes(folder: Path, rows: list[dict[str, Any]]) -> None:
 
     def paint(axes: Any) -> None:
         (panel,) = axes.flat
-        for name in ("INeurAL", "NeurONAL"):
+        for name, colour in colours(("INeurAL", "NeurONAL")).items():
             panel.plot(
                 *([row["k"] for row in rows], [row[name] for row in rows], "o-"),
-                markersize=4,
-                label=name,
+                **{"markersize": 4, "color": colour, "label": name},
             )
         panel.set(xlabel="k", ylabel="microseconds a round", xscale="log", yscale="log")
 

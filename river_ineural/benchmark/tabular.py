@@ -32,10 +32,11 @@ from river_ineural.benchmark.changes import (
     summary,
 )
 from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, still, there
-from river_ineural.benchmark.figures import Rows, by_stream, draw
-from river_ineural.benchmark.refitted import REFITTED, Refitted, numbered, sampler
+from river_ineural.benchmark.drawing import colours, draw
+from river_ineural.benchmark.figures import Rows, by_stream
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
+from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
 __all__ = ["LEARNERS", "STREAMS", "mistakes", "run", "run_one", "seconds"]
 
@@ -43,6 +44,7 @@ BUDGETS = (0.05, 0.1)
 LEARNERS = (OWN, *REFITTED, *RIVER)
 WHOLE = 20_000  # rows of the longest file
 FOREST = "random forest, refitted"
+OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
 
 
 def bundled(make: type[Dataset], seed: int) -> Stream:
@@ -181,30 +183,37 @@ def seconds(rows: Rows) -> str:
 
 
 def draw_budgets(found: list[dict[str, str]], folder: Path) -> None:
-    """tabular-{light,dark}.svg: mistakes against the share of the labels, a panel a stream.
+    """tabular-{light,dark}.svg: mistakes over those of I-NeurAL, a panel a share of labels.
 
-    Means over seeds, with their range.
+    Over the mean of I-NeurAL's: means over seeds, with their range.
     """
     budgets = at_budgets(found)
     run = {stream for rows in budgets.values() for stream, _ in rows}
     shown = [name for name in STREAMS if name in run]
     if not shown:
         return
+    colour = colours((OWN, *REFITTED, "River's best learner"))
 
     def paint(axes: Any) -> None:
-        for panel, stream in zip(axes.flat, shown, strict=False):
-            for i, name in enumerate((OWN, *REFITTED, "River's best learner")):
-                runs = {}
-                for budget, rows in budgets.items():
+        for panel, (budget, rows) in zip(axes.flat, budgets.items(), strict=False):
+            for name in colour:
+                at, ratios = [], []
+                for i, stream in enumerate(shown):
                     learner = name if name in LEARNERS else best_of_river(rows, stream)
-                    if learner and (each := of_each(rows, stream, learner)):
-                        runs[100 * budget] = each
-                if not runs:
-                    continue
-                means = [statistics.mean(each) for each in runs.values()]
-                panel.plot([*runs], means, "o-", ms=3, lw=1.2, color=f"C{i}", label=name)
-                ends = [[bound(each) for each in runs.values()] for bound in (min, max)]
-                panel.fill_between([*runs], *ends, color=f"C{i}", alpha=0.2, lw=0)
-            panel.set(title=stream, xlabel="labels (%)", ylabel="mistakes", ylim=(0, None))
+                    own = of_each(rows, stream, OWN)
+                    if own and learner and (each := of_each(rows, stream, learner)):
+                        at.append(i)
+                        ratios.append(np.array(each) / statistics.mean(own))
+                means = np.array([ratio.mean() for ratio in ratios])
+                ends = [[ratio.min() for ratio in ratios], [ratio.max() for ratio in ratios]]
+                panel.plot(means, at, "o", ms=5, color=colour[name], label=name)
+                panel.hlines(at, *ends, color=colour[name], alpha=0.5, lw=2)
+            panel.axvline(1, color="gray", lw=0.8, zorder=0)
+            panel.set_yticks(range(len(shown)), shown)
+            panel.invert_yaxis()
+            panel.set(title=f"{100 * budget:g} % of the labels", xscale="log")
+            panel.set_xticks(OVER, [f"{ratio:g}" for ratio in OVER])
+            panel.set_xlabel("mistakes over those of I-NeurAL")
+            panel.minorticks_off()
 
-    draw(folder / "tabular", len(shown), paint)
+    draw(folder / "tabular", len(budgets), paint, panel=(7.0, 4.4))

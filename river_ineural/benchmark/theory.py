@@ -18,7 +18,7 @@ from river_ineural import paper
 from river_ineural.active import INeurALSampler
 from river_ineural.active.width import TheoreticalWidth
 from river_ineural.benchmark.cells import read, write
-from river_ineural.benchmark.figures import draw
+from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
 from river_ineural.datasets.synthetic import KnownPosterior
 
@@ -255,13 +255,13 @@ def draw_curves(rows: list[dict[str, Any]], folder: Path) -> None:
 
     def paint(axes: Any) -> None:
         for panel, (column, name) in zip(axes.flat, panels, strict=False):
-            for i, learner in enumerate(each_once(rows, "learner")):
+            for learner, colour in colours(each_once(rows, "learner")).items():
                 where = {"stream": name, "learner": learner}
                 found = [of_seeds(rows, column, rounds=n, **where) for n in lengths]
                 ends = [[*map(bound, found)] for bound in (min, max)]
                 means = [*map(statistics.mean, found)]
-                panel.plot(lengths, means, "o-", ms=3, color=f"C{i}", label=learner)
-                panel.fill_between(lengths, *ends, color=f"C{i}", alpha=0.2, lw=0)
+                panel.plot(lengths, means, "o-", ms=3, color=colour, label=learner)
+                panel.fill_between(lengths, *ends, color=colour, alpha=0.2, lw=0)
             panel.set(title=name, xlabel="T", ylabel=symbols[column], xscale="log")
             if column == "returned":  # which may be 0
                 panel.set_yscale("symlog", linthresh=1e-3)

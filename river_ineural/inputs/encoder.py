@@ -18,12 +18,12 @@ LONGEST = 200  # characters of a value that its name takes over
 
 
 def is_missing(value: Any) -> bool:
-    """Whether it is None, NaN or the NA of pandas, which need not be imported."""
+    """Whether it is None, NaN, or the NA or NaT of pandas, which need not be imported."""
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     if isinstance(value, Decimal):
         return value.is_nan()
-    return value is None or type(value).__name__ == "NAType"
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 class Encoder:

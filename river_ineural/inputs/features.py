@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import copy
-import math
-import numbers
 import struct
-import sys
 import warnings
 from collections.abc import Collection, Iterable, Mapping
-from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
-from river_ineural.inputs.encoder import Encoder, is_missing
+from river_ineural.inputs.encoder import Encoder
+from river_ineural.inputs.flood import MANY, Flood, likely_cause
+from river_ineural.inputs.values import LARGEST, checked
 from river_ineural.inputs.versions import lacks
 from river_ineural.network.growth import Columns
 
-__all__ = ["Checked", "FeatureIndex", "LARGEST", "checked"]
+__all__ = ["Checked", "FeatureIndex"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 BYTES = 8  # of a float64
 LATEST = np.iinfo(np.int64).max
 UNIT = 1e-3  # norms that differ from 1 by no more are rounded
-REPLACE = (
-    "INeurAL(missing=True) takes missing values; or replace it first, e.g. with "
-    "river.preprocessing.StatImputer, for which None is missing and NaN is not"
-)
-LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
 
 
 def _in_stable_order(names: Iterable[FeatureName]) -> list[FeatureName]:
@@ -103,6 +96,7 @@ class FeatureIndex:
         self.touched = np.zeros(first_column, np.int64)
         self.now = 0
         self._warned = False
+        self._flood = Flood()
         self._forget_last()
 
     def _forget_last(self) -> None:
@@ -115,15 +109,20 @@ class FeatureIndex:
         return len(self.names) + self.reserved[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("columns", "_keys", "_found", "_new")
+        cached = ("columns", "_keys", "_found", "_new", "_flood")
         return {name: part for name, part in self.__dict__.items() if name not in cached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
         if "reserved" not in state:
             raise lacks(["FeatureIndex.reserved"])
-        self.__dict__.update(state, touched=state["touched"].copy())
+        self.__dict__.update(state, touched=state["touched"].copy(), _flood=Flood())
         self._name_columns()
+
+    def _copy(self) -> FeatureIndex:
+        other = copy.copy(self)  # by way of what is pickled
+        other._flood = self._flood
+        return other
 
     def _name_columns(self) -> None:
         columns = self.unreserved[self.first_column :].tolist()
@@ -149,7 +148,7 @@ class FeatureIndex:
     def reserving(self, n: int) -> FeatureIndex:
         """An index of the `unreserved` columns, after which n are reserved; this stays as it is."""
         kept = self.unreserved
-        other = copy.copy(self)
+        other = self._copy()
         other.reserved = (len(kept), n)
         other.touched = np.concatenate([self.touched[kept], np.full(n, LATEST)])
         other._name_columns()
@@ -291,7 +290,8 @@ class FeatureIndex:
         if len(new) > room:
             self._warn()
             new = new if self.recycles else new[:room]
-        other = copy.copy(self)
+        other = self._copy()
+        other._flood = self._flooded(new)
         other.columns, other.names = dict(self.columns), list(self.names)
         recycled = self._longest_untouched(len(new) - room) if len(new) > room else []
         for column in recycled:
@@ -317,6 +317,15 @@ class FeatureIndex:
         )
         warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=7)
 
+    def _flooded(self, new: list[FeatureName]) -> Flood:
+        """With these new names; warns if they are too many."""
+        flood = self._flood.after(self.now, new, self.names, self.encoder)
+        if flood.told and not self._flood.told:
+            self._flood = flood
+            names = [*self.names, *new][-MANY:]  # the latest, but for those that took others' place
+            warnings.warn(likely_cause(names, self.encoder), stacklevel=7)
+        return flood
+
     def _longest_untouched(self, n: int) -> list[int]:
         """Columns of the n names touched longest ago, but for those just looked up."""
         touched = self.touched.copy()
@@ -337,42 +346,3 @@ class FeatureIndex:
             return len(self)
         n_named = min(self.max_features, len(self.names) + int((self._found < 0).sum()))
         return n_named + self.reserved[1]
-
-
-def checked(name: FeatureName, value: Any) -> float:
-    """The value of one feature as a float.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the feature, if it is not a finite number up to 1e15 in magnitude.
-    """
-    number = isinstance(value, numbers.Real | np.bool_ | Decimal)
-    if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer
-        what = f"feature {name!r} is {value!r} ({type(value).__name__}), not a number"
-        if is_missing(value):
-            raise TypeError(f"{what}: {REPLACE}.")
-        if isinstance(value, str):
-            raise TypeError(
-                f"{what}: convert it first if it is one as text, e.g. with float(); if it is "
-                "a category, INeurAL(categories=True) takes it, or encode it first, e.g. with "
-                "river.preprocessing.OneHotEncoder."
-            )
-        raise TypeError(f"{what}: make numbers of it first.")
-    try:
-        real = float(value)
-    except OverflowError:  # an int beyond float64
-        real = sys.float_info.max  # fails the check below whatever its sign
-    if math.isnan(real):
-        raise ValueError(f"feature {name!r} is {value}: {REPLACE}.")
-    if math.isinf(real):
-        raise ValueError(
-            f"feature {name!r} is {value}: replace infinite values first, e.g. by the largest "
-            "that can be."
-        )
-    if abs(real) > LARGEST:
-        raise ValueError(
-            f"feature {name!r} is {real}, beyond ±{LARGEST:g}: scale it first, "
-            "e.g. with river.preprocessing.StandardScaler."
-        )
-    return real

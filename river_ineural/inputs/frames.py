@@ -17,8 +17,9 @@ from river.base.typing import ClfTarget, FeatureName
 from river.utils import dataframe
 
 from river_ineural.inputs.encoder import Encoder, is_missing
-from river_ineural.inputs.features import LARGEST, FeatureIndex, checked
+from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
+from river_ineural.inputs.values import LARGEST, checked
 
 __all__ = ["Frame"]
 

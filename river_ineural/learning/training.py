@@ -79,7 +79,8 @@ class Training:
     --------
     >>> from river_ineural import INeurAL, Training
 
-    >>> model = INeurAL(lr=0.5, training=Training(optimizer="sgd", exploration_lr=0.005))
+    >>> training = Training(optimizer="sgd", exploration_lr=0.005)
+    >>> model = INeurAL(lr=0.5, training=training)
     >>> model.training.optimizer
     'sgd'
 

@@ -77,8 +77,32 @@ def _within_reach(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(np.where(scores == top, origin, distances), origin - FAR)
 
 
+def _of_two(a: float, b: float) -> tuple[float, float]:
+    """`probabilities` of two scores within ±FAR, to the bit: the projection in closed form.
+
+    τ is (a + b - 1) / 2 where they are less than 1 apart, else the higher one less 1.
+    """
+    high, low = (a, b) if a >= b else (b, a)
+    shift = (high + low - 1) / 2
+    if low <= shift:
+        shift = high - 1
+    left = 1 - 2 * LEAST
+    p = (a - shift if a > shift else 0.0) * left + LEAST
+    q = (b - shift if b > shift else 0.0) * left + LEAST
+    total = p + q
+    p, q = p / total, q / total
+    if p == q and b > a:  # by rounding; the first of equal ones would be the top
+        q = math.nextafter(q, 1)
+    return p, q
+
+
 def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
     """`probabilities` of scores by label."""
+    if len(scores) == 2:
+        (one, a), (other, b) = scores.items()
+        if -FAR <= a <= FAR and -FAR <= b <= FAR:  # not NaN
+            p, q = _of_two(a, b)
+            return {one: p, other: q}
     row = probabilities(np.array([list(scores.values())], np.float64))[0]
     return dict(zip(scores, row.tolist(), strict=True))
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from river import base
-from river.base.typing import ClfTarget
+from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active import INeurALSampler
-from river_ineural.benchmark.contenders import X
+from river_ineural.active import Budget, INeurALSampler
 
-__all__ = ["REFITTED", "Refitted", "numbered", "sampler"]
+__all__ = ["REFITTED", "ROW", "Refitted", "around", "numbered", "sampler"]
 
 Floats = NDArray[np.float64]
+X = dict[FeatureName, Any]
 
 GROWTH = 1.05  # of the labels since the last fit, from which on there is another
 BLOCK = 256  # rows whose predictions are made in one call
@@ -66,14 +66,15 @@ class Refitted(base.Classifier):
     make
         A classifier of scikit-learn that has learned nothing.
     rows
-        All examples in their order, (n, d); `{"row": t}` is the one of round t.
+        All examples in their order, an array (n, d) or a pandas frame; `{"row": t}` is the one of
+        round t.
     block
         Rows a call, at least 1.
     """
 
     n_layers = 2  # of which the width of `INeurALSampler` makes nothing
 
-    def __init__(self, make: Callable[[], Any], rows: Floats, block: int = BLOCK) -> None:
+    def __init__(self, make: Callable[[], Any], rows: Any, block: int = BLOCK) -> None:
         self.make = make
         self.rows = rows
         self.block = block
@@ -101,7 +102,7 @@ class Refitted(base.Classifier):
         row = x[ROW]
         if not 0 <= row - self.first < len(self.answers):
             self.first = row
-            self.answers = self.model.predict_proba(self.rows[row : row + self.block])
+            self.answers = self.model.predict_proba(some(self.rows, slice(row, row + self.block)))
         labels = self.model.classes_.tolist()
         return dict(zip(labels, self.answers[row - self.first].tolist(), strict=True))
 
@@ -114,7 +115,7 @@ class Refitted(base.Classifier):
         self.known.append(x[ROW])
         self.labels.append(y)
         if len(self.labels) >= GROWTH * self.fitted and len(set(self.labels)) > 1:
-            self.model = self.make().fit(self.rows[self.known], self.labels)
+            self.model = self.make().fit(some(self.rows, self.known), self.labels)
             self.fitted = len(self.labels)
             self.n_fits += 1
             self.answers = self.answers[:0]
@@ -127,11 +128,16 @@ class Refitted(base.Classifier):
         """Of one row at a time, by the latest fit; 0 before the first."""
         if self.model is None:
             return 0.0
-        rows = self.rows[:SINGLE]
+        n = min(SINGLE, len(self.rows))
         start = time.process_time()
-        for row in rows:
-            self.model.predict_proba(row[np.newaxis])
-        return (time.process_time() - start) / len(rows)
+        for row in range(n):
+            self.model.predict_proba(some(self.rows, slice(row, row + 1)))
+        return (time.process_time() - start) / n
+
+
+def some(rows: Any, which: slice | list[int]) -> Any:
+    """Some rows of an array or a frame."""
+    return rows.iloc[which] if hasattr(rows, "iloc") else rows[which]
 
 
 def numbered(n: int) -> Iterator[X]:
@@ -140,17 +146,16 @@ def numbered(n: int) -> Iterator[X]:
 
 
 def sampler(name: str, rows: Floats, share: float, seed: int, block: int = BLOCK) -> INeurALSampler:
-    """One of `REFITTED` that asks as I-NeurAL does: below a gap that shrinks with the budget left.
+    """One of `REFITTED` that asks as I-NeurAL does, for a share of the rows."""
+    learner = Refitted(lambda: REFITTED[name](seed), rows, block)
+    return around(learner, Budget(share, len(rows)), seed)
+
+
+def around(learner: Refitted, budget: Budget, seed: int) -> INeurALSampler:
+    """Asks as I-NeurAL does: below a gap that shrinks with the budget left.
 
     Without I-NeurAL's pseudo-labels and its asks at random.
     """
-    learner = Refitted(lambda: REFITTED[name](seed), rows, block)
     return INeurALSampler(
-        learner,
-        budget=share,
-        horizon=len(rows),
-        self_training=False,
-        exploration=0.0,
-        audits=0.0,
-        seed=seed,
+        learner, budget=budget, self_training=False, exploration=0.0, audits=0.0, seed=seed
     )

@@ -1,0 +1,117 @@
+"""The same labels as a total, with a horizon, and as a rate: what each costs.
+
+Two classes whose labels are wrong one time in ten; in the second stream they trade places half way.
+Run it from the root of a checkout; it needs the `benchmark` extra, prints the table of
+docs/choosing-a-budget.md, and writes its rows, results/budgets.csv, and its figure,
+docs/assets/budgets-{light,dark}.svg.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from river_ineural import INeurAL, active
+from river_ineural.active import Budget
+from river_ineural.benchmark.cells import read, write
+from river_ineural.benchmark.drawing import draw
+from river_ineural.benchmark.tables import spread
+from river_ineural.datasets import KnownPosterior
+
+FIGURE, RESULTS = Path("docs/assets/budgets"), Path("results/budgets.csv")
+ROUNDS, SHARE, SEEDS, STRETCHES = 6_000, 0.05, 5, 40
+
+
+def budgets(rounds: int) -> dict[str, Budget]:
+    """By what is written in the table."""
+    n = int(SHARE * rounds)
+    return {
+        f"{n} labels": Budget(n),
+        "5 %, right horizon": Budget(SHARE, rounds),
+        "5 %, half the horizon": Budget(SHARE, rounds // 2),
+        "5 %, twice the horizon": Budget(SHARE, rounds * 2),
+        "5 %, no horizon": Budget(SHARE),
+        "5 %, no horizon, burst of 20": Budget(SHARE, burst=20),
+        "no limit": Budget(None),
+    }
+
+
+def run(budget: Budget, rounds: int, flip: int, seed: int) -> np.ndarray[Any, Any]:
+    """Wrong or not, and asked or not, of each round (2, rounds)."""
+    model = active.INeurALSampler(INeurAL(seed=seed), budget=budget, seed=seed)
+    found = np.zeros((2, rounds), bool)
+    for t, (x, y) in enumerate(KnownPosterior(margin=0.8, seed=seed).take(rounds)):
+        y = bool(y) != (t >= flip)
+        label, ask = model.predict_one(x)
+        found[:, t] = label != y, ask
+        if ask:
+            model.learn_one(x, y)
+    return found
+
+
+def measured(found: np.ndarray[Any, Any]) -> dict[str, int]:
+    """Of one run: asked for in the first 150 rounds, before and after half of them; mistakes."""
+    wrong, asked = found
+    half = len(wrong) // 2
+    return {
+        "early": int(asked[:150].sum()),
+        "asked before": int(asked[:half].sum()),
+        "asked after": int(asked[half:].sum()),
+        "wrong before": int(wrong[:half].sum()),
+        "wrong after": int(wrong[half:].sum()),
+    }
+
+
+def main(
+    figure: Path = FIGURE, results: Path = RESULTS, rounds: int = ROUNDS, seeds: int = SEEDS
+) -> None:
+    """Run every budget on both streams, write the rows, print their table, draw the second."""
+    flips = {"steady": rounds, "changes": rounds // 2}
+    runs = {
+        (name, stream): np.array([run(budget, rounds, flip, seed) for seed in range(seeds)])
+        for name, budget in budgets(rounds).items()
+        for stream, flip in flips.items()
+    }
+    rows: list[dict[str, Any]] = [
+        {"budget": name, "stream": stream, "seed": seed} | measured(each)
+        for (name, stream), found in runs.items()
+        for seed, each in enumerate(found)
+    ]
+    write(results, rows)
+    print(table(read(results)))
+
+    def paint(axes: Any) -> None:
+        ends = np.linspace(0, rounds, STRETCHES + 1)[1:]
+        left, right = axes.flat
+        for i, name in enumerate(budgets(rounds)):
+            wrong, asked = runs[name, "changes"].mean(axis=0)
+            accuracy = 100 * (1 - wrong.reshape(STRETCHES, -1).mean(axis=1))
+            if name != "no limit":
+                left.plot(ends, asked.cumsum()[ends.astype(int) - 1], f"C{i}", label=name)
+            right.plot(ends, accuracy, f"C{i}", lw=1.2, label=name)
+        left.set(xlabel="round", ylabel="labels asked for")
+        right.set(xlabel="round", ylabel="accuracy (%)")
+
+    draw(figure, 2, paint, panel=(4.6, 3.0))
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """Markdown: labels asked for and mistakes ± deviation, of both streams, a line a budget."""
+    heads = ("budget", "asked", "mistakes", "asked, with a change", "mistakes, with a change")
+    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
+    for name in dict.fromkeys(row["budget"] for row in rows):
+        cells = [name]
+        for stream in ("steady", "changes"):
+            own = [row for row in rows if (row["budget"], row["stream"]) == (name, stream)]
+            asked = [int(row["asked before"]) + int(row["asked after"]) for row in own]
+            wrong = [float(row["wrong before"]) + float(row["wrong after"]) for row in own]
+            cells += [f"{statistics.mean(asked):,.0f}", spread(wrong, "{:,.0f}")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,385 @@
+"""A sampler of which no round and no label is lost or counted twice, whenever it is killed.
+
+Each prediction and each label is a row of SQLite with a number, and on the disk before its caller
+hears of it. Now and then the sampler is saved beside them, with the number of the last row that it
+has seen. After a kill it is loaded, and takes the rows since again: it decides and learns to the
+bit as it did. `examples/service.py` puts HTTP around it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from river_ineural import active, load, save
+
+__all__ = ["Ask", "Conflict", "Health", "Journal", "Refused", "Round", "Unknown"]
+
+Label = bool | int | str
+Features = dict[str, Any]
+
+EVERY = 500  # rows after which the sampler is saved
+KEEP = 1_000_000  # rows that are kept at least; a retry of an older one would be a new round
+TABLES = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+CREATE TABLE IF NOT EXISTS rounds (
+    number INTEGER PRIMARY KEY, -- rounds and labels are counted together
+    id TEXT NOT NULL UNIQUE,
+    x TEXT NOT NULL,
+    prediction TEXT NOT NULL,
+    ask INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    gap REAL,
+    threshold REAL,
+    waiting INTEGER NOT NULL, -- asked for, and neither answered nor skipped
+    at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS asks ON rounds (number) WHERE waiting;
+CREATE TABLE IF NOT EXISTS labels (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE REFERENCES rounds (id) ON DELETE CASCADE,
+    label TEXT NOT NULL,
+    at REAL NOT NULL
+);
+"""
+
+log = logging.getLogger("journal")
+
+
+class Refused(ValueError):
+    """The sampler does not take this x or this label; nothing has changed."""
+
+
+class Unknown(LookupError):
+    """No round has this id."""
+
+
+class Conflict(ValueError):
+    """This id came before with another x, or another label; nothing has changed."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was predicted and decided; the gap and the threshold are None where there are none."""
+
+    id: str
+    prediction: Label | None
+    ask: bool
+    reason: str
+    gap: float | None
+    threshold: float | None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A label that is waited for; `number` grows from ask to ask, `at` is in seconds since 1970."""
+
+    number: int
+    id: str
+    x: Features
+    prediction: Label | None
+    reason: str
+    gap: float | None
+    at: float
+
+
+@dataclass(frozen=True)
+class Health:
+    """Counts; `n_unsaved` rows would be taken again after a kill, `n_otherwise` were otherwise."""
+
+    n_rounds: int
+    n_queries: int
+    n_waiting: int
+    n_labels: int
+    n_unsaved: int
+    n_otherwise: int
+    n_drifts: int
+    by_reason: dict[str, int]
+    budget: str
+
+
+class Journal:
+    """A sampler in a folder: `model.safetensors`, and the rows in `rows.sqlite`.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there. Its `model.safetensors`, if it is there, is gone on with.
+    first
+        The sampler to start with where there is none in the folder.
+    every
+        Rows after which the sampler is saved, at least 1.
+    keep
+        Rows that are kept at least. Older ones go when the sampler has been saved, asks that
+        nobody has answered among them.
+
+    Raises
+    ------
+    RuntimeError
+        Another process has the folder, or its two files do not belong together.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        first: active.BudgetedSampler,
+        every: int = EVERY,
+        keep: int = KEEP,
+    ) -> None:
+        self.every, self.keep = every, keep
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / "model.safetensors"
+        self._folder = filelock.FileLock(folder / "lock")  # the system frees it after a kill
+        try:
+            self._folder.acquire(timeout=0)
+        except filelock.Timeout:
+            raise RuntimeError(f"another process has {folder}: one serves it at a time.") from None
+        self._turn = threading.Lock()
+        self._rows = sqlite3.connect(folder / "rows.sqlite", check_same_thread=False)
+        self._model: Any = None  # None: to be made again of the file and the rows
+        self._saved = self._due = self.n_otherwise = 0
+        try:
+            self._rows.executescript(TABLES)
+            if not self._file.exists():
+                self._check_empty()
+                save(first, self._file)
+            self._recover()
+        except BaseException:
+            self.close()
+            raise
+
+    def predict(self, id: str, x: Features) -> Round:
+        """One round; of an id that was predicted before, what was said then.
+
+        Raises
+        ------
+        Conflict
+            If it was predicted before with another x.
+        Refused
+            If the sampler does not take x.
+        """
+        with self._changing() as model:
+            told = self._told(id)
+            if told is not None:
+                before, known = told
+                if json.dumps(before, sort_keys=True) != json.dumps(x, sort_keys=True):
+                    raise Conflict(f"{id!r} was predicted before, with another x.")
+                return known
+            try:
+                text = json.dumps(x)
+                prediction, ask = model.predict_one(json.loads(text))  # what a kill leaves of it
+            except (TypeError, ValueError) as error:
+                raise Refused(str(error)) from error
+            decision = model.last_decision
+            model.n_rows += 1
+            numbers = decision.reason, decision.gap, decision.threshold  # NaN is stored as NULL
+            self._rows.execute(
+                "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (model.n_rows, id, text, json.dumps(prediction), ask, *numbers, ask, time.time()),
+            )
+            _, known = self._told(id)  # type: ignore[misc]  # it is there
+            return known
+
+    def learn(self, id: str, label: Label) -> bool:
+        """Learn the label of a round, asked for or not; False if it was learned before.
+
+        A label that reads as a known one is that one: "1" is 1 where 1 is known.
+
+        Raises
+        ------
+        Unknown
+            If there was no such round.
+        Conflict
+            If another label of it was learned before.
+        Refused
+            If the sampler does not take the label.
+        """
+        with self._changing() as model:
+            told = self._told(id)
+            if told is None:
+                raise Unknown(f"no round has the id {id!r}.")
+            known = {str(known): known for known in model.classifier.known_labels}
+            label = known.get(str(label), label)
+            before = self._rows.execute("SELECT label FROM labels WHERE id = ?", (id,)).fetchone()
+            if before:
+                if json.loads(before[0]) != label:
+                    raise Conflict(f"{id!r} has the label {json.loads(before[0])!r} already.")
+                return False
+            try:
+                text = json.dumps(label)
+                model.learn_one(told[0], label)
+            except (TypeError, ValueError) as error:
+                raise Refused(str(error)) from error
+            model.n_rows += 1
+            self._rows.execute(
+                "INSERT INTO labels VALUES (?, ?, ?, ?)",
+                (model.n_rows, id, text, time.time()),
+            )
+            self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
+            return True
+
+    def skip(self, id: str) -> None:
+        """Wait no longer for a label: nobody can tell. It has been paid for, and may still come.
+
+        Raises
+        ------
+        Unknown
+            If there was no such round.
+        """
+        with self._changing():
+            if self._told(id) is None:
+                raise Unknown(f"no round has the id {id!r}.")
+            self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
+
+    def asks(self, after: int = 0, most: int = 100) -> list[Ask]:
+        """Labels that are waited for, the oldest first, of a number above `after`."""
+        with self._turn:
+            rows = self._rows.execute(
+                "SELECT number, id, x, prediction, reason, gap, at FROM rounds "
+                "WHERE waiting AND number > ? ORDER BY number LIMIT ?",
+                (after, most),
+            ).fetchall()
+        return [
+            Ask(number, id, json.loads(x), json.loads(prediction), *rest)
+            for number, id, x, prediction, *rest in rows
+        ]
+
+    def health(self) -> Health:
+        """How it stands; raises if the sampler cannot be made again after a failure."""
+        with self._changing() as model:
+            return Health(
+                n_rounds=model.n_rounds,
+                n_queries=model.n_queries,
+                n_waiting=self._count("rounds WHERE waiting"),
+                n_labels=self._count("labels"),
+                n_unsaved=model.n_rows - self._saved,
+                n_otherwise=self.n_otherwise,
+                n_drifts=model.n_drifts,
+                by_reason=dict(model.n_by_reason),
+                budget=repr(model.budget),
+            )
+
+    def change_budget(self, budget: float | int) -> None:
+        """From now on: what was asked for before still counts."""
+        with self._changing() as model:
+            if budget != model.budget:
+                model.budget = budget
+                self._save()  # rows from here on are taken again with it
+
+    def close(self) -> None:
+        """Save the sampler, so that there is nothing to take again, and leave the folder."""
+        with self._turn:
+            if self._model is not None and self._model.n_rows > self._saved:
+                self._save()
+            self._rows.close()
+            self._folder.release()
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[Any]:
+        """The sampler, for one at a time; what it sees is committed at the end.
+
+        What fails half-way is forgotten by the rows and by the sampler alike: it is made again.
+        """
+        with self._turn:
+            if self._model is None:
+                self._recover()
+            try:
+                with self._rows:  # commits, or rolls back
+                    yield self._model
+            except (Refused, Unknown, Conflict):
+                raise  # nothing has changed
+            except BaseException:
+                self._model = None
+                raise
+            if self._model.n_rows >= self._due:
+                try:
+                    self._save()
+                except (OSError, sqlite3.Error):  # what was said is in the rows
+                    log.exception("the model could not be saved; it goes on")
+                    self._due = self._model.n_rows + self.every
+
+    def _check_empty(self) -> None:
+        if last := self._last():
+            raise RuntimeError(
+                f"{self._file} is missing, and {last} rows are there that it has seen: put it "
+                "back, or start with an empty folder."
+            )
+
+    def _recover(self) -> None:
+        """Load the sampler, and let it take the rows that it has not seen."""
+        model = load(self._file)
+        model.n_rows = getattr(model, "n_rows", 0)  # set on it, it is saved with it
+        for label in model.classifier.known_labels:
+            if type(label) not in (bool, int, str):
+                raise RuntimeError(f"the label {label!r} is no bool, int or str, as JSON has them.")
+        last = self._last()
+        if model.n_rows > last:
+            raise RuntimeError(
+                f"{self._file} has seen {model.n_rows} rows, and there are {last}: put back the "
+                "rows.sqlite that belongs to it."
+            )
+        rows = self._rows.execute(
+            "SELECT number, x, prediction, ask, NULL FROM rounds WHERE number > :seen UNION ALL "
+            "SELECT labels.number, x, NULL, NULL, label FROM labels JOIN rounds USING (id) "
+            "WHERE labels.number > :seen ORDER BY 1",
+            {"seen": model.n_rows},
+        )
+        self._saved, self.n_otherwise = model.n_rows, 0
+        for number, x, prediction, ask, label in rows:
+            if number != model.n_rows + 1:
+                raise RuntimeError(f"row {model.n_rows + 1} is missing: put back a later model.")
+            if label is not None:
+                model.learn_one(json.loads(x), json.loads(label))
+            elif model.predict_one(json.loads(x)) != (json.loads(prediction), bool(ask)):
+                self.n_otherwise += 1
+            model.n_rows = number
+        if self.n_otherwise:
+            log.warning(
+                "%d rounds were decided otherwise than before the kill: another processor, or "
+                "another version of a package. What was said then holds; the labels asked for "
+                "may be off the budget by so many.",
+                self.n_otherwise,
+            )
+        self._model, self._due = model, self._saved + self.every
+
+    def _save(self) -> None:
+        """All rows that it has seen are committed."""
+        save(self._model, self._file)
+        self._saved = self._model.n_rows
+        self._due = self._saved + self.every
+        with self._rows:
+            self._rows.execute("DELETE FROM rounds WHERE number <= ?", (self._saved - self.keep,))
+
+    def _told(self, id: str) -> tuple[Features, Round] | None:
+        """What is known of a round."""
+        row = self._rows.execute(
+            "SELECT x, prediction, ask, reason, gap, threshold FROM rounds WHERE id = ?", (id,)
+        ).fetchone()
+        if row is None:
+            return None
+        x, prediction, ask, *rest = row
+        return json.loads(x), Round(id, json.loads(prediction), bool(ask), *rest)
+
+    def _count(self, rows: str) -> int:
+        (n,) = self._rows.execute(f"SELECT count(*) FROM {rows}").fetchone()
+        return int(n)
+
+    def _last(self) -> int:
+        """Number of the last row."""
+        (last,) = self._rows.execute(
+            "SELECT max(number) FROM "
+            "(SELECT number FROM rounds UNION ALL SELECT number FROM labels)"
+        ).fetchone()
+        return last or 0

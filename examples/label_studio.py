@@ -1,0 +1,182 @@
+"""Asks to Label Studio, and what people answer there back to the service of `examples/service.py`.
+
+    LABEL_STUDIO_TOKEN=... python examples/label_studio.py \\
+        --service http://127.0.0.1:8000 --label-studio http://127.0.0.1:8080 --project 1
+
+makes a task in Label Studio of each label that the service waits for, those already handed over
+left out, and takes back what was answered while the service was away. Run it every minute. What is
+answered in between comes by Label Studio's webhook. An answer is told by the id in its task, so it
+does not matter how often it comes, nor in what order. The token is a personal access token of
+Label Studio; the service's own, if it has one, is SERVICE_TOKEN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import httpx
+from fastapi import APIRouter, Query
+from journal import Ask, Conflict, Journal, Refused, Unknown
+from pydantic import BaseModel
+
+__all__ = ["Annotation", "Event", "Task", "hand_over", "router", "take"]
+
+Outcome = Literal["learned", "known", "skipped", "ignored", "unknown", "conflict", "refused"]
+
+
+class Value(BaseModel):
+    """Of one control of the form; other controls than Choices have other values."""
+
+    choices: list[str] = []
+
+
+class Result(BaseModel):
+    """What was set at one control of the form."""
+
+    value: Value
+
+
+class Annotation(BaseModel):
+    """What one person has said of a task; `was_cancelled` if it was skipped."""
+
+    result: list[Result]
+    was_cancelled: bool = False
+
+
+class Task(BaseModel):
+    """What was to be labelled; `annotations` only in an export."""
+
+    data: dict[str, Any]
+    annotations: list[Annotation] = []
+
+
+class Event(BaseModel):
+    """What a webhook sends; fields that nothing here needs are left out."""
+
+    action: str
+    annotation: Annotation | None = None
+    task: Task | None = None
+
+
+def take(journal: Journal, task: Task, annotation: Annotation) -> Outcome:
+    """Learn an answer, or leave the ask unanswered if it was skipped.
+
+    Raises
+    ------
+    Unknown, Conflict, Refused
+        As `Journal.learn`; Refused too if more than one choice was made.
+    """
+    id = task.data.get("id")
+    if not isinstance(id, str):
+        return "ignored"  # no task of ours
+    choices = [choice for result in annotation.result for choice in result.value.choices]
+    if annotation.was_cancelled or not choices:
+        journal.skip(id)
+        return "skipped"
+    if len(choices) > 1:
+        raise Refused(f"{id!r} has {len(choices)} choices: the form must allow one.")
+    return "learned" if journal.learn(id, choices[0]) else "known"
+
+
+def task_of(ask: Ask) -> dict[str, Any]:
+    """What Label Studio imports. Without the prediction, which people would follow."""
+    return {"data": {"id": ask.id, "number": ask.number, "reason": ask.reason, "x": ask.x}}
+
+
+def router(journal: Journal) -> APIRouter:
+    """What Label Studio, and `hand_over`, talk to."""
+    paths = APIRouter(prefix="/label-studio")
+
+    @paths.get("/tasks")
+    def tasks(
+        after: Annotated[int, Query(ge=0)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> list[dict[str, Any]]:
+        return [task_of(ask) for ask in journal.asks(after, most)]
+
+    @paths.post("/webhook")
+    def webhook(event: Event) -> dict[str, Outcome]:
+        if event.action != "ANNOTATION_CREATED" or not (event.task and event.annotation):
+            return {"outcome": "ignored"}
+        return {"outcome": take(journal, event.task, event.annotation)}
+
+    @paths.post("/export")
+    def export(tasks: list[Task]) -> dict[Outcome, int]:
+        outcomes: collections.Counter[Outcome] = collections.Counter()
+        for task in tasks:
+            for annotation in task.annotations:
+                try:
+                    outcomes[take(journal, task, annotation)] += 1
+                except Unknown:
+                    outcomes["unknown"] += 1
+                except Conflict:
+                    outcomes["conflict"] += 1
+                except Refused:
+                    outcomes["refused"] += 1
+        return dict(outcomes)
+
+    return paths
+
+
+def hand_over(
+    service: httpx.Client, label_studio: httpx.Client, project: int, cursor: Path
+) -> tuple[int, Mapping[str, int]]:
+    """Asks to Label Studio, and all of its answers to the service.
+
+    Parameters
+    ----------
+    service, label_studio
+        Clients with their addresses and tokens.
+    project
+        Number of Label Studio's project.
+    cursor
+        A file that holds the number of the last ask that was handed over. A kill before it is
+        written makes tasks twice; the first answer counts.
+
+    Returns
+    -------
+    How many tasks were made, and how many answers came to what.
+    """
+    made, after = 0, int(cursor.read_text()) if cursor.exists() else 0
+    while True:
+        found = service.get("/label-studio/tasks", params={"after": after})
+        tasks = found.raise_for_status().json()
+        if not tasks:
+            break
+        label_studio.post(f"/api/projects/{project}/import", json=tasks).raise_for_status()
+        made, after = made + len(tasks), tasks[-1]["data"]["number"]
+        new = cursor.with_suffix(".new")
+        new.write_text(str(after))
+        new.replace(cursor)
+    found = label_studio.get(f"/api/projects/{project}/export", params={"exportType": "JSON"})
+    answers = found.raise_for_status().json()
+    return made, service.post("/label-studio/export", json=answers).raise_for_status().json()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Asks to Label Studio, and answers back.")
+    parser.add_argument("--service", default="http://127.0.0.1:8000")
+    parser.add_argument("--label-studio", default="http://127.0.0.1:8080")
+    parser.add_argument("--project", type=int, required=True)
+    parser.add_argument("--cursor", type=Path, default=Path("label-studio.cursor"))
+    given = parser.parse_args()
+    token, own = os.environ["LABEL_STUDIO_TOKEN"], os.environ.get("SERVICE_TOKEN")
+    with (
+        httpx.Client(base_url=given.service, timeout=60) as service,
+        httpx.Client(base_url=given.label_studio, timeout=60) as label_studio,
+    ):
+        if own:
+            service.headers["Authorization"] = f"Bearer {own}"
+        fresh = label_studio.post("/api/token/refresh", json={"refresh": token})
+        access = fresh.raise_for_status().json()["access"]  # for some minutes
+        label_studio.headers["Authorization"] = f"Bearer {access}"
+        made, outcomes = hand_over(service, label_studio, given.project, given.cursor)
+    print(f"{made} tasks made; answers: {outcomes}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""A prediction service that asks for labels: FastAPI around a sampler that loses nothing.
+
+    python examples/service.py --folder data --budget 0.05
+
+and in another terminal
+
+    curl localhost:8000/predictions -H 'Content-Type: application/json' \\
+        -d '{"id": "order 17", "x": {"age": 31, "amount": 12.5}}'
+    curl localhost:8000/asks
+    curl localhost:8000/labels -H 'Content-Type: application/json' \\
+        -d '{"id": "order 17", "label": "good"}'
+    curl localhost:8000/health
+
+Ids are chosen by the client: a request that is sent again gets the same answer, and counts once.
+Needs `pip install "river-ineural[service]"`. docs/in-production.md says what is promised.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import label_studio
+import torch
+import uvicorn
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from journal import EVERY, Ask, Conflict, Health, Journal, Refused, Round, Unknown
+from pydantic import BaseModel, Field
+
+import river_ineural
+from river_ineural import INeurAL, active
+from river_ineural.datasets import KnownPosterior
+
+ANSWERS = {Refused: 422, Unknown: 404, Conflict: 409}
+LONGEST = 200  # characters of an id, a name or a label
+MOST_CONNECTIONS = 200  # more are answered 503
+
+BEARER = HTTPBearer(auto_error=False)
+Text = Annotated[str, Field(max_length=LONGEST)]
+Id = Annotated[Text, Field(min_length=1)]
+
+
+class Example(BaseModel):
+    """A round to predict."""
+
+    id: Id
+    x: dict[Text, bool | int | float | str | None]
+
+
+class Answer(BaseModel):
+    """The label of a round."""
+
+    id: Id
+    label: bool | int | Text
+
+
+class Skip(BaseModel):
+    """A round of which nobody can tell the label."""
+
+    id: Id
+
+
+def service(journal: Journal, token: str | None = None) -> FastAPI:
+    """The app around a journal, which it closes when it ends.
+
+    Parameters
+    ----------
+    journal
+        The sampler and its rows.
+    token
+        All but /health then need the header `Authorization: Bearer <token>`.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        journal.close()
+
+    def allowed(given: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> None:
+        sent = given.credentials if given else ""
+        if token and not secrets.compare_digest(sent.encode(), token.encode()):
+            raise HTTPException(401, "the header Authorization: Bearer <token> is missing or wrong")
+
+    app = FastAPI(title="Predictions and labels", lifespan=lifespan)
+    closed = [Depends(allowed)]
+    app.include_router(label_studio.router(journal), dependencies=closed)
+
+    async def answer(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, ANSWERS[type(error)])
+
+    async def invalid(request: Request, error: Exception) -> JSONResponse:
+        """Without the input, which FastAPI repeats, and fails to if there is a NaN in it."""
+        assert isinstance(error, RequestValidationError)
+        keys = "loc", "msg", "type"
+        return JSONResponse(
+            {"detail": [{key: e[key] for key in keys} for e in error.errors()]}, 422
+        )
+
+    for kind in ANSWERS:
+        app.add_exception_handler(kind, answer)
+    app.add_exception_handler(RequestValidationError, invalid)
+
+    # Functions without async run in a pool of threads; the journal lets in one at a time.
+
+    @app.post("/predictions", dependencies=closed)
+    def predict(example: Example) -> Round:
+        return journal.predict(example.id, example.x)
+
+    @app.post("/labels", dependencies=closed)
+    def learn(answer: Answer) -> dict[str, str]:
+        return {"outcome": "learned" if journal.learn(answer.id, answer.label) else "known"}
+
+    @app.post("/skips", dependencies=closed)
+    def skip(given: Skip) -> dict[str, str]:
+        journal.skip(given.id)
+        return {"outcome": "skipped"}
+
+    @app.get("/asks", dependencies=closed)
+    def asks(
+        after: Annotated[int, Query(ge=0)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> list[Ask]:
+        return journal.asks(after, most)
+
+    @app.get("/health")
+    def health() -> dict[str, Any]:
+        found: Health = journal.health()
+        versions = {"river_ineural": river_ineural.__version__, "torch": torch.__version__}
+        return {"status": "ok", **vars(found), "versions": versions}
+
+    return app
+
+
+def warm_up(model: active.BudgetedSampler) -> None:
+    """Compile what a stream will need, on a copy that has learned nothing and is thrown away."""
+    fresh = model.clone()
+    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(100)):
+        fresh.predict_one(x)
+        fresh.learn_one(x, bool(y) != (t >= 50))  # the stream changes in the middle
+
+
+def number(text: str) -> float | int:
+    """A budget: 0.05 is a share, 500 so many labels."""
+    return int(text) if text.isdigit() else float(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A prediction service that asks for labels.")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("service-data"),
+        help="of the model and the rows (default: service-data)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=number,
+        help="share of the rounds (0.05, the default of a new model) or labels in all (500); "
+        "may be changed at any start",
+    )
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument(
+        "--every", type=int, default=EVERY, help=f"rows after which it is saved (default: {EVERY})"
+    )
+    given = parser.parse_args()
+    budget = 0.05 if given.budget is None else given.budget
+    try:
+        first = active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
+        warm_up(first)
+        journal = Journal(given.folder, first, every=given.every)
+        if given.budget is not None:
+            journal.change_budget(given.budget)
+    except (RuntimeError, ValueError, OSError) as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    app = service(journal, os.environ.get("SERVICE_TOKEN"))
+    uvicorn.run(
+        app,
+        host=given.host,
+        port=given.port,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=10,
+        log_level="warning",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""Eight clients, labels that come late, a SIGKILL in between: what the service promises, counted.
+
+    python examples/service_load.py            # 1,000 predictions, killed once, then the books
+    python examples/service_load.py --latency  # milliseconds by percentile, one client and eight
+    python examples/service_load.py --journal  # what keeping a row costs, and what a restart
+
+The stream is River's Phishing, the budget 100 labels. A label comes 50 predictions after it was
+asked for, and one request in ten is sent a second time by another client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from river import datasets
+
+from river_ineural import INeurAL, active, load, persistence
+
+SERVICE = Path(__file__).with_name("service.py")
+DELAY = 50  # predictions after which a label comes
+AGAIN = 0.1  # share of the requests that are sent twice
+PATIENCE = 120.0  # seconds, of anything
+
+
+class Process:
+    """The service in a process of its own."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.command = [sys.executable, str(SERVICE), "--folder", str(folder)]
+        self.command += ["--port", str(self.port), *options]
+        self.started: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Come back when it answers."""
+        self.started = subprocess.Popen(self.command)
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if self.started.poll() is not None:
+                raise RuntimeError(f"the service ended with {self.started.returncode}")
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/health").is_success:
+                    return
+            time.sleep(0.05)
+        raise TimeoutError("the service does not answer")
+
+    def stop(self, sent: signal.Signals = signal.SIGTERM) -> None:
+        """Send it a signal, and come back when it has ended."""
+        if self.started is not None:
+            self.started.send_signal(sent)
+            try:
+                self.started.wait(PATIENCE)
+            finally:
+                self.started.kill()
+            self.started = None
+
+    def __enter__(self) -> Process:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Load:
+    """Clients that share a stream; what they are told is kept by id."""
+
+    def __init__(self, url: str, n: int) -> None:
+        self.url = url
+        self.examples = [
+            (str(i), x, "bad" if y else "good")
+            for i, (x, y) in enumerate(datasets.Phishing().take(n))
+        ]
+        self.left = deque(range(n))
+        self.due: deque[tuple[int, int]] = deque()  # place in the stream, example
+        self.again: deque[tuple[str, dict[str, Any]]] = deque()
+        self.told: dict[str, list[dict[str, Any]]] = {id: [] for id, _, _ in self.examples}
+        self.outcomes: dict[str, list[str]] = {}
+        self.seconds: dict[str, list[float]] = {"/predictions": [], "/labels": []}
+        self.n_retries = 0
+        self.lock = threading.Lock()
+        self.rng = random.Random(1)
+
+    @property
+    def n_predicted(self) -> int:
+        """Examples of the stream that a client has been told of."""
+        return sum(map(bool, list(self.told.values())))
+
+    def run(self, n_clients: int) -> float:
+        """All of the stream and all labels; seconds."""
+        began = time.perf_counter()
+        with ThreadPoolExecutor(n_clients) as pool:
+            for client in [pool.submit(self.client) for _ in range(n_clients)]:
+                client.result()
+        return time.perf_counter() - began
+
+    def client(self) -> None:
+        """One after the other: what is to be sent again, labels that are due, the next example."""
+        with httpx.Client(base_url=self.url, timeout=PATIENCE) as http:
+            while (request := self.next()) is not None:
+                self.send(http, *request)
+
+    def next(self) -> tuple[str, dict[str, Any]] | None:
+        """Path and body of the next request; None at the end."""
+        with self.lock:
+            if self.again:
+                return self.again.popleft()
+            place = self.left[0] if self.left else None
+            if self.due and (place is None or self.due[0][0] <= place):
+                _, i = self.due.popleft()
+                request = "/labels", {"id": self.examples[i][0], "label": self.examples[i][2]}
+            elif place is not None:
+                self.left.popleft()
+                request = "/predictions", {"id": str(place), "x": self.examples[place][1]}
+            else:
+                return None
+            if self.rng.random() < AGAIN:
+                self.again.append(request)
+            return request
+
+    def send(self, http: httpx.Client, path: str, body: dict[str, Any]) -> None:
+        """Until there is an answer, whoever was killed meanwhile."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            began = time.perf_counter()
+            try:
+                answer = http.post(path, json=body)
+                if answer.status_code == 404 and path == "/labels":
+                    raise AssertionError(f"forgotten: {body}")
+                if answer.status_code < 500:
+                    answer.raise_for_status()
+                    break
+            except httpx.TransportError:
+                pass
+            if time.monotonic() > until:
+                raise TimeoutError(f"no answer to {path} {body['id']}")
+            with self.lock:
+                self.n_retries += 1
+            time.sleep(0.1)
+        with self.lock:
+            self.seconds[path].append(time.perf_counter() - began)
+            told, id = answer.json(), body["id"]
+            if path == "/labels":
+                self.outcomes.setdefault(id, []).append(told["outcome"])
+                return
+            first = not self.told[id]
+            self.told[id].append(told)
+            if told["ask"] and first:
+                self.due.append((int(id) + DELAY, int(id)))
+
+
+def sampler(budget: float | int) -> active.INeurALSampler:
+    """What the service starts with."""
+    return active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
+
+
+def books(folder: Path) -> tuple[list[Any], list[Any], bytes, bytes]:
+    """Rounds, labels, the model's bytes, and those of a loop over the rows without any kill."""
+    with contextlib.closing(sqlite3.connect(folder / "rows.sqlite")) as rows:
+        rounds = rows.execute("SELECT number, id, x, ask, waiting FROM rounds").fetchall()
+        labels = rows.execute(
+            "SELECT labels.number, id, x, label FROM labels JOIN rounds USING (id)"
+        ).fetchall()
+    model = load(folder / "model.safetensors")
+    plain = sampler(model.budget)
+    for number, _, x, *told in sorted(rounds + labels):
+        if len(told) == 1:
+            plain.learn_one(json.loads(x), json.loads(told[0]))
+        else:
+            plain.predict_one(json.loads(x))
+        plain.n_rows = number  # type: ignore[attr-defined]  # as the journal does
+    return rounds, labels, persistence.to_bytes(model), persistence.to_bytes(plain)
+
+
+def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> dict[str, Any]:
+    """The whole stream with kills spread over it, and what the books say then."""
+    away = []
+    with Process(folder, "--budget", str(budget)) as process:
+        clients = Load(process.url, n)
+        with ThreadPoolExecutor(1) as pool:
+            run = pool.submit(clients.run, n_clients)
+            for kill in range(1, n_kills + 1):
+                while clients.n_predicted < n * kill / (n_kills + 1) and not run.done():
+                    time.sleep(0.001)
+                began = time.perf_counter()
+                process.stop(signal.SIGKILL)
+                process.start()
+                away.append(time.perf_counter() - began)
+            run.result()
+        health = httpx.get(f"{process.url}/health").json()
+    rounds, labels, model, plain = books(folder)
+    asked = {id for _, id, _, ask, _ in rounds if ask}
+    told, outcomes = clients.told.values(), clients.outcomes.values()
+    return {
+        "predictions": len(rounds),
+        "asked_for": len(asked),
+        "budget": budget,
+        "labels": len(labels),
+        "labels_lost": len(asked - {id for _, id, _, _ in labels}),
+        "labels_twice": sum(of.count("learned") > 1 for of in outcomes),
+        "told_otherwise": sum(any(each != of[0] for each in of) for of in told),
+        "rounds_of_the_model": health["n_rounds"],
+        "asked_by_the_model": health["n_queries"],
+        "kills": n_kills,
+        "seconds_away": round(max(away), 1),
+        "retries": clients.n_retries,
+        "sent_twice": sum(len(of) - 1 for of in told) + sum(len(of) - 1 for of in outcomes),
+        "as_a_loop_without_kills": model == plain,
+    }
+
+
+def latency(folder: Path, n: int) -> Iterator[str]:
+    """A table of milliseconds as a client sees them."""
+    yield "| clients | request | a second | 50 % | 90 % | 99 % | longest |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for n_clients in (1, 8):
+        with Process(folder / str(n_clients), "--budget", "100") as process:
+            clients = Load(process.url, n)
+            seconds = clients.run(n_clients)
+        for path, each in clients.seconds.items():
+            points = " | ".join(f"{1e3 * p:.1f}" for p in np.percentile(each, [50, 90, 99, 100]))
+            yield f"| {n_clients} | {path} | {len(each) / seconds:.0f} | {points} |"
+
+
+def journal(folder: Path, n: int) -> Iterator[str]:
+    """Milliseconds a round of two ways to keep what happened, and seconds to come back."""
+    from journal import TABLES, Journal
+
+    stream = list(datasets.Phishing().take(n))
+    kept = Journal(folder, sampler(100), every=10 * n)
+    for i, (x, y) in enumerate(stream):
+        if kept.predict(str(i), x).ask:
+            kept.learn(str(i), str(y))
+    began = time.perf_counter()
+    kept._recover()
+    back = time.perf_counter() - began
+    kept.close()
+    model = load(folder / "model.safetensors")
+    times: dict[str, list[float]] = {"the row": [], "the row and the model": []}
+    with contextlib.closing(sqlite3.connect(folder / "other.sqlite")) as rows:
+        rows.executescript(TABLES)
+        rows.execute("CREATE TABLE model (data BLOB)")
+        for i, (x, _) in enumerate(stream[:300]):
+            for name, each in times.items():  # in turns: how busy the disk is changes
+                began = time.perf_counter()
+                with rows:
+                    row = (None, f"{name} {i}", json.dumps(x), "null", 0, "none", 0.5, 0.5, 0, 0.0)
+                    rows.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                    if name != "the row":
+                        data = persistence.to_bytes(model)
+                        rows.execute("DELETE FROM model")
+                        rows.execute("INSERT INTO model VALUES (?)", (data,))
+                each.append(time.perf_counter() - began)
+    yield "| in a transaction | ms, median | 99 % |\n| --- | --- | --- |"
+    for name, each in times.items():
+        yield "| {} | {:.2f} | {:.1f} |".format(name, *1e3 * np.percentile(each, [50, 99]))
+    n_rows = int(model.n_rows)
+    yield f"{n_rows:,} rows taken again in {back:.2f} s: {1e3 * back / n_rows:.2f} ms a row."
+    yield f"The model has {len(data):,} bytes."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What the service promises, counted.")
+    parser.add_argument("--rounds", type=int, default=1_000)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--kills", type=int, default=1, help="at least 1")
+    parser.add_argument("--latency", action="store_true", help="time it instead")
+    parser.add_argument("--journal", action="store_true", help="time its journal instead")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if given.latency or given.journal:
+            for line in (latency if given.latency else journal)(folder, given.rounds):
+                print(line, flush=True)
+            return
+        for name, value in killed(folder, given.rounds, given.clients, given.kills, 100).items():
+            print(f"{name.replace('_', ' '):24} {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""What a sampler decides on a stream whose labels trade places half way, told and drawn.
+
+Run it from the root of a checkout; it needs the `benchmark` extra, prints decisions in words and
+writes docs/assets/decisions-{light,dark}.svg, the figure of docs/why-did-it-ask.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from river import evaluate, metrics
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural import INeurAL, active, inspection
+from river_ineural.benchmark.drawing import both
+from river_ineural.datasets import KnownPosterior
+
+FIGURE = Path("docs/assets/decisions")
+
+
+def flipped(rounds: int) -> Iterator[tuple[dict[FeatureName, float], ClfTarget]]:
+    """Two classes that trade places half way."""
+    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(rounds)):
+        yield x, bool(y) != (t >= rounds // 2)
+
+
+def main(figure: Path = FIGURE, rounds: int = 4_000) -> None:
+    """Run the stream once, tell a few decisions, and draw all of them."""
+    model = active.INeurALSampler(INeurAL(seed=1), budget=0.05, seed=1)
+    recorder = inspection.Recorder(model)
+    accuracy = metrics.Accuracy()  # type: ignore[no-untyped-call]
+    told: set[str] = set()
+    for step in evaluate.iter_progressive_val_score(flipped(rounds), model, accuracy):
+        recorder.record(step)
+        decision = model.last_decision
+        if decision is not None and decision.reason not in told:
+            told.add(decision.reason)
+            print(f"round {step['Step']:,}: {inspection.explain(decision)}")
+    print(f"\n{inspection.reasons(model)}\n\nchanges noticed in rounds {recorder.drifts}")
+    both(figure, lambda: inspection.plot(recorder))
+
+
+if __name__ == "__main__":
+    main()

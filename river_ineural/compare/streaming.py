@@ -1,0 +1,45 @@
+"""River's learners, as I-NeurAL is compared with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river import base, forest, linear_model, preprocessing, tree
+
+from river_ineural.active import Budget, MarginSampler, RandomSampler
+
+__all__ = ["adaptive_forest", "at_random", "by_margin", "hoeffding", "linear", "regression"]
+
+
+def regression(k: int) -> base.Classifier:
+    """Logistic regression of classes 0 and 1, or softmax regression of more than two."""
+    model: base.Classifier = (
+        linear_model.LogisticRegression() if k == 2 else linear_model.SoftmaxRegression()
+    )
+    return model
+
+
+def linear(k: int, seed: int) -> Any:
+    """`regression` of features in units of their standard deviation."""
+    return preprocessing.StandardScaler() | regression(k)
+
+
+def hoeffding(k: int, seed: int) -> base.Classifier:
+    """A tree that replaces branches which have become wrong."""
+    return tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
+
+
+def adaptive_forest(k: int, seed: int) -> base.Classifier:
+    """Trees that are replaced where a detector finds a change."""
+    return forest.ARFClassifier(seed=seed)
+
+
+def by_margin(classifier: base.Classifier, budget: Budget, seed: int) -> MarginSampler:
+    """Asks where the top two probabilities are closer than 0.5."""
+    return MarginSampler(classifier, threshold=0.5, budget=budget, seed=seed)
+
+
+def at_random(classifier: base.Classifier, budget: Budget, seed: int) -> RandomSampler:
+    """Asks a little more often than the budget allows, so that it is spent."""
+    p = min(1.0, 1.1 * (budget.rate or 0.0))
+    return RandomSampler(classifier, p=p, budget=budget, seed=seed)

@@ -1,0 +1,153 @@
+"""A figure of what a recorder has seen."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.inspection.recorder import Point, Recorder
+from river_ineural.inspection.words import ASKED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+__all__ = ["plot"]
+
+STRETCHES = 40  # that the rounds are divided into
+ALONG = 2  # stretches that an accuracy is taken over
+COLOURS = {  # of the style that is set
+    "few classes": "C4",
+    "gap": "C0",
+    "audit": "C1",
+    "change": "C3",
+    "budget": "gray",
+}
+
+
+def chosen(points: list[Point]) -> list[Point]:
+    """At most `STRETCHES` + 1 of the points, evenly over the rounds, both ends among them."""
+    rounds = np.array([point.round for point in points])
+    ends = np.linspace(rounds[0], rounds[-1], STRETCHES + 1)
+    return [points[i] for i in np.unique(np.abs(rounds[:, None] - ends).argmin(axis=0))]
+
+
+def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure | SubFigure:
+    """Accuracy, labels asked for by their reason, and the budget, over the rounds.
+
+    Dotted lines stand where the learner noticed a change of the stream. Of `metrics.Accuracy` the
+    thick line is over a twentieth of the rounds and the thin one over all so far; any other metric
+    is shown as it is.
+
+    Parameters
+    ----------
+    recorder
+        That has seen a round.
+    figure
+        To draw in, empty. None: a new one, of `matplotlib.pyplot`.
+
+    Returns
+    -------
+    The figure, with a panel for the metrics if there are any, one for what was asked, and one for
+    the budget if there is a limit.
+
+    Raises
+    ------
+    ValueError
+        If the recorder has seen no round.
+    ModuleNotFoundError
+        Without matplotlib, which the extra `inspection` brings.
+
+    Examples
+    --------
+    >>> from river import datasets
+    >>> from river_ineural import INeurAL, active, inspection
+
+    >>> model = active.INeurALSampler(INeurAL(seed=1), budget=20, seed=1)
+    >>> recorder = inspection.Recorder(model)
+    >>> for x, y in datasets.Phishing().take(100):
+    ...     label, ask = model.predict_one(x)
+    ...     if ask:
+    ...         model.learn_one(x, y)
+    ...     recorder.record()
+    >>> figure = inspection.plot(recorder)  # doctest: +SKIP
+    >>> figure.savefig("decisions.svg")  # doctest: +SKIP
+    """
+    if not recorder.points or recorder.points[-1].round == recorder.start.round:
+        raise ValueError(
+            "There is nothing to plot: the recorder has seen no round. Call recorder.record(step) "
+            "in the loop that runs the model."
+        )
+    if figure is None:
+        from matplotlib import pyplot as plt
+
+        figure = plt.figure(figsize=(8, 6), layout="constrained")
+    points = chosen([recorder.start, *recorder.points])
+    measured = [*points[-1].metrics]
+    limited = math.isfinite(points[-1].left)
+    panels = figure.subplots(1 + bool(measured) + limited, 1, sharex=True, squeeze=False)[:, 0]
+    rest = list(panels)
+    if measured:
+        draw_metrics(rest.pop(0), points, measured)
+    draw_asks(rest.pop(0), points)
+    if limited:
+        draw_left(rest.pop(0), recorder.points)
+    for panel in panels:
+        for drift in recorder.drifts:
+            panel.axvline(drift, color="gray", lw=1, ls=":", zorder=0)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[-1].set(xlabel="round", xlim=(points[0].round, points[-1].round))
+    return figure
+
+
+def column(points: list[Point], name: str) -> NDArray[np.float64]:
+    """An attribute of each point."""
+    return np.array([getattr(point, name) for point in points], np.float64)
+
+
+def draw_metrics(panel: Axes, points: list[Point], names: list[str]) -> None:
+    """Each as it is; accuracy over a few stretches as well."""
+    rounds = column(points, "round")
+    for i, name in enumerate(names):
+        values = [point.metrics.get(name, math.nan) for point in points]
+        if name != "Accuracy":
+            panel.plot(rounds, values, color=f"C{i}", label=name)
+            continue
+        panel.plot(rounds, values, color=f"C{i}", lw=0.8, label="accuracy so far")
+        right, answers = column(points, "right"), column(points, "answers")
+        told = answers[ALONG:] - answers[:-ALONG]
+        recent = np.divide(
+            *(right[ALONG:] - right[:-ALONG], told), out=np.full(len(told), np.nan), where=told > 0
+        )
+        panel.plot(rounds[ALONG:], recent, color=f"C{i}", lw=2, label="over a twentieth")
+    panel.set_ylabel(names[0].lower() if len(names) == 1 else "metrics")
+    panel.legend(frameon=False, fontsize=8)
+
+
+def draw_asks(panel: Axes, points: list[Point]) -> None:
+    """In each stretch the share of the rounds that asked, by reason, and what was refused."""
+    rounds = column(points, "round")
+    width, bottom = np.diff(rounds), np.zeros(len(rounds) - 1)
+    for reason in (*ASKED, "budget"):
+        counts = np.diff([point.by_reason[reason] for point in points])
+        if not counts.any():
+            continue
+        share = 100 * counts / width
+        look: dict[str, Any] = {"color": COLOURS[reason]}
+        if reason == "budget":
+            look = {"facecolor": "none", "edgecolor": COLOURS[reason], "hatch": "////", "lw": 0}
+        label = {"budget": "refused by the budget"}.get(reason, reason)
+        panel.bar(rounds[:-1], share, width, bottom, align="edge", label=label, **look)
+        bottom += share
+    panel.set_ylabel("asked (%)")
+    if panel.get_legend_handles_labels()[1]:
+        panel.legend(frameon=False, fontsize=8)
+
+
+def draw_left(panel: Axes, points: list[Point]) -> None:
+    """Labels that may be asked for at once."""
+    panel.plot(column(points, "round"), column(points, "left"), color="C2")
+    panel.set(ylabel="labels left", ylim=(0, None))

@@ -1,0 +1,174 @@
+"""What a sampler decided over a stream, in bounded memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from river import utils
+
+from river_ineural.active.decision import REASONS, Reason
+from river_ineural.inputs.validation import check_integer
+from river_ineural.inspection.words import sampler_of
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+__all__ = ["Point", "Recorder"]
+
+
+class Point(NamedTuple):
+    """Where a sampler and its metrics stood when it was looked at.
+
+    Parameters
+    ----------
+    round
+        Predictions made.
+    asked
+        Labels asked for, of all rounds so far.
+    left
+        Labels that may be asked for at once; inf without a limit, NaN before the first round.
+    by_reason
+        Rounds so far by the reason of their decision.
+    metrics
+        Values by name, over all rounds so far, as the metrics give them.
+    right, answers
+        Of `metrics.Accuracy`, the first if there are several: right predictions, and all that it
+        was told; NaN without one.
+    """
+
+    round: int
+    asked: int
+    left: float
+    by_reason: dict[Reason, int]
+    metrics: dict[str, float]
+    right: float
+    answers: float
+
+
+class Recorder:
+    """Looks at a sampler again and again, and keeps a bounded number of points.
+
+    It keeps every point until there are twice `size`; then every second one goes, and from then on
+    it keeps half as many. The latest is always there. All of a point counts from the start, so that
+    differences of points stay exact however many went between them.
+
+    Parameters
+    ----------
+    model
+        An `INeurALSampler`, `RandomSampler` or `MarginSampler`, or a pipeline that ends in one.
+    size
+        Points that are kept at least, once there were so many; at most twice as many are. At least
+        2.
+
+    Attributes
+    ----------
+    points
+        The points kept, from the first to the latest.
+    start
+        Where the sampler stood when the recorder was made.
+    drifts
+        Rounds in which the learner noticed a change of the stream; the last 1,000.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such sampler in the model, or the size is out of its range.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from river_ineural import INeurAL, active, inspection
+
+    >>> model = active.INeurALSampler(INeurAL(seed=1), budget=40, seed=1)
+    >>> recorder = inspection.Recorder(model)
+    >>> stream = datasets.Phishing().take(400)
+    >>> for step in evaluate.iter_progressive_val_score(
+    ...     stream, model, metrics.Accuracy(), step=10
+    ... ):
+    ...     recorder.record(step)
+    >>> len(recorder.points), recorder.points[-1].round
+    (40, 400)
+    >>> recorder.points[-1].asked <= 40
+    True
+    """
+
+    def __init__(self, model: Any, size: int = 1_000) -> None:
+        check_integer("size", size, least=2)
+        self.sampler = sampler_of(model)
+        self.size = size
+        self.points: list[Point] = []
+        self.start = self._point({})._replace(right=0.0, answers=0.0)
+        self.drifts: tuple[int, ...] = ()
+        self._n_looks = 0
+        self._stride = 1  # of the looks of which the points are kept
+        self._passing = False  # whether the latest point is there only until the next
+
+    def record(self, step: Mapping[str, Any] | None = None) -> None:
+        """Look at the sampler now.
+
+        Parameters
+        ----------
+        step
+            What `evaluate.iter_progressive_val_score` yields: metrics by name, and more that is not
+            looked at. In a loop by hand `{"Accuracy": accuracy}`, or None without a metric.
+
+        Raises
+        ------
+        TypeError
+            If it is neither a mapping nor None.
+        """
+        if step is not None and not isinstance(step, Mapping):
+            raise TypeError(
+                f"step must be what iter_progressive_val_score yields, a dict with a metric in it, "
+                f"or None, got {step!r}."
+            )
+        point = self._point(step or {})
+        if self._passing:
+            self.points[-1] = point
+        else:
+            self.points.append(point)
+        self.drifts = tuple(self.sampler.drifts)
+        self._n_looks += 1
+        self._passing = self._n_looks % self._stride != 0
+        if not self._passing and len(self.points) == 2 * self.size:
+            del self.points[::2]
+            self._stride *= 2
+
+    def _point(self, step: Mapping[str, Any]) -> Point:
+        metrics, right, answers = {}, math.nan, math.nan
+        for name, metric in step.items():
+            if not callable(getattr(metric, "get", None)) or isinstance(metric, Mapping):
+                continue
+            if isinstance(metric, utils.Rolling):
+                name = f"{type(metric.obj).__name__}, last {metric.window_size}"
+            metrics[name] = float(metric.get())
+            if math.isnan(answers) and type(metric).__name__ == "Accuracy":
+                right, answers = metric.cm.total_true_positives, metric.cm.total_weight
+        sampler, decision = self.sampler, self.sampler.last_decision
+        left = math.nan if decision is None else decision.budget_left
+        counts = {**sampler.n_by_reason}
+        return Point(sampler.n_rounds, sampler.n_queries, left, counts, metrics, right, answers)
+
+    def frame(self) -> pd.DataFrame:
+        """The points as a table.
+
+        Returns
+        -------
+        A pandas frame, a line a point: round, asked, left, a column a reason, a column a metric.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "round": point.round,
+                    "asked": point.asked,
+                    "left": point.left,
+                    **{reason: point.by_reason[reason] for reason in REASONS},
+                    **point.metrics,
+                }
+                for point in self.points
+            ]
+        )

@@ -1,0 +1,117 @@
+"""Decisions in words: one, and how many of each kind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.decision import REASONS, Decision, Reason
+from river_ineural.active.learner import route
+
+__all__ = ["ASKED", "explain", "reasons", "sampler_of"]
+
+MEANING: dict[Reason, str] = {
+    "few classes": "asked: fewer than two classes are known",
+    "gap": "asked: a close call",
+    "audit": "asked: at random, or surer than labels have borne out",
+    "change": "asked: the stream is changing",
+    "none": "not asked: nothing spoke for it",
+    "budget": "not asked: wanted, but the budget did not allow it",
+}
+ASKED: tuple[Reason, ...] = tuple(r for r in REASONS if MEANING[r].startswith("asked"))
+
+
+def sampler_of(model: Any) -> BudgetedSampler:
+    """The sampler that a model is, or that is the last step of a pipeline.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    sampler, _ = route(model)
+    if not isinstance(sampler, BudgetedSampler):
+        raise TypeError(
+            f"model must be an INeurALSampler, RandomSampler or MarginSampler, or a pipeline that "
+            f"ends in one, got {model!r}."
+        )
+    return sampler
+
+
+def explain(decision: Decision | None) -> str:
+    """A decision in a sentence.
+
+    Parameters
+    ----------
+    decision
+        `sampler.last_decision`.
+
+    Returns
+    -------
+    The sentence, without a line break.
+
+    Examples
+    --------
+    >>> from river_ineural.active import Decision
+    >>> explain(Decision(True, "audit", float("nan"), float("nan"), 9))
+    'asked: at random, or surer than labels have borne out; 9 labels left'
+    >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
+    for the gap of 0.125 is below the threshold of 0.500; 9 labels left
+    """
+    if decision is None:
+        return "no round yet"
+    _, reason, gap, threshold, left = decision
+    words, compared = MEANING[reason], not math.isnan(threshold)
+    if compared and gap < threshold:
+        words += f", for the gap of {gap:.3f} is below the threshold of {threshold:.3f}"
+    elif compared and reason == "none":
+        words = f"not asked: the gap of {gap:.3f} is not below the threshold of {threshold:.3f}"
+    elif compared:
+        words += f", though the gap of {gap:.3f} is not below the threshold of {threshold:.3f}"
+    if left == math.inf:
+        return f"{words}; no limit"
+    return f"{words}; {left:,.0f} label{'' if left == 1 else 's'} left"
+
+
+def reasons(model: Any) -> str:
+    """A table of all rounds by the reason of their decision, each with what it means.
+
+    Parameters
+    ----------
+    model
+        An `INeurALSampler`, `RandomSampler` or `MarginSampler`, or a pipeline that ends in one. The
+        numbers are those of its `n_by_reason`.
+
+    Returns
+    -------
+    The table, a line a reason.
+
+    Raises
+    ------
+    TypeError
+        If there is no such sampler in it.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from river_ineural import INeurAL, active, inspection
+
+    >>> model = active.INeurALSampler(INeurAL(seed=1), budget=30, seed=1)
+    >>> for x, y in datasets.Phishing().take(300):
+    ...     label, ask = model.predict_one(x)
+    ...     if ask:
+    ...         model.learn_one(x, y)
+    >>> print(inspection.reasons(model).splitlines()[0])
+    reason         rounds   share  what it means
+    >>> len(inspection.reasons(model).splitlines())
+    7
+    """
+    counts = sampler_of(model).n_by_reason
+    n = max(1, sum(counts.values()))
+    lines = [f"{'reason':<12}{'rounds':>9}{'share':>8}  what it means"]
+    lines += [
+        f"{reason:<12}{counts[reason]:>9,}{counts[reason] / n:>8.1%}  {MEANING[reason]}"
+        for reason in REASONS
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,563 @@
+"""`river-ineural compare`: what is read, that each accuracy is right, and what is shown."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import evaluate, metrics
+
+pytest.importorskip("rich", reason='needs the extra: pip install "river-ineural[compare]"')
+pytest.importorskip("sklearn", reason='needs the extra: pip install "river-ineural[compare]"')
+
+from river_ineural import INeurAL, active
+from river_ineural.__main__ import main
+from river_ineural.compare import command, contenders, reporting, running
+from river_ineural.compare.columns import parts_of_times, read_column
+from river_ineural.compare.contenders import CONTENDERS, DEFAULT
+from river_ineural.compare.reading import read_table
+from river_ineural.compare.running import parse_budget, parse_delay, run
+
+
+def kind(cells, **options):
+    return read_column("it", pd.Series(cells), **options)
+
+
+# What columns hold
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "values"),
+    [
+        (["1", " 2.5", "-3e2"], "numbers", [1, 2.5, -300]),
+        (["1", "", "?", "NA", "null", "nan", "2"], "numbers", [1, *[np.nan] * 5, 2]),
+        ([*map(str, range(19)), "many"], "numbers", [*range(19), np.nan]),
+        (["true", "False", "", "TRUE"], "flags", [1, 0, np.nan, 1]),
+        (["0", "1", "0"], "numbers", [0, 1, 0]),
+        (["yes", "no", "", "none"], "categories", ["yes", "no", None, "none"]),
+        (["1", "b", "2"], "categories", ["1", "b", "2"]),
+        (["", "", ""], "categories", [None] * 3),
+        (
+            ["2024-02-29 12:30", "2024-03-01T00:00:00Z", "-"],
+            "times",
+            ["2024-02-29 12:30", "2024-03-01", None],
+        ),
+        (["2024-02-29T12:00+02:00", "2024-02-29"], "times", ["2024-02-29 10:00", "2024-02-29"]),
+        (["31.12.2023", "01.02.2024"], "times", ["2023-12-31", "2024-02-01"]),
+        (
+            ["12/31/2023 11:05:00 PM", "01/02/2024 01:00:00 AM"],
+            "times",
+            ["2023-12-31 23:05", "2024-01-02 01:00"],
+        ),
+        (["31/12/2023", "01/02/2024"], "times", ["2023-12-31", "2024-02-01"]),
+        (["2024-02-29", "soon"], "categories", ["2024-02-29", "soon"]),
+    ],
+    ids=str,
+)
+def test_what_a_column_holds(cells, expected, values):
+    column = kind(cells)
+    assert column.kind == expected
+    if expected == "times":
+        values = pd.to_datetime(pd.Series(values), utc=True, format="ISO8601")
+        assert column.values.isna().tolist() == values.isna().tolist()
+        assert (column.values.dropna() == values.dropna()).all()
+    elif expected == "categories":
+        assert [None if pd.isna(v) else v for v in column.values] == values
+    else:
+        np.testing.assert_array_equal(column.values, values)
+
+
+def test_numbers_that_are_codes():
+    """As text, if it is said so."""
+    column = kind(["01", "1", "02"], category=True)
+    assert (column.kind, list(column.values)) == ("categories", ["01", "1", "02"])
+
+
+def test_cells_that_are_no_numbers_are_told_of():
+    column = kind([*map(str, range(30)), "many", "?", "few"])
+    assert column.note == "2 cells are no numbers, as 'many': taken as missing"
+    assert column.use
+
+
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        (["a", "a", "a"], "left out: always a"),
+        (["5", "5"], "left out: always 5.0"),
+        (["", "", ""], "left out: empty"),
+        ([str(i) for i in range(150)], "left out: larger in each row, as counters are"),
+        ([f"c{i}" for i in range(150)], "left out: 150 different texts in 150 rows, as ids have"),
+    ],
+)
+def test_what_tells_nothing_is_left_out(cells, note):
+    column = kind(cells)
+    assert (column.note, column.use) == (note, False)
+
+
+@pytest.mark.parametrize("cells", [["a", "", "a"], [f"c{i}" for i in range(90)]])
+def test_what_may_tell_something_is_kept(cells):
+    """Whether a value is there; categories of which there are a hundred at most."""
+    assert kind(cells).use
+
+
+@pytest.mark.parametrize("number", ["inf", "-Infinity", "1e16"])
+def test_numbers_that_learners_refuse(number):
+    with pytest.raises(ValueError, match=r"column 'it' has .*--drop 'it'"):
+        kind(["1", number])
+
+
+def test_days_and_months_that_cannot_be_told_apart():
+    with pytest.raises(ValueError, match="'01/02/2024' is a day and a month or"):
+        kind(["01/02/2024", "03/04/2024"])
+
+
+def test_parts_of_times():
+    """Weekday and hour; days where they do not only grow, the month of more than a year."""
+
+    def parts_of(*cells):
+        return {name: list(values) for name, values in parts_of_times(kind(list(cells)))}
+
+    assert parts_of("1970-01-02 06:30", "1970-02-02 06:30") == {"it (weekday)": [4, 0]}
+    assert parts_of("1970-02-02 06:30", "1970-01-02 06:30") == {
+        "it (weekday)": [0, 4],
+        "it (days)": [32 + 6.5 / 24, 1 + 6.5 / 24],
+    }
+    assert parts_of("06:30", "18:00") == {"it (hour)": [6.5, 18]}
+    assert parts_of("2020-01-06", "2022-02-07") == {"it (month)": [1, 2]}
+
+
+# What tables hold
+
+
+def rows(n=240, k=2, seed=0):
+    """A frame with an id, a time, numbers and text with gaps, a flag, and labels."""
+    rng = np.random.default_rng(seed)
+    job = rng.choice(["clerk", "maid", "smith"], n).astype(object)
+    age = rng.normal(40, 12, n).round(1)
+    names = np.array(["no", "yes", "perhaps"])[:k]
+    score = (age - 40) / 12 + (job == "maid")
+    label = names[np.digitize(score, [0.4, 1.2][: k - 1])]
+    job[rng.random(n) < 0.1] = None
+    age[rng.random(n) < 0.1] = np.nan
+    at = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n) * 20, unit="min")
+    tall = rng.choice(["true", "false"], n)
+    return pd.DataFrame(
+        {
+            "id": [f"c{i}" for i in range(n)],
+            "at": at,
+            "age": age,
+            "job": job,
+            "tall": tall,
+            "y": label,
+        }
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Rows that are not in the order of their times."""
+    path = tmp_path / "people.csv"
+    rows().sample(frac=1, random_state=3).to_csv(path, index=False)
+    return path
+
+
+def test_rows_are_sorted_by_their_times(file):
+    table = read_table(file, "y", time="at")
+    frame = rows()
+    assert list(table.labels) == list(frame["y"])
+    np.testing.assert_array_equal(table.features["age"], frame["age"])
+    assert table.moments == tuple(value.value for value in frame["at"])
+    assert table.categories == ("job",)
+    assert table.numbers == ("at (weekday)", "at (hour)", "age", "tall")
+    assert [column.name for column in table.columns] == ["id", "at", "age", "job", "tall"]
+    first = next(table.examples())
+    assert first["job"] == frame["job"][0]
+    assert all(value is None or type(value) in (float, str) for value in first.values())
+    gap = int(frame["age"].isna().idxmax())
+    assert [x["age"] for x in table.examples()][gap] is None
+    assert table.gaps
+    assert table.commonest == (
+        frame["y"].mode()[0],
+        frame["y"].value_counts(normalize=True).iloc[0],
+    )
+
+
+def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
+    path = tmp_path / "ties.csv"
+    path.write_text("t,x,y\n2,1,a\n1,2,b\n2,3,b\n1,4,a\n")
+    table = read_table(path, "y", time="t")
+    assert list(table.features["x"]) == [2, 4, 1, 3]
+    assert table.moments == (1, 1, 2, 2)
+    assert list(table.features) == ["x"]
+    assert table.columns[0].note == "left out: rows are sorted by it"
+    assert read_table(path, "y", time="t", drop=["t"]).moments == (1, 1, 2, 2)
+    assert list(read_table(path, "y").features["x"]) == [1, 2, 3, 4]
+
+
+def test_what_is_said_of_columns_counts(tmp_path):
+    path = tmp_path / "codes.tsv"
+    path.write_text("a=b\tzip\tx missing\tempty\ty\n1\t01\t2\t\t0\n2\t02\t\t\t1\n3\t01\t5\t\t\n")
+    table = read_table(path, "y", categories=["zip"], separator="\t")
+    assert table.categories == ("zip",)
+    assert list(table.features) == ["a_b", "zip", "x_missing"]
+    assert table.labels == ("0", "1")
+    assert table.notes == ("1 rows without a label in 'y' are left out",)
+    outcome = run(CONTENDERS["ineural"], table, parse_budget("100%", 2))
+    assert outcome.error == ""
+
+
+# Failures: one line each, and what it says
+
+
+ALL = ("--budget", "100%")
+WRONG = {
+    "no file": (None, [], "No such file or directory: data.csv"),
+    "an empty file": ("", [], "data.csv is empty"),
+    "no such column": ("a,b\n1,2\n", [], "no column 'y' in data.csv: there are 'a', 'b'"),
+    "another separator": ("a;y\n1;2\n", [], r"the one column 'a;y': is its separator --sep ';'\?"),
+    "one class": ("a,y\n1,b\n2,b\n", [], "'y' has one value in 2 rows"),
+    "no label": ("a,y\n1,\n2,\n", [], "'y' has no value in 0 rows"),
+    "numbers to predict": (
+        "a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), [],
+        "'y' has 150 different values in 150 rows, more than 100 classes",
+    ),
+    "nothing to learn from": ("a,y\n1,a\n1,b\n", [], "no column of data.csv is left"),
+    "rows that do not fit": ('a,y\n1,2\n1,2,3\n', [], "be read: .*Expected 2 fields in line 3"),
+    "a budget": ("a,y\n1,a\n2,b\n", ["--budget", "200%"], "--budget '200%' is none: write 5%"),
+    "a small budget": ("a,y\n1,a\n2,b\n", ["--budget", "50%"], "'50%' of 2 rows is 1 labels: 2"),
+    "no budget": ("a,y\n1,a\n2,b\n", ["--budget", "few"], "--budget 'few' is none"),
+    "a delay": ("a,y\n1,a\n2,b\n", ["--delay", "1d", *ALL], "--delay '1d' is no number.*needs --t"),
+    "a delay of times": (
+        "t,a,y\n2024-01-01,1,a\n2024-01-02,2,b\n", ["--time", "t", "--delay", "5", *ALL],
+        "--delay '5' is no time: write 1d",
+    ),
+    "no time": (
+        "t,a,y\n2024-01-01,1,a\nsoon,2,b\n", ["--time", "t"],
+        "'t' is to tell the time, and 'soon' in row 2",
+    ),
+    "a model": ("a,y\n1,a\n2,b\n", ["--models", "best"], "no model 'best': there are ineural, "),
+    "no folder": ("a,y\n1,a\n2,b\n", ["--report", "none/x.html"], "there is no folder none"),
+    "a figure": ("a,y\n1,a\n2,b\n", ["--figure", "x.txt"], r"must end in .svg, .png or .pdf"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "reason"), WRONG.values(), ids=WRONG)
+def test_a_failed_run_says_why_in_one_line(text, options, reason, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("data.csv").write_text(text)
+    assert main(["compare", "data.csv", "--target", "y", *options]) == 1
+    out, err = capsys.readouterr()
+    (line,) = err.splitlines()
+    assert line.startswith("river-ineural: ")
+    assert re.search(reason, line)
+    assert out == ""
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_bytes_that_are_no_text(tmp_path, capsys):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("a,y\n1,a\n2,\xe9\n".encode("latin1"))
+    assert main(["compare", str(path), "--target", "y"]) == 1
+    assert "is not of UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["compare", "data.csv"], ["compare", "--no"], ["rank"], []])
+def test_a_command_line_that_cannot_be_understood(given, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(given)
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--help" in line
+
+
+def test_help_is_short(capsys):
+    for given, said in (
+        (["--help"], "compare"),
+        (["compare", "--help"], "--delay"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(given)
+        out = capsys.readouterr().out
+        assert end.value.code == 0
+        assert said in out
+        assert "%%" not in out
+        assert len(out.splitlines()) <= 40
+
+
+def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(command, "NEEDS", {"rich": "rich", "nothing_like_it": "nothing-like-it"})
+    assert main(["compare", str(tmp_path / "x.csv"), "--target", "y"]) == 1
+    said = capsys.readouterr().err
+    assert "compare needs nothing-like-it: pip install 'river-ineural[compare]'" in said
+
+
+# Accuracy
+
+
+SLOW = ("sklearn-boosting", "sklearn-forest")  # but for what fits, as sklearn-logistic
+
+
+def count_by_hand(model, examples, labels, comes, known):
+    """Right predictions and all, and labels learned: a loop that knows nothing of River's.
+
+    `comes` is the time of each row and that of its label.
+    """
+    waiting, right, n, learned = deque(), 0, 0, 0
+
+    def answer():
+        nonlocal right, n, learned
+        _, x, predicted, ask, label = waiting.popleft()
+        if predicted is not None:
+            n += 1
+            right += predicted == label
+        if ask:
+            model.learn_one(x, label)
+            learned += 1
+
+    for x, label, (now, then) in zip(examples, labels, comes, strict=True):
+        while waiting and waiting[0][0] <= now:
+            answer()
+        predicted, ask = model.predict_one(dict(x))
+        waiting.append((then, x, predicted, ask, known[label]))
+    while waiting:
+        answer()
+    return right / n, n, learned
+
+
+@pytest.mark.parametrize(
+    ("time", "delay", "k"), [("at", None, 3), ("at", "4h", 2), ("at", "25min", 3), (None, "15", 2)]
+)
+@pytest.mark.parametrize("name", [name for name in CONTENDERS if name not in SLOW])
+def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path):
+    """Of whatever contender, labels at once, some rows or some time late."""
+    path = tmp_path / "people.csv"
+    frame = rows(k=k)
+    frame.to_csv(path, index=False)
+    table = read_table(path, "y", time)
+    budget = parse_budget("20%", len(table))
+    outcome = run(CONTENDERS[name], table, budget, parse_delay(delay, table), seed=4)
+    assert outcome.error == ""
+    if time:
+        late = pd.Timedelta(delay or 0)
+        comes = [(at, at + late) for at in frame["at"]]
+    else:
+        comes = [(t, t + int(delay)) for t in range(len(frame))]
+    model = CONTENDERS[name].sampler(table, budget, 4)
+    known = {label: i for i, label in enumerate(dict.fromkeys(frame["y"]))}
+    found = count_by_hand(model, CONTENDERS[name].examples(table), frame["y"], comes, known)
+    assert (outcome.accuracy, outcome.n_predicted, outcome.labels[-1]) == found
+    assert outcome.mistakes[-1] == round((1 - found[0]) * found[1])
+    assert outcome.n_labels == found[2] <= 48
+    assert len(outcome.mistakes) == len(outcome.labels) == len(table)
+
+
+def test_accuracy_is_that_of_river_on_rows_written_by_hand(file):
+    """With the labels as they are in the file, and features made of it without the reader."""
+    frame = rows()
+    examples = [
+        (
+            {
+                "at (weekday)": row["at"].weekday(),
+                "at (hour)": row["at"].hour + row["at"].minute / 60,
+                "age": row["age"],
+                "job": row["job"],
+                "tall": float(row["tall"] == "true"),
+            },
+            row["y"],
+        )
+        for _, row in frame.iterrows()
+    ]
+    model = active.INeurALSampler(
+        INeurAL(categories=True, missing=True, seed=2), budget=48, horizon=240, seed=2
+    )
+    metric = metrics.Accuracy() + metrics.MacroF1()
+    evaluate.progressive_val_score(examples, model, metric)
+    table = read_table(file, "y", time="at")
+    outcome = run(CONTENDERS["ineural"], table, parse_budget("20%", 240), seed=2)
+    assert [outcome.accuracy, outcome.macro_f1] == [each.get() for each in metric]
+    assert outcome.n_labels == model.n_queries
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_every_contender_has_the_same_budget(name, file):
+    table = read_table(file, "y", time="at")
+    model = CONTENDERS[name].sampler(table, parse_budget("10%", len(table)), 1)
+    assert model.budget.total == 24
+    outcome = run(CONTENDERS[name], table, parse_budget("10%", len(table)), seed=1)
+    assert outcome.error == ""
+    assert 0 < outcome.n_labels <= 24
+    assert 0.4 < outcome.accuracy <= 1
+    again = run(CONTENDERS[name], table, parse_budget("10%", len(table)), seed=1)
+    assert again.mistakes == outcome.mistakes
+
+
+def test_river_s_learners_get_whole_rows(file):
+    """Gaps at the mean so far; numbers scaled and categories flagged where they must be."""
+    table = read_table(file, "y", time="at", drop=["at", "tall"])
+    frame = rows()
+    trees = list(CONTENDERS["river-tree"].examples(table))
+    means = frame["age"].expanding().mean()
+    np.testing.assert_allclose([x["age"] for x in trees], frame["age"].fillna(means))
+    assert [x["job"] for x in trees] == frame["job"].fillna("missing").tolist()
+    linear = list(CONTENDERS["river-logistic"].examples(table))
+    assert [set(x) for x in linear] == [
+        {"age", f"job_{job}"} for job in frame["job"].fillna("missing")
+    ]
+    filled = np.array([x["age"] for x in trees])
+    last = (filled[-1] - filled.mean()) / filled.std()
+    assert linear[-1]["age"] == pytest.approx(last)
+
+
+@pytest.mark.parametrize("text", ["people.csv without categories", "without numbers"])
+def test_files_of_one_kind_of_columns(text, tmp_path):
+    frame = rows()[["age", "tall", "y"] if "categories" in text else ["job", "y"]]
+    path = tmp_path / "one.csv"
+    frame.to_csv(path, index=False)
+    table = read_table(path, "y")
+    for name in CONTENDERS:
+        outcome = run(CONTENDERS[name], table, parse_budget("12", len(table)))
+        assert outcome.error == "", name
+        assert 0.3 < outcome.accuracy <= 1
+
+
+# What is shown
+
+
+def broken(table, budget, seed):
+    raise RuntimeError("no\nluck")
+
+
+@pytest.fixture
+def report(file):
+    """Two learners that ran, and one that failed; a hostile name."""
+    table = read_table(file, "y", time="at")
+    budget = parse_budget("10%", len(table))
+    outcomes = [run(CONTENDERS[name], table, budget) for name in ("river-tree", "ineural")]
+    outcomes.append(run(contenders.Contender("<b>&", "C0", broken), table, budget))
+    settings = {"rows": "240", "seed": "0", "file": "<script>alert(1)</script>"}
+    return reporting.Report(table, outcomes, settings, "river-ineural compare 'a&b'")
+
+
+def test_a_failure_is_a_line_of_its_own(report):
+    assert report.outcomes[2].error == "RuntimeError: no luck"
+    assert [each.name for each in report.ranked][-1] == "<b>&"
+    accuracies = [each.accuracy for each in report.ranked[:2]]
+    assert accuracies == sorted(accuracies, reverse=True)
+    page = html.unescape(report.html())
+    assert "RuntimeError: no luck" in page
+
+
+def test_the_page_is_one_file_with_all_numbers(report):
+    """Nothing is fetched, nothing of the file is taken for markup, colours follow the reader's."""
+    page = report.html()
+    assert not re.search(r"\b(src|href)=\"(?!#)|@import|url\((?!#)|<script|<link", page)
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<b>" not in page
+    assert "prefers-color-scheme: dark" in page
+    assert reporting.INK not in page
+    assert "currentColor" in report.svg()
+    assert len(page) < 150_000
+    cells = re.findall(r'<td class="number( best)?">([^<]*)</td>', page)
+    for each in report.outcomes[:2]:
+        best = each.accuracy == max(other.accuracy for other in report.outcomes[:2])
+        assert (" best" if best else "", f"{100 * each.accuracy:.1f}") in cells
+        assert ("", f"{each.mistakes[-1]:,}") in cells
+    for column in report.table.columns:
+        assert f"<td>{column.name}</td>" in page
+    assert report.html() == page  # made again it is the same
+
+
+def test_what_is_drawn(report, tmp_path):
+    """A line a learner in each panel, up to what it came to."""
+    figure = report.figure()
+    for axes, name in zip(figure.axes, ("mistakes", "labels"), strict=True):
+        ends = [line.get_ydata()[-1] for line in axes.lines]
+        assert ends == [getattr(each, name)[-1] for each in report.ranked[:2]]
+        assert [line.get_xdata()[-1] for line in axes.lines] == [240, 240]
+    report.write(None, tmp_path / "it.png")
+    assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_lines_are_told_apart():
+    lines = [contender.line for contender in CONTENDERS.values()]
+    names = [contender.name for contender in CONTENDERS.values()]
+    assert len(set(lines)) == len(set(names)) == len(CONTENDERS)
+    assert set(DEFAULT) <= set(CONTENDERS)
+
+
+def test_the_command_line(file, tmp_path, monkeypatch, capsys):
+    """Prints a table, writes the page, and exits with 0; with 1 if a learner failed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    given = ["compare", file.name, "--target", "y", "--time", "at", "--delay", "1h"]
+    given += ["--budget", "24", "--models", "river-tree", "river-logistic", "--figure", "f.svg"]
+    assert main(given) == 0
+    out, err = capsys.readouterr()
+    table = read_table(file, "y", time="at")
+    for name in ("river-tree", "river-logistic"):
+        outcome = run(CONTENDERS[name], table, parse_budget("24", 240), parse_delay("1h", table))
+        (line,) = (line for line in out.splitlines() if outcome.name in line)
+        assert f"{100 * outcome.accuracy:.1f}" in line.split()
+        assert str(outcome.n_labels) in line.split()
+    assert "id: left out: 240 different texts" in err
+    page = Path("people-compare.html").read_text()
+    assert "river-ineural compare people.csv --target y" in page
+    assert "by at" in page
+    assert "1h later" in page
+    assert Path("f.svg").stat().st_size > 5_000
+
+    bad = contenders.Contender("bad one", "C0", broken)
+    monkeypatch.setitem(CONTENDERS, "river-forest", bad)
+    given = ["compare", file.name, "--target", "y", "--models", "river-tree", "river-forest"]
+    assert main([*given, "--report", "other.html"]) == 1
+    out, err = capsys.readouterr()
+    assert "bad one (failed)" in out
+    assert err.splitlines()[-1] == "river-ineural: bad one failed: RuntimeError: no luck"
+    assert Path("other.html").exists()
+
+
+def test_labels_that_come_too_late_are_a_failure(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    given = ["compare", file.name, "--target", "y", "--models", "river-tree", "--delay", "240"]
+    assert main(given) == 1
+    assert "it predicted nothing, as no label came before the last row" in capsys.readouterr().err
+
+
+def test_warnings_of_learners_are_shown(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "late.csv"
+    path.write_text("a,y\n" + "".join(f"{i % 9},{'b' if i > 55 else 'a'}\n" for i in range(60)))
+    monkeypatch.chdir(tmp_path)
+    assert (
+        main(["compare", "late.csv", "--target", "y", "--models", "ineural", "--budget", "20"]) == 0
+    )
+    assert "I-NeurAL: Only one class was seen in" in capsys.readouterr().err
+    assert "Only one class was seen in" in Path("late-compare.html").read_text()
+
+
+def test_as_a_module(tmp_path):
+    """In a process of its own, as people run it."""
+    out = subprocess.run(
+        [sys.executable, "-m", "river_ineural", "compare", "no.csv", "--target", "y"],
+        capture_output=True, text=True, cwd=tmp_path, timeout=120,
+    )  # fmt: skip
+    assert out.returncode == 1
+    assert out.stderr == "river-ineural: No such file or directory: no.csv\n"
+
+
+def test_budgets_and_delays_are_what_they_say(file):
+    table = read_table(file, "y", time="at")
+    assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%")] == [
+        *(12, 12, 12, 240)
+    ]
+    assert parse_delay("1d", table) == 86_400 * 10**9
+    assert parse_delay("1.5h", table) == 5_400 * 10**9
+    assert parse_delay(None, table) is None
+    assert running.parse_delay("7", read_table(file, "y")) == 7

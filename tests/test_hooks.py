@@ -1,0 +1,141 @@
+"""What is made of the pages when the site is built: formulas, tables, what functions return."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+HOOKS = Path(__file__).parents[1] / "hooks"
+
+
+def hook(name, needs):
+    pytest.importorskip(needs, reason="the documentation is not installed")
+    if not HOOKS.is_dir():
+        pytest.skip("hooks are in a checkout only")
+    spec = importlib.util.spec_from_file_location(f"hooks_{name}", HOOKS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table(*rows):
+    """As Markdown makes it."""
+    cells = [
+        "".join(f"<{tag}>{cell}</{tag}>" for cell in row)
+        for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
+    ]
+    return "<table>\n" + "\n".join(f"<tr>\n{row}\n</tr>" for row in cells) + "\n</table>"
+
+
+def classes(content):
+    """Of the cells of each row."""
+    rows = ElementTree.fromstring(content)
+    return [[cell.get("class", "") for cell in row] for row in rows]
+
+
+ROWS = (
+    ("", "a", "b", "c"),
+    ("one", "1,745 ± 68", "<strong>2</strong>", "5 and 6"),
+    ("two", "349 (0.95)", "", "7"),
+    ("three", "400", "0.61", "8"),
+)
+
+
+def test_columns_of_numbers_are_told_from_words():
+    tables = hook("tables", "mkdocs")
+    found = classes(tables.on_page_content(table(*ROWS)))
+    assert found == [["", "number", "number", ""]] * 4
+
+
+@pytest.mark.parametrize(
+    ("wanted", "best"),
+    [
+        ("lowest in columns 2-3 of each row", {(1, 2), (3, 2)}),
+        ("highest in columns 2+3 of each row", {(1, 1), (3, 1)}),
+        ("lowest in rows 1-3 of each column", {(2, 1), (3, 2), (2, 3)}),
+        ("highest in rows 1, 2-3 of each column", {(3, 1), (3, 3)}),
+    ],
+)
+def test_the_best_are_those_that_the_comment_asks_for(wanted, best):
+    tables = hook("tables", "mkdocs")
+    content = tables.on_page_content(f"<!-- best: {wanted} -->\n{table(*ROWS)}")
+    found = {
+        (i, j)
+        for i, row in enumerate(classes(content))
+        for j, name in enumerate(row)
+        if "best" in name.split()
+    }
+    assert found == best
+
+
+def test_a_comment_that_is_not_understood_stops_the_build():
+    tables = hook("tables", "mkdocs")
+    for wrong in ("least in rows 1-2 of each column", "lowest in rows 1-2 of each row"):
+        with pytest.raises(ValueError, match=re.escape(wrong)):
+            tables.on_page_content(f"<!-- best: {wrong} -->\n{table(*ROWS)}")
+
+
+def test_tables_keep_all_that_is_in_them():
+    tables = hook("tables", "mkdocs")
+    before, after = table(*ROWS), tables.on_page_content(table(*ROWS))
+    plain = after.replace("\u00a0", " ")
+    text = [*ElementTree.fromstring(before).itertext()]
+    assert [*ElementTree.fromstring(plain).itertext()] == text
+
+
+@pytest.mark.parametrize(
+    ("tex", "shown"),
+    [
+        (r"\mathbf R_T", "\N{MATHEMATICAL BOLD CAPITAL R}T"),
+        (r"\mathcal H^1", "\N{SCRIPT CAPITAL H}1"),
+        (r"\mathbb R^{m}", "\N{DOUBLE-STRUCK CAPITAL R}m"),
+        (r"T = 12{,}000", "T=12,000"),
+        (r"\text{left} - \text{held}", "left−held"),
+        (r"a < b", "a<b"),
+    ],
+)
+def test_formulas_are_mathml_and_keep_their_tex(tex, shown):
+    mathml = hook("mathml", "latex2mathml")
+    page = f'<p>So <span class="arithmatex">\\({tex.replace("<", "&lt;")}\\)</span>.</p>'
+    content = mathml.on_page_content(page)
+    assert "arithmatex" not in content
+    (semantics,) = ElementTree.fromstring(re.search("<math.*</math>", content)[0])
+    formula, source = semantics
+    assert source.text == tex
+    assert "".join(formula.itertext()) == shown
+    assert "mathvariant" not in content
+
+
+def test_a_letter_that_no_browser_would_draw_stops_the_build():
+    mathml = hook("mathml", "latex2mathml")
+    with pytest.raises(ValueError, match="alphabet"):
+        mathml.mathml(r"\mathfrak{ab}", "inline")
+
+
+def test_limits_stand_below_in_a_paragraph_of_its_own():
+    mathml = hook("mathml", "latex2mathml")
+    page = '<div class="arithmatex">\\[\n\\max_{i} f\n\\]</div>'
+    content = mathml.on_page_content(page)
+    assert content.startswith('<div class="equation"><math')
+    assert "<munder><mo>max</mo>" in content
+
+
+def test_what_is_returned_has_the_type_of_the_annotation(tmp_path):
+    griffe = pytest.importorskip("griffe", reason="the documentation is not installed")
+    returns = hook("returns", "griffe")
+    (tmp_path / "subject.py").write_text(
+        "def f() -> dict[str, float]:\n"
+        '    """Do.\n\n    Returns\n    -------\n    A sentence of\n    two lines.\n\n'
+        '    Raises\n    ------\n    ValueError\n        Why.\n    """\n'
+    )
+    module = griffe.load(
+        "subject", search_paths=[tmp_path], extensions=griffe.load_extensions(returns.Returns)
+    )
+    sections = module["f"].docstring.parse("numpy")
+    (returned,) = next(s.value for s in sections if s.kind.value == "returns")
+    assert str(returned.annotation) == "dict[str, float]"
+    assert returned.description.strip() == "A sentence of\ntwo lines."

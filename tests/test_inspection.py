@@ -1,0 +1,296 @@
+"""What is read of a sampler's decisions: in words, over time, and while it runs."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import sys
+
+import pytest
+from rich.console import Console
+from river import datasets, evaluate, linear_model, metrics, preprocessing, utils
+
+from river_ineural import INeurAL, active, inspection
+from river_ineural.active.decision import REASONS
+from river_ineural.datasets import KnownPosterior
+
+STREAM = list(datasets.Phishing().take(300))
+
+
+def small(**parameters):
+    """A sampler that learns fast."""
+    classifier = INeurAL(hidden_dim=8, n_steps=1, seed=1)
+    return active.INeurALSampler(classifier, **{"budget": 30, "seed": 1, **parameters})
+
+
+def run(model, stream=STREAM, **options):
+    return evaluate.iter_progressive_val_score(stream, model, metrics.Accuracy(), **options)
+
+
+@pytest.mark.parametrize("size", [2, 5, 64, 1_000])
+def test_points_stay_few_and_exact(size):
+    """Those kept are those of a recorder that keeps all, at even distances, the latest too."""
+    model = small()
+    whole, few = inspection.Recorder(model, 10_000), inspection.Recorder(model, size)
+    for step in run(model):
+        whole.record(step)
+        few.record(step)
+        assert len(few.points) <= 2 * size
+        assert few.points[-1] == whole.points[-1]
+        if len(whole.points) >= 2 * size:
+            assert len(few.points) >= size
+    assert len(whole.points) == 300
+    kept = [whole.points.index(point) for point in few.points]
+    assert len({b - a for a, b in itertools.pairwise(kept[:-1])}) <= 1
+    last = few.points[-1]
+    assert (last.round, last.asked) == (model.n_rounds, model.n_queries)
+    assert last.by_reason == model.n_by_reason
+    assert sum(last.by_reason.values()) == 300
+    assert last.left == 30 - model.n_queries
+
+
+def test_right_answers_are_those_of_the_metric():
+    model = small()
+    recorder, accuracy = inspection.Recorder(model), metrics.Accuracy()
+    wrong = 0
+    for x, y in STREAM:
+        label, ask = model.predict_one(x)
+        accuracy.update(y, label)
+        wrong += label != y
+        if ask:
+            model.learn_one(x, y)
+        recorder.record({"Accuracy": accuracy})
+        assert recorder.points[-1].answers - recorder.points[-1].right == wrong
+    assert recorder.points[-1].metrics == {"Accuracy": accuracy.get()}
+
+
+@pytest.mark.parametrize(
+    ("metric", "names"),
+    [
+        (metrics.F1(), {"F1"}),
+        (metrics.Accuracy() + metrics.F1(), {"Accuracy", "F1"}),
+        (utils.Rolling(metrics.Accuracy, window_size=50), {"Accuracy, last 50"}),
+        (metrics.LogLoss(), {"LogLoss"}),
+    ],
+    ids=["one", "two", "of a window", "of probabilities"],
+)
+def test_any_metric_can_be_fed_late_labels_too(metric, names):
+    model = small()
+    recorder = inspection.Recorder(model)
+    for step in evaluate.iter_progressive_val_score(STREAM, model, metric, delay=20, step=7):
+        recorder.record(step)
+        assert recorder.points[-1].metrics.keys() == names
+        assert all(math.isfinite(value) for value in recorder.points[-1].metrics.values())
+    assert recorder.points[-1].round == 300
+    assert recorder.frame().columns.tolist() == [
+        *("round", "asked", "left", *REASONS, *recorder.points[-1].metrics)
+    ]
+    assert recorder.frame()["gap"].tolist() == [point.by_reason["gap"] for point in recorder.points]
+
+
+def test_the_sampler_may_be_the_last_step_of_a_pipeline_or_any_other():
+    sampler = active.MarginSampler(linear_model.LogisticRegression(), budget=9, seed=1)
+    model = preprocessing.StandardScaler() | sampler
+    recorder = inspection.Recorder(model)
+    for x, y in STREAM[:50]:
+        _, ask = model.predict_one(x)
+        if ask:
+            model.learn_one(x, y)
+        recorder.record()
+    assert recorder.points[-1].asked == sampler.n_queries > 0
+    assert recorder.points[-1].metrics == {}
+    assert len(inspection.reasons(model).splitlines()) == 1 + len(REASONS)
+
+
+@pytest.mark.parametrize(
+    "model", [INeurAL(), preprocessing.StandardScaler() | INeurAL(), 3, None], ids=str
+)
+@pytest.mark.parametrize(
+    "use", [inspection.Recorder, inspection.reasons, lambda model: inspection.progress([], model)]
+)
+def test_what_is_no_sampler_is_refused(model, use):
+    with pytest.raises(TypeError, match="model must be an INeurALSampler"):
+        use(model)
+
+
+def test_what_is_no_step_is_refused():
+    recorder = inspection.Recorder(small())
+    with pytest.raises(TypeError, match="step must be what iter_progressive_val_score yields"):
+        recorder.record(metrics.Accuracy())
+    assert recorder.points == []
+    with pytest.raises(ValueError, match="size"):
+        inspection.Recorder(small(), size=1)
+
+
+def test_every_decision_has_its_words():
+    """In a run that has each reason; numbers as they stand in the decision."""
+    stream = KnownPosterior(margin=1.0, seed=1).take(900)
+    model, seen = small(budget=0.1, audits=1.0), {}
+    assert inspection.explain(model.last_decision) == "no round yet"
+    for t, (x, y) in enumerate(stream):
+        _, ask = model.predict_one(x)
+        if ask:
+            model.learn_one(x, bool(y) != (t >= 500))
+        seen[model.last_decision.reason] = model.last_decision
+    model.budget = 1
+    model.gamma, model.thrift = 100.0, 0.0
+    model.predict_one(x)
+    seen[model.last_decision.reason] = model.last_decision
+    assert set(seen) == {*REASONS}
+    for reason, decision in seen.items():
+        words = inspection.explain(decision)
+        assert words.startswith("asked: " if decision.asked else "not asked: "), reason
+        assert f"{decision.budget_left:,.0f} label" in words
+        if not math.isnan(decision.threshold):
+            assert f"{decision.gap:.3f}" in words
+            assert f"{decision.threshold:.3f}" in words
+            below = decision.gap < decision.threshold
+            assert ("is below" in words) == below
+            assert ("is not below" in words) != below
+    unlimited = seen["gap"]._replace(budget_left=math.inf)
+    assert inspection.explain(unlimited).endswith("; no limit")
+
+
+def test_reasons_add_up():
+    model = small()
+    for _ in run(model):
+        pass
+    lines = inspection.reasons(model).splitlines()[1:]
+    counts = {line[:12].strip(): int(line[12:21].replace(",", "")) for line in lines}
+    assert counts == model.n_by_reason
+    asked = sum(counts[line[:12].strip()] for line in lines if "  asked: " in line)
+    assert asked == model.n_queries
+
+
+def changed(n, flip):
+    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(n)):
+        yield x, bool(y) != (t >= flip)
+
+
+@pytest.fixture(scope="module")
+def seen():
+    """A recorder of a stream that changes."""
+    model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, seed=1)
+    recorder = inspection.Recorder(model, 100)
+    for step in run(model, changed(1_600, 800), step=2):
+        recorder.record(step)
+    assert len(model.drifts) >= 1
+    return recorder
+
+
+def test_a_plot_shows_what_was_recorded(seen):
+    figures = pytest.importorskip("matplotlib.figure")
+    figure = inspection.plot(seen, figures.Figure())
+    above, asked, left = figure.axes
+    assert [panel.get_ylabel() for panel in figure.axes] == ["accuracy", "asked (%)", "labels left"]
+    bars = [bar for bar in asked.patches if bar.get_height() > 0]
+    drawn = sum(bar.get_height() / 100 * bar.get_width() for bar in bars)
+    assert drawn == pytest.approx(seen.sampler.n_queries)
+    so_far, recent = (line.get_ydata() for line in above.get_lines()[:2])
+    assert so_far[-1] == seen.points[-1].metrics["Accuracy"]
+    assert ((recent >= 0) & (recent <= 1)).all()
+    at, height = recent.argmin(), above.get_lines()[1].get_xdata()
+    assert 800 <= height[at] <= 1_100  # where the labels changed
+    for panel in figure.axes:
+        dotted = [line.get_xdata()[0] for line in panel.get_lines() if line.get_linestyle() == ":"]
+        assert dotted == [*seen.drifts] == seen.sampler.drifts
+    assert left.get_lines()[0].get_ydata()[-1] == seen.points[-1].left
+
+
+def test_a_plot_begins_where_the_recorder_did():
+    figures = pytest.importorskip("matplotlib.figure")
+    model = small(budget=None)
+    for _ in run(model, STREAM[:100]):
+        pass
+    recorder, before = inspection.Recorder(model), model.n_queries
+    for step in run(model, STREAM[100:], step=3):
+        recorder.record(step)
+    figure = inspection.plot(recorder, figures.Figure())
+    _, asked = figure.axes  # no limit, nothing left to show
+    assert asked.get_xlim() == (100, 300)
+    drawn = sum(bar.get_height() / 100 * bar.get_width() for bar in asked.patches)
+    assert drawn == pytest.approx(model.n_queries - before)
+
+
+def test_a_plot_without_a_metric_and_with_refusals():
+    figures = pytest.importorskip("matplotlib.figure")
+    model = small(budget=5, thrift=0.0, gamma=100.0)
+    recorder = inspection.Recorder(model, 10)
+    for x, y in STREAM[:60]:
+        if model.predict_one(x)[1]:
+            model.learn_one(x, y)
+        recorder.record()
+    figure = inspection.plot(recorder, figures.Figure())
+    asked, _ = figure.axes
+    assert "refused by the budget" in asked.get_legend_handles_labels()[1]
+
+
+def test_a_new_figure_is_one_of_pyplot():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    recorder = inspection.Recorder(small())
+    with pytest.raises(ValueError, match="seen no round"):
+        inspection.plot(recorder)
+    assert plt.get_fignums() == []
+    recorder.sampler.predict_one(STREAM[0][0])
+    recorder.record()
+    figure = inspection.plot(recorder)
+    assert plt.fignum_exists(figure.number)
+    plt.close(figure)
+
+
+def test_progress_hands_on_the_steps_and_says_how_it_stands():
+    model, text = small(), io.StringIO()
+    console = Console(file=text, width=100, force_terminal=True, color_system=None)
+    steps = [step["Step"] for step in inspection.progress(run(model, step=10), model, 300, console)]
+    assert steps == [*range(10, 301, 10)]
+    _, found, last = text.getvalue().rpartition("300 of 300 rounds")
+    assert found
+    assert f"{model.n_queries} asked, {30 - model.n_queries} left" in last
+    assert "Accuracy: " in last
+
+
+def test_progress_tells_the_reason_of_the_last_ask():
+    model = small()
+    console = Console(file=io.StringIO(), width=100)
+    line = inspection.progress.__globals__["Line"](model, None)
+    reason = None
+    for step in run(model):
+        if model.last_decision.asked:
+            reason = model.last_decision.reason
+        assert line.look(step).endswith(f"last: {reason}")
+    assert list(inspection.progress([], model, console=console)) == []
+
+
+def test_progress_leaves_the_terminal_when_the_loop_ends_early():
+    """By an error in the stream, or in the loop."""
+    model, text = small(), io.StringIO()
+    console = Console(file=text, width=100, force_terminal=True, color_system=None)
+
+    def broken():
+        yield from STREAM[:20]
+        raise OSError("the connection is gone")
+
+    with pytest.raises(OSError, match="connection is gone"):
+        list(inspection.progress(run(model, broken()), model, console=console))
+    assert text.getvalue().count("\x1b[?25l") == text.getvalue().count("\x1b[?25h") == 1
+    steps = inspection.progress(run(model), model, console=console)
+    next(steps)
+    steps.close()
+    assert text.getvalue().count("\x1b[?25l") == text.getvalue().count("\x1b[?25h") == 2
+
+
+@pytest.mark.parametrize("module", ["matplotlib", "rich.progress"])
+def test_an_extra_that_is_not_installed_is_named(module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    model = small()
+    recorder = inspection.Recorder(model)
+    for step in run(model, STREAM[:20]):
+        recorder.record(step)
+    uses = {
+        "matplotlib": lambda: inspection.plot(recorder),
+        "rich.progress": lambda: next(inspection.progress(run(model), model)),
+    }
+    with pytest.raises(ImportError, match=module):
+        uses[module]()

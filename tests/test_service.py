@@ -1,0 +1,593 @@
+"""The service of examples/: what HTTP clients, people and a SIGKILL leave in its books."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+from river import datasets
+
+from river_ineural import INeurAL, active, load, save
+from river_ineural.persistence import to_bytes
+
+for name in ("fastapi", "filelock", "httpx", "pydantic", "uvicorn"):
+    pytest.importorskip(name, reason='needs pip install "river-ineural[service]"')
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+sys.path.append(str(EXAMPLES))
+
+import httpx  # noqa: E402
+import journal as journal_module  # noqa: E402
+import label_studio  # noqa: E402
+import service as service_module  # noqa: E402
+import service_load  # noqa: E402
+import uvicorn  # noqa: E402
+from fastapi import FastAPI, Request  # noqa: E402
+from journal import Conflict, Journal, Unknown  # noqa: E402
+from service import service  # noqa: E402
+
+JSON = {"Content-Type": "application/json"}
+RECORDED = Path(__file__).parent / "files" / "label_studio"
+STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(60)]
+
+
+def sampler(budget=20, **options):
+    learner = INeurAL(hidden_dim=8, n_steps=2, seed=1, **options)
+    return active.INeurALSampler(learner, budget=budget, seed=1)
+
+
+def opened(folder, first=None, **options):
+    return Journal(folder, first or sampler(), **options)
+
+
+def crash(journal):
+    """What a kill leaves: the files, and no lock."""
+    journal._rows.close()
+    journal._folder.release()
+
+
+def with_broken(journal, table, change):
+    """What `change` raises while no row can be written into a table."""
+    journal._rows.execute(
+        f"CREATE TEMP TRIGGER broken BEFORE INSERT ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'full'); END"
+    )
+    with pytest.raises(sqlite3.Error, match="full"):
+        change()
+    journal._rows.execute("DROP TRIGGER broken")
+
+
+@pytest.fixture
+def journal(tmp_path):
+    opened_here = opened(tmp_path / "data")
+    yield opened_here
+    crash(opened_here)
+
+
+# Over HTTP
+
+
+def test_a_thousand_predictions_eight_clients_and_a_kill(tmp_path):
+    """No label lost or counted twice, the budget kept, and the model that of a loop without it."""
+    told = service_load.killed(tmp_path / "data", n=1000, n_clients=8, n_kills=1, budget=100)
+    assert told["predictions"] == told["rounds_of_the_model"] == 1000
+    assert told["asked_for"] == told["asked_by_the_model"] == told["labels"] <= 100
+    assert told["labels"] > 50
+    assert told["labels_lost"] == told["labels_twice"] == told["told_otherwise"] == 0
+    assert told["retries"] > 0  # somebody was interrupted
+    assert told["sent_twice"] > 50
+    assert told["as_a_loop_without_kills"]
+
+
+@contextlib.contextmanager
+def serving(app, **headers):
+    """A client of an app that uvicorn serves in a thread."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    until = time.monotonic() + 60
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    host, port = server.servers[0].sockets[0].getsockname()
+    try:
+        with httpx.Client(base_url=f"http://{host}:{port}", headers=headers, timeout=60) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join(60)
+
+
+@pytest.fixture
+def http(journal):
+    with serving(service(journal)) as client:
+        yield client
+
+
+def posted(http, path, **body):
+    answer = http.post(path, json=body)
+    return answer.status_code, answer.json()
+
+
+def test_what_is_sent_again_counts_once(http):
+    x = STREAM[0][0]
+    status, first = posted(http, "/predictions", id="a", x=x)
+    assert (status, first["ask"], first["reason"]) == (200, True, "few classes")
+    backwards = dict(reversed(x.items()))
+    assert posted(http, "/predictions", id="a", x=backwards) == (200, first)
+    assert posted(http, "/labels", id="a", label="good") == (200, {"outcome": "learned"})
+    assert posted(http, "/labels", id="a", label="good") == (200, {"outcome": "known"})
+    health = http.get("/health").json()
+    assert (health["n_rounds"], health["n_queries"], health["n_labels"]) == (1, 1, 1)
+
+
+def test_what_contradicts_is_refused_and_changes_nothing(http, journal):
+    posted(http, "/predictions", id="a", x={"age": 1.0})
+    posted(http, "/labels", id="a", label="good")
+    before = to_bytes(journal._model)
+    for path, body, status, said in (
+        ("/predictions", {"id": "a", "x": {"age": 2.0}}, 409, "with another x"),
+        ("/predictions", {"id": "b", "x": {"age": "old"}}, 422, "INeurAL(categories=True)"),
+        ("/predictions", {"id": "b", "x": {"age": None}}, 422, "INeurAL(missing=True)"),
+        ("/predictions", {"id": "b", "x": {"age": [1]}}, 422, "valid number"),
+        ("/predictions", {"id": "", "x": {"age": 1}}, 422, "at least 1 character"),
+        ("/labels", {"id": "a", "label": "bad"}, 409, "has the label 'good' already"),
+        ("/labels", {"id": "b", "label": "bad"}, 404, "no round has the id 'b'"),
+        ("/labels", {"id": "a", "label": 0.5}, 422, "valid integer"),
+        ("/skips", {"id": "b"}, 404, "no round has the id 'b'"),
+    ):
+        answer = http.post(path, json=body)
+        assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    for text in ('{"id": "a", "x": {"age": [NaN]}}', r'{"id": "b", "x": {"\ud800": 1}}', '{"id"'):
+        assert http.post("/predictions", content=text, headers=JSON).status_code == 422
+    assert to_bytes(journal._model) == before
+
+
+def test_asks_are_a_queue(http):
+    for i, (x, _) in enumerate(STREAM[:5]):
+        posted(http, "/predictions", id=str(i), x=x)
+    first, second = http.get("/asks", params={"most": 2}).json()
+    assert (first["id"], first["x"], first["reason"]) == ("0", STREAM[0][0], "few classes")
+    assert [ask["id"] for ask in http.get("/asks", params={"after": second["number"]}).json()] == [
+        *("2", "3", "4")
+    ]
+    posted(http, "/labels", id="0", label="good")
+    assert posted(http, "/skips", id="1") == (200, {"outcome": "skipped"})
+    assert [ask["id"] for ask in http.get("/asks").json()] == ["2", "3", "4"]
+    assert posted(http, "/labels", id="1", label="bad") == (200, {"outcome": "learned"})
+    assert http.get("/health").json()["n_waiting"] == 3
+
+
+def test_a_token_is_asked_for(journal):
+    with serving(service(journal, token="secret")) as client:
+        assert client.get("/health").status_code == 200
+        for path in ("/asks", "/label-studio/tasks"):
+            assert client.get(path).status_code == 401
+            wrong = client.get(path, headers={"Authorization": "Bearer other"})
+            assert wrong.status_code == 401
+            assert client.get(path, headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+def test_warming_up_compiles_all_that_a_stream_needs(tmp_path):
+    """In a process that has nothing compiled: nothing is compiled after it."""
+    code = """
+        import sys
+        sys.path.append(sys.argv[1])
+        from numba.core import event
+        from river import datasets
+        from river_ineural import INeurAL, active
+        from service import warm_up
+
+        class Compiled(event.Listener):
+            n = 0
+
+            def on_start(self, event):
+                self.n += 1
+
+            def on_end(self, event):
+                pass
+
+        compiled = Compiled()
+        event.register("numba:compile", compiled)
+        model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, seed=1)
+        warm_up(model)
+        assert model.n_rounds == 0
+        first = compiled.n
+        for x, y in datasets.Phishing():
+            if model.predict_one(x)[1]:
+                model.learn_one(x, y)
+        print(first > 0, compiled.n - first)
+    """
+    out = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(EXAMPLES)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=170,
+    )
+    assert out.stdout == "True 0\n", out.stderr[-2000:]
+
+
+# The journal
+
+
+@settings(max_examples=25)
+@given(
+    events=st.lists(
+        st.tuples(
+            st.sampled_from(["predict"] * 4 + ["learn"] * 3 + ["crash", "close", "fail"]),
+            st.integers(0, 14),
+        ),
+        max_size=50,
+    ),
+    budget=st.sampled_from([5, 0.2]),
+)
+def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
+    """Rounds and labels in any order, sent again, with crashes and rows that cannot be written."""
+    folder = tmp_path_factory.mktemp("journal")
+    plain, told, learned = sampler(budget), {}, set()
+    plain.n_rows = 0
+    kept = opened(folder, sampler(budget), every=4)
+    for event, i in events:
+        (x, y), id = STREAM[i], str(i)
+        if event in ("crash", "close"):
+            crash(kept) if event == "crash" else kept.close()
+            kept = opened(folder, every=4)
+        elif event == "fail" and id not in told:
+            with_broken(kept, "rounds", lambda: kept.predict(id, x))  # noqa: B023
+        elif event == "fail" and id not in learned:
+            with_broken(kept, "labels", lambda: kept.learn(id, y))  # noqa: B023
+        elif event == "predict":
+            if id not in told:
+                told[id] = plain.predict_one(x)
+                plain.n_rows += 1
+            found = kept.predict(id, x)
+            assert (found.prediction, found.ask) == told[id]
+        elif event == "learn" and id in told:
+            if new := id not in learned:
+                plain.learn_one(x, y)
+                plain.n_rows += 1
+                learned.add(id)
+            assert kept.learn(id, y) == new
+        elif event == "learn":
+            with pytest.raises(Unknown):
+                kept.learn(id, y)
+    waiting = {id for id, (_, ask) in told.items() if ask} - learned
+    assert {ask.id for ask in kept.asks()} == waiting
+    kept.close()
+    found = load(folder / "model.safetensors")
+    found.n_rows = getattr(found, "n_rows", 0)  # none before there is a row
+    assert to_bytes(found) == to_bytes(plain)
+
+
+def test_a_model_that_cannot_be_saved_goes_on(tmp_path, monkeypatch):
+    """What was said is in the rows; it is tried again later, and a restart loses nothing."""
+    kept = opened(tmp_path, every=2)
+
+    def full(model, path):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(journal_module, "save", full)
+        told = [kept.predict(str(i), x) for i, (x, _) in enumerate(STREAM[:5])]
+        assert kept.health().n_unsaved == 5
+    kept.predict("5", STREAM[5][0])
+    assert kept.health().n_unsaved == 0
+    crash(kept)
+    again = opened(tmp_path)
+    assert [again.predict(str(i), x) for i, (x, _) in enumerate(STREAM[:5])] == told
+    assert again.health().n_rounds == 6
+    crash(again)
+
+
+def test_a_kill_while_it_is_saved_leaves_the_rows(tmp_path, monkeypatch):
+    """The rows are committed before, whether the new file was there already or not."""
+    for moment in ("before", "after"):
+        kept = opened(tmp_path / moment, every=3)
+
+        def killed(model, path, moment=moment):
+            if moment == "after":
+                save(model, path)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as broken:
+            broken.setattr(journal_module, "save", killed)
+            kept.predict("0", STREAM[0][0])
+            kept.predict("1", STREAM[1][0])
+            with pytest.raises(KeyboardInterrupt):
+                kept.predict("2", STREAM[2][0])
+        crash(kept)
+        again = opened(tmp_path / moment)
+        assert again.health().n_rounds == 3
+        crash(again)
+
+
+def test_another_process_cannot_have_the_folder(journal, tmp_path):
+    with pytest.raises(RuntimeError, match="one serves it at a time"):
+        opened(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--budget", "0.1"], "one serves it at a time"),
+        (["--budget", "1.5"], "write 0.015 for 1.5 % of the rounds"),
+    ],
+)
+def test_a_service_that_cannot_start_says_why(
+    journal, tmp_path, monkeypatch, capsys, options, said
+):
+    monkeypatch.setattr(sys, "argv", ["service.py", "--folder", str(tmp_path / "data"), *options])
+    with pytest.raises(SystemExit) as ended:
+        service_module.main()
+    assert ended.value.code == 1
+    assert said in capsys.readouterr().err
+
+
+def test_files_that_do_not_belong_together_say_what_to_do(tmp_path):
+    kept = opened(tmp_path)
+    kept.predict("a", {"age": 1.0})
+    kept.close()
+    file, rows = tmp_path / "model.safetensors", tmp_path / "rows.sqlite"
+    file.rename(tmp_path / "away")
+    with pytest.raises(RuntimeError, match="put it back, or start with an empty folder"):
+        opened(tmp_path)
+    (tmp_path / "away").rename(file)
+    rows.rename(tmp_path / "away")
+    with pytest.raises(RuntimeError, match=r"put back the rows\.sqlite that belongs to it"):
+        opened(tmp_path)
+    (tmp_path / "away").replace(rows)
+    again = opened(tmp_path)
+    assert again.health().n_rounds == 1
+    again.close()
+
+
+def test_old_rows_go_when_the_model_is_saved(tmp_path):
+    kept, numbers = opened(tmp_path, every=5, keep=10), []
+    for i, (x, y) in enumerate(STREAM[:30]):
+        found = kept.predict(str(i), x)
+        numbers.append(kept._model.n_rows)
+        if found.ask:
+            kept.learn(str(i), y)
+    assert len(numbers) == 30
+    here = [number for (number,) in kept._rows.execute("SELECT number FROM rounds")]
+    assert here == [number for number in numbers if number > kept._saved - 10]
+    assert len(here) < 15
+    assert kept.health().n_rounds == 30
+    with pytest.raises(Unknown):
+        kept.learn("0", "good")
+    crash(kept)
+    assert opened(tmp_path).health().n_rounds == 30
+
+
+def test_rounds_decided_otherwise_after_a_kill_are_counted(tmp_path, caplog):
+    """As on another processor: what was said then holds."""
+    kept = opened(tmp_path)
+    for i, (x, _) in enumerate(STREAM[:4]):
+        assert kept.predict(str(i), x).ask
+    kept._rows.execute("UPDATE rounds SET ask = 0 WHERE id = '2'")
+    kept._rows.commit()
+    crash(kept)
+    again = opened(tmp_path)
+    assert again.health().n_otherwise == 1
+    assert "1 rounds were decided otherwise" in caplog.text
+    assert not again.predict("2", STREAM[2][0]).ask
+    crash(again)
+
+
+def test_a_budget_that_is_changed_holds_for_what_comes(tmp_path):
+    """After a kill, too: rows before it are taken again with the former one."""
+    kept = opened(tmp_path)
+    for i, (x, _) in enumerate(STREAM[:8]):
+        kept.predict(str(i), x)
+    kept.change_budget(5)
+    assert not any(kept.predict(str(i), STREAM[i][0]).ask for i in range(8, 12))
+    crash(kept)
+    again = opened(tmp_path)
+    assert again.health().n_queries == 8
+    assert again.health().n_otherwise == 0
+    crash(again)
+
+
+def test_a_model_of_ones_own_is_gone_on_with(tmp_path):
+    """Warm, with labels that are numbers: people's "1" is 1."""
+    model = sampler(categories=True)
+    for x, y in STREAM[:20]:
+        model.learn_one({**x, "kind": "a"}, int(y == "bad"))
+    save(model, tmp_path / "model.safetensors")
+    kept = opened(tmp_path)
+    assert kept.predict("a", {**STREAM[0][0], "kind": "b"}).prediction in (0, 1)
+    assert kept.learn("a", "1")
+    assert not kept.learn("a", 1)
+    with pytest.raises(Conflict):
+        kept.learn("a", "0")
+    assert set(kept._model.classifier.known_labels) == {0, 1}
+    crash(kept)
+
+
+# People
+
+
+def recorded(name):
+    """What Label Studio 1.23.2 sent, but for the token of its project."""
+    return json.loads((RECORDED / f"{name}.json").read_text())
+
+
+@pytest.fixture
+def with_orders(http):
+    """The rounds that people were asked about when that was recorded."""
+    for i, (x, _) in enumerate(STREAM[:12]):
+        assert posted(http, "/predictions", id=f"order {i}", x=x)[1]["ask"]
+    return http
+
+
+def test_answers_of_label_studio_are_learned_once(with_orders):
+    sent = recorded("annotation_created")
+    assert sent["task"]["data"]["id"] == "order 0"
+    answer = with_orders.post("/label-studio/webhook", json=sent)
+    assert (answer.status_code, answer.json()) == (200, {"outcome": "learned"})
+    assert with_orders.post("/label-studio/webhook", json=sent).json() == {"outcome": "known"}
+    sent["annotation"]["result"][0]["value"]["choices"] = ["something else"]
+    assert with_orders.post("/label-studio/webhook", json=sent).status_code == 409
+    health = with_orders.get("/health").json()
+    assert (health["n_labels"], health["n_waiting"]) == (1, 11)
+
+
+def test_what_people_skip_is_waited_for_no_longer(with_orders):
+    answer = with_orders.post("/label-studio/webhook", json=recorded("skipped"))
+    assert answer.json() == {"outcome": "skipped"}
+    health = with_orders.get("/health").json()
+    assert (health["n_labels"], health["n_waiting"]) == (0, 11)
+
+
+def test_what_was_missed_comes_with_the_export(with_orders):
+    """Label Studio sends a webhook once, and does not mind if nobody is there."""
+    with_orders.post("/label-studio/webhook", json=recorded("annotation_created"))
+    tasks = recorded("export")
+    answered = with_orders.post("/label-studio/export", json=tasks).json()
+    assert answered == {"known": 1, "learned": 6, "skipped": 1}
+    tasks[0]["annotations"][0]["result"][0]["value"]["choices"] = ["something else"]
+    tasks[1]["data"]["id"] = "order 99"
+    del tasks[2]["data"]["id"]
+    tasks[3]["annotations"][0]["result"] *= 2
+    answered = with_orders.post("/label-studio/export", json=tasks).json()
+    assert answered == {
+        **{"conflict": 1, "unknown": 1, "ignored": 1, "refused": 1},
+        **{"known": 3, "skipped": 1},
+    }
+    assert with_orders.get("/health").json()["n_labels"] == 7
+
+
+@pytest.mark.parametrize("change", [{"action": "ANNOTATION_UPDATED"}, {"task": None}])
+def test_other_events_are_ignored(with_orders, change):
+    sent = recorded("annotation_created") | change
+    assert with_orders.post("/label-studio/webhook", json=sent).json() == {"outcome": "ignored"}
+    assert with_orders.get("/health").json()["n_labels"] == 0
+
+
+def test_asks_are_handed_over_once(with_orders, tmp_path, monkeypatch, capsys):
+    """To what stands for Label Studio: it imports tasks, and exports those recorded."""
+    imported, other = [], FastAPI()
+
+    @other.post("/api/token/refresh")
+    async def token(request: Request) -> dict[str, str]:
+        assert await request.json() == {"refresh": "personal"}
+        return {"access": "short"}
+
+    @other.post("/api/projects/{project}/import", status_code=201)
+    async def take(project: int, request: Request) -> None:
+        assert request.headers["Authorization"] == "Bearer short"
+        imported.extend((project, task) for task in await request.json())
+
+    @other.get("/api/projects/{project}/export")
+    def give(project: int, exportType: str) -> list[dict]:
+        return recorded("export")
+
+    with serving(other) as studio:
+        addresses = ["--service", str(with_orders.base_url), "--label-studio", str(studio.base_url)]
+        options = ["--project", "3", "--cursor", str(tmp_path / "cursor")]
+        monkeypatch.setattr(sys, "argv", ["label_studio.py", *addresses, *options])
+        monkeypatch.setenv("LABEL_STUDIO_TOKEN", "personal")
+        label_studio.main()
+        assert capsys.readouterr().out == "12 tasks made; answers: {'learned': 7, 'skipped': 1}\n"
+        with_orders.post("/predictions", json={"id": "late", "x": STREAM[12][0]})
+        label_studio.main()
+        assert capsys.readouterr().out == "1 tasks made; answers: {'known': 7, 'skipped': 1}\n"
+    assert [task["data"]["id"] for _, task in imported] == [
+        *(f"order {i}" for i in range(12)),
+        "late",
+    ]
+    assert imported[0] == (
+        3,
+        {"data": {"id": "order 0", "number": 1, "reason": "few classes", "x": STREAM[0][0]}},
+    )
+
+
+# The page
+
+
+def page():
+    return (ROOT / "docs" / "in-production.md").read_text()
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+@pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("timeout")), reason="the page speaks HTTP by curl"
+)
+def test_the_page_prints_what_it_says(tmp_path):
+    """Its blocks one after the other, as in one terminal."""
+    blocks = re.findall(r"<!-- run -->\n```(bash|python)\n(.*?)```", page(), re.DOTALL)
+    assert [kind for kind, _ in blocks] == ["bash"] * 3 + ["python"] * 2 + ["bash"]
+    said = "".join(re.findall(r"<!-- output -->\n```text\n(.*?)```", page(), re.DOTALL))
+    script = "".join(
+        f"python - <<'END'\n{code}END\n" if kind == "python" else code for kind, code in blocks
+    )
+    port = free_port()
+    script = script.replace("service.py", f"service.py --port {port}").replace("8000", port)
+    script = f"trap 'wait' EXIT\n{script}"  # until the service has saved, and ended
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    told = subprocess.run(
+        ["timeout", "170", "bash", "-c", script],  # which ends what runs in the background, too
+        cwd=tmp_path,
+        env={**os.environ, "PATH": os.pathsep.join(folders), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    found = re.sub(r'"at": [\d.]+', '"at": 1790000000.0', told.stdout)
+    assert found == said, told.stderr
+    assert load(tmp_path / "shop" / "model.safetensors").n_rounds == 101
+    assert load(tmp_path / "other-shop" / "model.safetensors").budget == 0.03
+
+
+def test_the_form_of_the_page_is_the_one_that_was_tried():
+    form = page().partition("```xml\n")[2].partition("```")[0]
+    assert recorded("annotation_created")["project"]["label_config"] + "\n" == form
+
+
+def test_what_the_container_runs_serves_and_is_healthy(tmp_path):
+    """Its command and its health check, but for the folder and the port."""
+    text = (EXAMPLES / "Dockerfile").read_text().replace("\\\n", "")
+    health, command = (json.loads(line) for line in re.findall(r"CMD (\[.*\])", text))
+    port = free_port()
+    command = [sys.executable, *command[1:], "--port", port]
+    command[command.index("/data")] = str(tmp_path)
+    command[command.index("0.0.0.0")] = "127.0.0.1"
+    check = [sys.executable, *health[1:-1], health[-1].replace("8000", port)]
+    assert subprocess.run(check, capture_output=True).returncode == 1
+    running = subprocess.Popen(command, cwd=ROOT)
+    try:
+        until = time.monotonic() + 120
+        while subprocess.run(check, capture_output=True).returncode:
+            assert running.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        x = {"id": "a", "x": {"age": 31}}
+        assert httpx.post(f"http://127.0.0.1:{port}/predictions", json=x).json()["ask"]
+        running.terminate()
+        assert running.wait(60) in (0, -signal.SIGTERM)
+    finally:
+        running.kill()
+    assert load(tmp_path / "model.safetensors").n_rounds == 1

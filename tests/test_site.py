@@ -1,0 +1,285 @@
+"""The documentation in a real browser, as it is built, without a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urldefrag, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md"))
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+WIDTHS, SCHEMES = (400, 1_400), ("light", "dark")
+COLUMNS = 76  # of code
+
+pytest.importorskip("mkdocs", reason="the documentation is not installed")
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+
+# What is beyond the right edge of the screen and cannot be scrolled to.
+TOO_WIDE = """() => {
+    const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+    const reached = (e) => {
+        for (let a = e.parentElement; a; a = a.parentElement) if (scrolls(a)) return true;
+        return false;
+    };
+    const wide = [...document.body.querySelectorAll("*")].filter((e) => {
+        const box = e.getBoundingClientRect();
+        return box.width > 0 && box.height > 0 && box.right > innerWidth + 1 && !reached(e);
+    });
+    return wide.map((e) => `${e.tagName} ${e.className} ${e.textContent.trim().slice(0, 60)}`);
+}"""
+# Text that is read, without code.
+TEXT = """() => {
+    const body = document.querySelector(".md-content").cloneNode(true);
+    body.querySelectorAll("pre, code, annotation, script").forEach((e) => e.remove());
+    return body.textContent;
+}"""
+LINKS = """() => [...document.querySelectorAll("a[href]")].map((a) => a.href)"""
+IDS = """() => [...document.querySelectorAll("[id]")].map((e) => e.id)"""
+CODE = """() => {
+    const blocks = [...document.querySelectorAll("pre code")];  // but for the package's own source
+    return blocks.filter((e) => !e.closest("details")).flatMap((e) => e.textContent.split("\\n"));
+}"""
+FIGURES = """() => [...document.querySelectorAll(".md-content img")].map((e) => ({
+    src: e.src, shown: e.offsetWidth > 0, drawn: e.complete && e.naturalWidth > 0, alt: e.alt
+}))"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Address of the site, served from a folder that it was built in."""
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def address(site, page):
+    return site + ("" if page == "index" else f"{page}/")
+
+
+class Visit:
+    """A page as a browser has it, and what went wrong while it was loaded."""
+
+    def __init__(self, browser, site, width=1_400, scheme="light"):
+        self.site, self.problems = site, []
+        size = {"width": width, "height": 900}
+        self.context = browser.new_context(viewport=size, color_scheme=scheme)
+        self.context.route(lambda url: not url.startswith(site), self.elsewhere)
+        self.page = self.context.new_page()
+        self.page.on("console", self.said)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("response", self.answered)
+
+    def elsewhere(self, route):
+        if not route.request.url.startswith("data:"):
+            self.problems.append(f"another host: {route.request.url}")
+        route.abort()
+
+    def said(self, message):
+        if message.type in ("error", "warning"):
+            self.problems.append(f"console: {message.text}")
+
+    def answered(self, response):
+        if response.status >= 400:
+            self.problems.append(f"{response.status}: {response.url}")
+
+    def __call__(self, page):
+        self.problems.clear()
+        self.page.goto(address(self.site, page))
+        self.page.wait_for_load_state("networkidle")
+        return self.page
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_loads_and_fits_the_screen(browser, site, width, scheme):
+    """No error, no other host, no raw TeX, nothing beyond the edge, the figures of the scheme."""
+    wrong = {}
+    with Visit(browser, site, width, scheme) as visit:
+        for name in PAGES:
+            page = visit(name)
+            problems = [*visit.problems, *(f"too wide: {each}" for each in page.evaluate(TOO_WIDE))]
+            problems += [
+                f"TeX: {each}" for each in re.findall(r"\\[(\[a-zA-Z]+", page.evaluate(TEXT))
+            ]
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                problems.append("the page scrolls sideways")
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            for figure in page.evaluate(FIGURES):
+                wanted = "#only-" not in figure["src"] or figure["src"].endswith(scheme)
+                if (
+                    figure["shown"] != wanted
+                    or (wanted and not figure["drawn"])
+                    or not figure["alt"]
+                ):
+                    problems.append(f"figure: {figure}")
+            if problems:
+                wrong[name] = problems
+        assert not wrong
+        page.evaluate(
+            "document.querySelector('.md-content').insertAdjacentHTML('beforeend', "
+            "'<div style=\"width: 2000px\">wide</div>')"
+        )
+        assert page.evaluate(TOO_WIDE)  # which would be found
+
+
+def test_no_link_is_broken(browser, site):
+    """Pages and anchors of the site, and files that it serves."""
+    links, ids = {}, {}
+    with Visit(browser, site) as visit:
+        for name in PAGES:
+            page = visit(name)
+            ids[address(site, name)] = {*page.evaluate(IDS)}
+            links[name] = {link for link in page.evaluate(LINKS) if link.startswith(site)}
+        assert sum(map(len, links.values())) > 20 * len(PAGES)
+        broken = []
+        for name, found in links.items():
+            for link in sorted(found):
+                target, anchor = urldefrag(link)
+                if target in ids:
+                    known = not anchor or anchor in ids[target]
+                else:
+                    known = not anchor and visit.page.request.get(target).ok
+                if not known:
+                    broken.append(f"{name}: {urlsplit(link).path}#{anchor}")
+    assert not broken
+
+
+def test_code_fits_the_page(browser, site):
+    with Visit(browser, site) as visit:
+        wide = [
+            (name, line)
+            for name in PAGES
+            for line in visit(name).evaluate(CODE)
+            if len(line) > COLUMNS
+        ]
+    assert not wide
+
+
+def test_figures_follow_the_switch(browser, site):
+    """Of a page that is opened in the light, dark by one click."""
+    with Visit(browser, site) as visit:
+        page = visit("results")
+        before = [figure["src"] for figure in page.evaluate(FIGURES) if figure["shown"]]
+        page.click("label[title=Dark]:visible")
+        page.wait_for_function("document.body.dataset.mdColorScheme == 'slate'")
+        after = [figure["src"] for figure in page.evaluate(FIGURES) if figure["shown"]]
+    assert len(before) >= 5
+    assert after == [source.replace("light", "dark") for source in before]
+
+
+def test_formulas_are_drawn_in_the_font_of_the_site(browser, site):
+    with Visit(browser, site) as visit:
+        page = visit("how-it-decides")
+        assert page.locator("math").count() > 50
+        assert page.locator(".equation math[display=block]").count() == 9
+        assert page.evaluate("document.fonts.check('16px Formulas')")
+        loaded = page.evaluate("[...document.fonts].filter((f) => f.status == 'loaded').length")
+        assert loaded == 1
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('math')].map((e) => e.getBoundingClientRect().height)"
+        )
+        assert min(boxes) > 5
+
+
+def test_columns_of_numbers_are_right_aligned_and_the_best_are_marked(browser, site):
+    with Visit(browser, site) as visit:
+        page = visit("results")
+        table = page.locator("table", has_text="its released code, on these rows").first
+        cells = table.locator("td.number").evaluate_all(
+            "(cells) => cells.map((e) => getComputedStyle(e).textAlign)"
+        )
+        assert {*cells} == {"right"}
+        assert len(cells) == 6 * 6
+        best = table.locator("td.best").all_text_contents()
+        rows = [
+            row.split("|")[2:-1]
+            for row in (DOCS / "results.md").read_text().splitlines()
+            if row.startswith(("| the paper | 689", "| its released code, on", "| **here**"))
+        ]
+        first = [[float(cell.split("±")[0].replace(",", "")) for cell in row] for row in rows]
+        lowest = sorted(min(column) for column in zip(*first, strict=True))
+        assert sorted(float(cell.split("±")[0].replace(",", "")) for cell in best) == lowest
+
+
+FIRST_SCREEN = 900  # pixels, of a window of 1,400
+
+
+def test_home_says_what_for_whom_and_why_with_code_and_a_figure_in_its_first_screen(browser, site):
+    with Visit(browser, site) as visit:
+        page = visit("index")
+        for what in (
+            page.get_by_text("A classifier for streams"),
+            page.get_by_text("For people who"),
+            page.locator("pre code").first,
+            page.locator("img[alt^=Mistakes]:visible"),
+            page.locator("h2", has_text="Why"),
+            page.locator("h2:has-text('Why') + ul > li").nth(2),
+        ):
+            box = what.bounding_box()
+            assert box["y"] + box["height"] <= FIRST_SCREEN, what
+
+
+def test_so_does_the_readme(browser, tmp_path):
+    """In a column as wide as GitHub's, with its sizes."""
+    markdown = pytest.importorskip("markdown")
+    text = (ROOT / "README.md").read_text().partition("\n## ")[0]
+    body = markdown.markdown(text, extensions=["pymdownx.superfences", "sane_lists"])
+    style = """body { width: 830px; margin: 0; font: 16px/1.5 sans-serif }
+        h1 { margin: 0 0 16px; font-size: 2em; border-bottom: 1px solid; padding-bottom: .3em }
+        p, ul, pre { margin: 0 0 16px } li { margin-top: .25em }
+        pre { padding: 16px; font: 13.6px/1.45 monospace }"""
+    path = tmp_path / "readme.html"
+    path.write_text(f'<base href="{ROOT.as_uri()}/"><style>{style}</style>{body}')
+    page = browser.new_page(viewport={"width": 1_400, "height": FIRST_SCREEN})
+    page.goto(path.as_uri())
+    page.wait_for_load_state("networkidle")
+    figure = page.locator("img").bounding_box()
+    assert figure["height"] > 200
+    assert figure["y"] + figure["height"] <= FIRST_SCREEN
+    for what in ("A classifier for streams", "For people who", "Fewer mistakes", "0.1 of labels"):
+        assert what in page.locator("body").inner_text()
+    page.close()
