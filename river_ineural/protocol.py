@@ -42,6 +42,26 @@ def check_weight(w: float) -> None:
     check_real("w", w, least=0, most=HEAVIEST)
 
 
+def table(labels: list[ClfTarget], f1: list[float], both: list[float], scores: list[float]) -> str:
+    """f1, f2 and score, a class a line, and the gap."""
+    lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
+    lines += (
+        f"{label!s:<16}{exploitation:>10.5f}{explored - exploitation:>10.5f}{score:>10.5f}"
+        for label, exploitation, explored, score in zip(labels, f1, both, scores, strict=True)
+    )
+    return "\n".join([*lines, f"gap: {gap(scores):.5f}"])
+
+
+def return_to_device(model: NeuralClassifier) -> None:
+    """Put what is on the CPU where it was; with a warning it stays where that is not there."""
+    try:
+        model.to(model.device)
+    except ValueError:
+        said = f"device {model.device!r} is not available here: loaded on the CPU."
+        warnings.warn(said, stacklevel=3)
+        model.__dict__["device"] = "cpu"
+
+
 class NeuralClassifier(base.MiniBatchClassifier):
     """A classifier that scores, and learns, by a `State`: one example at a time, or by frames.
 
@@ -68,8 +88,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return True
 
     def _unit_test_skips(self) -> set[str]:
-        # A frame is one batch: each residual is taken before any of its rows is learned, where row
-        # by row it is taken after the rows before it.
+        # A frame is one batch: residuals are taken before any of its rows is learned.
         return {"check_learn_many_matches_learn_one"}
 
     @property
@@ -101,11 +120,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return checked
 
     def learn_one(
-        self,
-        x: dict[FeatureName, Any],
-        y: ClfTarget,
-        pseudo_label: bool = False,
-        w: float = ONE,
+        self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = False, w: float = ONE
     ) -> None:
         """Store one example and train (Algorithm 1, lines 13 to 26; Algorithm 2).
 
@@ -157,22 +172,18 @@ class NeuralClassifier(base.MiniBatchClassifier):
             self._state = state.told(x, targets, w, pseudo_label, self.n_steps, n_known)
 
     @single_threaded
-    def _explored(self, x: Mapping[FeatureName, Any], exploring: bool) -> tuple[Floats, Floats]:
-        """f1, and with `exploring` f1 + f2, of each class (k,); the caller holds the lock."""
-        state = self._state
-        names, values = state.features.read(x)
-        f1, scores = state.explored(names, values[None], exploring)
-        return f1[0], scores[0]
-
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:
         """What each class is predicted by; the caller holds the lock."""
-        _, scores = self._explored(x, self._exploration == "scores")
-        row: list[float] = scores.tolist()
+        names, values = self._state.features.read(x)
+        row: list[float] = self._state.scores(names, values[None])[0].tolist()
         return row
 
-    @property
-    def _exploration(self) -> str:
-        return self._state.trainer.training.exploration
+    @single_threaded
+    def _explored(self, x: Mapping[FeatureName, Any]) -> tuple[list[float], list[float]]:
+        """f1, and f1 + f2, of each class; the caller holds the lock."""
+        names, values = self._state.features.read(x)
+        f1, both = self._state.explored(names, values[None])
+        return f1[0].tolist(), both[0].tolist()
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score of each class: an estimate of P(y | x), not confined to [0, 1].
@@ -199,24 +210,17 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def explored_one(
         self, x: dict[FeatureName, Any]
     ) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
-        """`scores_one`, and those by which the model may teach itself: f1 + f2.
+        """`scores_one`, and f1 + f2, by which the model may teach itself; takes what that takes.
 
-        Both from one pass, and one and the same object where they do not differ: unless
-        `Training(exploration="self-training")`.
-
-        Takes and raises what `scores_one` does.
-
-        Returns
-        -------
-        Both by label; empty before a class is known.
+        One and the same object twice, unless `Training(exploration="self-training")`.
         """
+        if self._state.trainer.training.exploration != "self-training":
+            scores = self.scores_one(x)
+            return scores, scores
         with self._lock:
-            labels, kind = self._state.labels.labels, self._exploration
-            f1, explored = self._explored(x, exploring=kind != "none")
-        sure = dict(zip(labels, explored.tolist(), strict=True))
-        if kind != "self-training":
-            return sure, sure
-        return dict(zip(labels, f1.tolist(), strict=True)), sure
+            labels, rows = self._state.labels.labels, self._explored(x)
+        f1, both = (dict(zip(labels, row, strict=True)) for row in rows)
+        return f1, both
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -244,15 +248,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, f2 and score by class, and the gap between the top two scores."""
         with self._lock:
-            labels = self._state.labels.labels
-            f1, explored = (row.tolist() for row in self._explored(x, exploring=True))
-            scores = explored if self._exploration == "scores" else f1
-        lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
-        lines += (
-            f"{label!s:<16}{exploitation:>10.5f}{both - exploitation:>10.5f}{score:>10.5f}"
-            for label, exploitation, both, score in zip(labels, f1, explored, scores, strict=True)
-        )
-        return "\n".join([*lines, f"gap: {gap(scores):.5f}"])
+            return table(self._state.labels.labels, *self._explored(x), self._scored(x))
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.
@@ -288,11 +284,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @single_threaded
     def _score_many(self, frame: Frame) -> tuple[list[ClfTarget], NDArray[np.float64]]:
-        """Labels, and f1 + f2 of every row (B, k).
-
-        On one torch thread: a process that is forked after several have run hangs at its next
-        product.
-        """
+        """Labels, and scores (B, k). On one thread: a process forked after several ran hangs."""
         with self._lock:
             return self._state.labels.labels, self._state.scores_of_frame(frame)
 
@@ -368,9 +360,4 @@ class NeuralClassifier(base.MiniBatchClassifier):
         schema = state.pop("schema", 0)
         self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
         complete(self, schema)
-        try:
-            self.to(self.device)
-        except ValueError:
-            said = f"device {self.device!r} is not available here: loaded on the CPU."
-            warnings.warn(said, stacklevel=2)
-            self.__dict__["device"] = "cpu"
+        return_to_device(self)

@@ -73,7 +73,7 @@ def test_one_example_scores_as_by_matrix_products(shape, seed, width):
     normalizer, trainer = normalizer_of(x), trainer_with(flat, shape)
     _, a = passed(flat, shape, normalizer(torch.tensor(x[:1])))
     trainer.single = Single(shape, x.dtype, width)
-    f1, scores = trainer.scores(x[:1], normalizer)
+    f1, scores = trainer.explored(x[:1], normalizer)
     np.testing.assert_allclose(f1, a.f1_by_class, atol=1e-12)
     np.testing.assert_allclose(scores, a.scores_by_class, atol=1e-12)
     np.testing.assert_allclose(trainer.exploitation(x[:1], normalizer), f1, atol=1e-12)
@@ -84,7 +84,7 @@ def test_a_dead_network_scores_zero():
     shape = Shape(n_classes=2, n_features=3, hidden_dim=8, n_layers=2)
     x = raw_rows(np.random.default_rng(0), 1, 3)
     trainer = trainer_with(torch.zeros(shape.n_parameters, dtype=torch.float64), shape)
-    _, scores = trainer.scores(x, normalizer_of(x))
+    _, scores = trainer.explored(x, normalizer_of(x))
     np.testing.assert_array_equal(scores, 0)
 
 
@@ -332,9 +332,9 @@ def test_scores_outlast_the_next_call(n_classes):
     for i in range(12):
         model.learn_one({"a": float(i), "b": float(i % 3)}, i % n_classes)
     state, names = model._state, ("a", "b")
-    found = state.scores(names, np.array([[1.0, 2.0]]))
+    found = state.explored(names, np.array([[1.0, 2.0]]))
     before = [part.copy() for part in found]
-    for part, other in zip(before, state.scores(names, np.array([[9.0, -5.0]])), strict=True):
+    for part, other in zip(before, state.explored(names, np.array([[9.0, -5.0]])), strict=True):
         assert (part != other).any()
     for part, copied in zip(found, before, strict=True):
         np.testing.assert_array_equal(part, copied)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -222,6 +223,10 @@ class Trial:
     ratio: float = 0.0
     confirmed: bool = False
     ahead: int = 0
+
+    def each(self, function: Callable[[State], State]) -> Trial:
+        """The same trial of what a function makes of both states."""
+        return replace(self, former=function(self.former), ongoing=function(self.ongoing))
 
     @classmethod
     def begun(cls, former: State, since: int) -> Trial:

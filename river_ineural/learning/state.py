@@ -95,13 +95,9 @@ class State:
     ) -> State:
         """With these features, `columns` of them new, and labels."""
         self.settle()
-        trial = self.trial
-        if trial:
-            former, ongoing = (
-                state._grown(features, columns, known, names, values)
-                for state in (trial.former, trial.ongoing)
-            )
-            trial = replace(trial, former=former, ongoing=ongoing)
+        trial = self.trial and self.trial.each(
+            lambda state: state._grown(features, columns, known, names, values)
+        )
         n_features = CONSTANT + len(features)
         if not self.trainer.n_features:
             columns = slice(0, n_features)
@@ -160,11 +156,9 @@ class State:
         """
         if not self.trainer.n_features:
             nothing = np.zeros((len(values), len(self.labels)))
-            return (
-                self.grown(names, values, []).explored(names, values, exploring)
-                if nothing.size
-                else (nothing, nothing)
-            )
+            if not nothing.size:
+                return nothing, nothing
+            return self.grown(names, values, []).explored(names, values, exploring)
         return self.trainer.explored(self.vectors(names, values), self.scaling, exploring)
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
@@ -339,9 +333,7 @@ class State:
         moved: dict[str, Any] = {
             name: getattr(self, name).on(device) for name in ("scaling", "history", "trainer")
         }
-        if self.trial:
-            former, ongoing = self.trial.former.on(device), self.trial.ongoing.on(device)
-            moved["trial"] = replace(self.trial, former=former, ongoing=ongoing)
+        moved["trial"] = self.trial and self.trial.each(lambda state: state.on(device))
         return replace(self, **moved)
 
 
