@@ -210,9 +210,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def explored_one(
         self, x: dict[FeatureName, Any]
     ) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
-        """`scores_one`, and f1 + f2, by which the model may teach itself; takes what that takes.
+        """`scores_one`, and the scores by which the model may teach itself.
 
-        One and the same object twice, unless `Training(exploration="self-training")`.
+        Takes, returns and raises what `scores_one` does, twice. The second is f1 + f2 with
+        `Training(exploration="self-training")`, else the same object as the first.
         """
         if self._state.trainer.training.exploration != "self-training":
             scores = self.scores_one(x)

@@ -43,8 +43,8 @@ def check_width(name: str, width: Any) -> None:
 class INeurALSampler(BudgetedSampler):
     """I-NeurAL: ask when the gap between the top two scores is small, learn from the rest oneself.
 
-    With f = f1 + f2 the scores of the classifier, î the top class and i° the runner-up, the label
-    of round t is asked for when (Algorithm 1, line 11)
+    With f the scores of the classifier (f1 + f2, or of `NeurONAL` f1), î the top class and i° the
+    runner-up, the label of round t is asked for when (Algorithm 1, line 11)
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift
                        · (share of labels there)

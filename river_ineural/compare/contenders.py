@@ -189,7 +189,7 @@ CONTENDERS = {
     **of_river("forest", "adaptive forest", "C4", adaptive_forest),
     **of_river("tree", "Hoeffding tree", "C5", hoeffding),
     "sklearn-forest": of_scikit_learn("random forest", "C2", random_forest),
-    "sklearn-boosting": of_scikit_learn("gradient boosting", "C6", gradient_boosting),
+    "sklearn-boosting": of_scikit_learn("gradient boosting", "C8", gradient_boosting),
     "sklearn-logistic": of_scikit_learn("logistic regression", "C3", logistic_regression),
 }
 DEFAULT = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -146,11 +147,9 @@ class Report:
 
     def classes(self) -> str:
         """The labels with their shares, the commonest first."""
-        n = len(self.table)
-        counts = {label: self.table.labels.count(label) for label in self.table.classes}
-        shown = sorted(counts, key=counts.__getitem__, reverse=True)
+        n, shown = len(self.table), Counter(self.table.labels).most_common()
         more = f", and {len(shown) - 10} more" if len(shown) > 10 else ""
-        return ", ".join(f"{label} {counts[label] / n:.1%}" for label in shown[:10]) + more
+        return ", ".join(f"{label} {count / n:.1%}" for label, count in shown[:10]) + more
 
     def write(self, page: Path | None, figure: Path | None) -> None:
         """Write what has a path."""

@@ -163,7 +163,7 @@ class State:
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """By which classes are predicted, f1 + f2 or f1 alone: values (B, names) → (B, k)."""
-        return self.explored(names, values, self.trainer.training.exploration == "scores")[1]
+        return self.explored(names, values, self.trainer.training.explored_scores)[1]
 
     def scores_of_many(self, names: list[str], values: Values) -> Values:
         """`scores` of each row (B, k), some rows at a time."""

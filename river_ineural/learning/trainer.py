@@ -296,13 +296,14 @@ class Trainer(Tensors):
 
     def scores(self, x: Floats, scaling: Scaling) -> Floats:
         """By which classes are predicted, f1 + f2 or f1 alone: raw x (B, d) → (B, k)."""
-        return self.explored(x, scaling, self.training.exploration == "scores")[1]
+        return self.explored(x, scaling, self.training.explored_scores)[1]
 
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over."""
         training = self.training
-        explores = training.pseudo_label_exploration or not pseudo_label
-        explores = explores and training.exploration != "none"
+        explores = training.exploration != "none" and (
+            training.pseudo_label_exploration or not pseudo_label
+        )
         self.iterates.retire()
         self.steps_due += n_steps
         while self.steps_due >= 1:

@@ -128,5 +128,10 @@ class Training:
         if self.n_iterates is not None:
             check_integer("n_iterates", self.n_iterates, least=1)
 
+    @property
+    def explored_scores(self) -> bool:
+        """Whether f1 + f2 predicts; else f1 alone."""
+        return self.exploration == "scores"
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({"exploration": "scores"} | state)  # as it was before one could choose
