@@ -188,12 +188,16 @@ def measure_growth(late: int) -> dict[str, float]:
 
     A round is `predict_one`, and `learn_one` for one in ten; all others are learned as
     pseudo-labels. Early and late are medians of the means of ten rounds, so that each holds as many
-    steps.
+    steps. Features stay whole: when they are taken apart there are seven columns for one, once.
     """
     d, k = STREAM_SIZE
     xs, ys = examples(d, k)
     model = INeurALSampler(
-        INeurAL(seed=0, capacity=512), gamma=0.0, confidence=0.0, exploration=0.0, seed=0
+        INeurAL(seed=0, capacity=512, pieces=False),
+        gamma=0.0,
+        confidence=0.0,
+        exploration=0.0,
+        seed=0,
     )
     times, memory = np.empty(late + WINDOW), {}
     for t in range(late + WINDOW):
