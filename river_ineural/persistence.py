@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import os
 import platform
 import secrets
@@ -12,12 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import numpy as np
 import torch
 
 import river_ineural
 from river_ineural.inputs.versions import SCHEMA
+from river_ineural.learning.history import History
 from river_ineural.learning.ranking import MOST
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.network.device import available
@@ -79,7 +82,24 @@ def with_a_role_of_exploration(document: Document, arrays: Arrays) -> tuple[Docu
     return document, arrays
 
 
-MIGRATIONS: dict[int, Migration] = {1: with_encodings, 2: with_a_role_of_exploration}
+def with_rings_together(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
+    """The rows of both rings of the history are one array, the labelled ones first."""
+    kept = dict(arrays)
+    for part in document["objects"]:
+        if part["class"] == "History":
+            for name in History.TENSORS:
+                labelled, pseudo = part["state"][name]
+                parts = [kept.pop(ring["array"]) for ring in (labelled, pseudo)]
+                kept[labelled["array"]] = np.concatenate(parts)
+                part["state"][name] = labelled
+    return document, kept
+
+
+MIGRATIONS: dict[int, Migration] = {
+    1: with_encodings,
+    2: with_a_role_of_exploration,
+    3: with_rings_together,
+}
 """What makes of a file of a schema, by its number, one of the next."""
 
 MODELS = {**LEARNERS, **SAMPLERS}
@@ -155,11 +175,11 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
     ValueError
         If the device is not there.
     """
-    data = Path(path).read_bytes()
-    try:
-        return from_bytes(data, device)
-    except LoadError as error:
-        raise LoadError(f"{os.fspath(path)}: {error}") from error
+    with open(path, "rb", buffering=0) as file:
+        try:
+            return from_file(file, device)
+        except LoadError as error:
+            raise LoadError(f"{os.fspath(path)}: {error}") from error
 
 
 def to_bytes(model: Any) -> bytes:
@@ -193,10 +213,15 @@ def from_bytes(data: bytes, device: str | None = None) -> Any:
 
     Takes, returns and raises what `load` does.
     """
+    return from_file(io.BytesIO(data), device)
+
+
+def from_file(file: BinaryIO, device: str | None) -> Any:
+    """The model in an open file, which is read where it stands."""
     if device is not None:
         available(device)
     try:
-        document, arrays = migrated(*unpack(data))
+        document, arrays = migrated(*unpack(file))
         return built(verified(document, arrays, LoadError), device)
     except LoadError:
         raise
@@ -315,17 +340,10 @@ def built(objects: list[tuple[str, State]], device: str | None) -> Any:
     def part(stands: Reference | Stored) -> Any:
         if isinstance(stands, Reference):
             return made[stands.at]
-        return torch.from_numpy(stands.array.copy()) if stands.tensor else stands.array
-
-    def own(stands: Reference | Stored) -> Any:
-        return part(stands) if isinstance(stands, Reference) else stands.array.copy()
+        return torch.from_numpy(stands.array) if stands.tensor else stands.array
 
     for name, state in objects:
-        # What our classes take, they copy
-        described = KNOWN[name].described
-        attributes = {
-            key: replaced(value, part if key in described else own) for key, value in state.items()
-        }
+        attributes = {key: replaced(value, part) for key, value in state.items()}
         if name in LEARNERS and device is not None:
             attributes["device"] = device
         made.append(KNOWN[name].make(class_of(name), attributes))

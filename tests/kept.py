@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import io
 import itertools
 import json
 import os
@@ -261,7 +262,7 @@ def hostile(data, rng):
     if kind == 2:
         length = rng.choice([0, 1, len(data), 2**31, 2**62, 2**64 - 1, rng.randrange(1, 2**40)])
         return length.to_bytes(8, "little") + data[8:], True
-    document, arrays = container.unpack(data)
+    document, arrays = container.unpack(io.BytesIO(data))
     if kind == 3:
         name = rng.choice(sorted(arrays))
         array = rng.choice(SHAPES)(arrays[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import math
 import os
 import pickle
@@ -189,7 +190,7 @@ def test_a_device_that_is_not_there(tmp_path):
     save(learned(), tmp_path / "model")
     with pytest.raises(ValueError, match="cuda:99"):
         load(tmp_path / "model", device="cuda:99")
-    document, arrays = container.unpack((tmp_path / "model").read_bytes())
+    document, arrays = container.unpack(io.BytesIO((tmp_path / "model").read_bytes()))
     document["objects"][-1]["state"]["device"] = "cuda:99"
     with pytest.warns(UserWarning, match="loaded on the CPU"):
         assert from_bytes(kept.sealed(document, arrays)).device == "cpu"
@@ -409,7 +410,7 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["os.system", "posix.system", "Popen", "Pipeline", "numpy.load"])
 def test_nothing_that_a_file_names_is_imported(victim, name, monkeypatch):
     """Only classes of the list are looked up."""
-    document, arrays = container.unpack(victim)
+    document, arrays = container.unpack(io.BytesIO(victim))
     looked_up = []
     monkeypatch.setattr(
         classes.importlib, "import_module", lambda name: looked_up.append(name) or sys.modules[name]
@@ -452,7 +453,7 @@ def place(document, kind, key):
     ],
 )
 def test_an_error_names_what_is_wrong(victim, kind, key, value, message):
-    document, arrays = container.unpack(victim)
+    document, arrays = container.unpack(io.BytesIO(victim))
     bad = kept.changed(document, place(document, kind, key), value)
     with pytest.raises(LoadError, match=message):
         from_bytes(kept.sealed(bad, arrays))
@@ -463,7 +464,7 @@ def test_an_error_names_what_is_wrong(victim, kind, key, value, message):
     [("hidden_dim", "of 25,000,000 weights"), ("n_layers", "an integer from 2 to 1000")],
 )
 def test_sizes_that_fit_each_other_are_bounded(victim, key, message):
-    document, arrays = container.unpack(victim)
+    document, arrays = container.unpack(io.BytesIO(victim))
     for part in document["objects"]:
         if key in part["state"]:
             part["state"][key] = 10**9
@@ -472,7 +473,7 @@ def test_sizes_that_fit_each_other_are_bounded(victim, key, message):
 
 
 def test_an_error_names_the_tensor_and_how_it_differs(victim):
-    document, arrays = container.unpack(victim)
+    document, arrays = container.unpack(io.BytesIO(victim))
     bad = {**arrays, "trainer.flat": arrays["trainer.flat"][1:]}
     n = len(arrays["trainer.flat"])
     message = (
@@ -518,7 +519,7 @@ def test_an_older_schema_is_brought_up_to_date(monkeypatch):
                 part["state"]["n_drifts"] = part["state"].pop("n_changes")
         return document, arrays
 
-    document, arrays = container.unpack(data)
+    document, arrays = container.unpack(io.BytesIO(data))
     for part in document["objects"]:
         if part["class"] == "Watch":
             part["state"]["n_changes"] = part["state"].pop("n_drifts")
@@ -556,12 +557,54 @@ def test_in_a_file_of_the_second_schema_f2_counts_everywhere():
     assert older == training
 
 
+def test_a_file_of_the_third_schema_keeps_its_examples():
+    """Its rings were arrays of their own; the scores and sums are of then. So do pickles."""
+    model = load(Path(__file__).parent / "files" / "schema-3.safetensors")
+    scores = model.classifier.scores_one({"f0": 0.5, "f1": -0.25, "f2": 1.0})
+    assert scores == pytest.approx({"b": 0.1703370, "a": 0.4994552}, abs=1e-4)
+    history = model.classifier._state.history
+    assert (history.n_labelled, history.n_pseudo_labelled) == (48, 6)
+    sums = [float(history.x[rows].sum()) for rows in history.filled]
+    assert sums == pytest.approx([-15.843084, -8.913716], abs=1e-4)
+    state = history.__getstate__()
+    for name in history.TENSORS:
+        state[name] = np.split(state[name], [48])
+    older = copy.copy(history)
+    older.__setstate__(state)
+    for name in history.TENSORS:
+        for rows in history.filled:
+            assert torch.equal(getattr(older, name)[rows], getattr(history, name)[rows])
+
+
+def test_a_copy_shares_no_memory_of_a_full_history():
+    model = learned()
+    history = model._state.history
+    history.added = list(history.capacities)
+    for other in (copy.copy(history), copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
+        other.x.zero_()
+        other.x.add_(1)
+    assert not (history.x == 1).all()
+
+
+def test_a_file_that_ends_early_while_it_is_read_is_refused(tmp_path, victim):
+    path = tmp_path / "model"
+    path.write_bytes(victim)
+
+    class Shrinking(io.FileIO):
+        def readinto(self, buffer):
+            os.truncate(path, 0)
+            return super().readinto(buffer)
+
+    with Shrinking(path) as file, pytest.raises(LoadError, match="ends before its last tensor"):
+        container.unpack(file)
+
+
 def test_every_older_schema_has_a_migration():
     assert set(persistence.MIGRATIONS) == set(range(1, SCHEMA))
 
 
 def test_a_newer_schema_is_refused():
-    document, arrays = container.unpack(to_bytes(INeurAL()))
+    document, arrays = container.unpack(io.BytesIO(to_bytes(INeurAL())))
     document |= {"schema": SCHEMA + 1, "versions": {"river_ineural": "9.1"}}
     with pytest.raises(LoadError, match=r"by river_ineural 9\.1 in schema .* pip install -U"):
         from_bytes(kept.sealed(document, arrays))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.learning.pieces import Pieces
-from river_ineural.learning.tensors import Tensors, lasting
+from river_ineural.learning.tensors import Tensors, lasting, tensor_of
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
 
@@ -81,19 +81,29 @@ class History(Tensors):
     def __getstate__(self) -> dict[str, Any]:
         """Rows in use only: a copy is as small as what was learned."""
         state = super().__getstate__()
+        labelled, pseudo = self.filled
         for name in self.TENSORS:
-            state[name] = [state[name][rows] for rows in self.filled]
+            whole = state[name]
+            state[name] = (
+                whole[: pseudo.stop]
+                if labelled.stop == pseudo.start
+                else np.concatenate([whole[labelled], whole[pseudo]])
+            )
         return state
 
     @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)
-        for name, (labelled, pseudo) in parts.items():
-            whole = np.empty((sum(self.capacities), *labelled.shape[1:]), labelled.dtype)
-            for rows, part in zip(self.filled, (labelled, pseudo), strict=True):
-                whole[rows] = part
-            setattr(self, name, torch.from_numpy(whole))
+        labelled, pseudo = self.filled
+        for name, rows in parts.items():
+            if isinstance(rows, list):  # a pickle of schema 3 or before: those of each ring
+                rows = np.concatenate(rows)
+            if len(rows) < sum(self.capacities):
+                whole = np.empty((sum(self.capacities), *rows.shape[1:]), rows.dtype)
+                whole[labelled], whole[pseudo] = np.split(rows, [self.n_labelled])
+                rows = whole
+            setattr(self, name, tensor_of(rows))
         self.bind()
 
     @property

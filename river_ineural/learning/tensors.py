@@ -8,11 +8,12 @@ from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.inputs.versions import lacks
 
-__all__ = ["Tensors", "lasting", "uncounted_bytes"]
+__all__ = ["Tensors", "lasting", "tensor_of", "uncounted_bytes"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,7 +58,7 @@ class Tensors:
         if missing := [name for name in self.TENSORS if name not in state]:
             raise lacks(f"{type(self).__name__}.{name}" for name in missing)
         for name in self.TENSORS:
-            setattr(self, name, each(state[name], lambda array: torch.from_numpy(array.copy())))
+            setattr(self, name, each(state[name], tensor_of))
         try:
             self.bind()
         except AttributeError as error:
@@ -90,6 +91,13 @@ class Tensors:
 def each(part: Any, function: Any) -> Any:
     """`function` of a tensor, or of each one in a list."""
     return [function(item) for item in part] if isinstance(part, list) else function(part)
+
+
+def tensor_of(array: NDArray[Any]) -> Tensor:
+    """The array itself where it has memory of its own, made for this by `load` or `deepcopy`;
+    of a view of others' memory, as `copy.copy` hands on, a copy.
+    """
+    return torch.from_numpy(array if array.flags.owndata else array.copy())
 
 
 def uncounted_bytes(parts: list[Any]) -> int:

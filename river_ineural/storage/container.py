@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
+from zlib_ng import zlib_ng
 
 from river_ineural.storage.errors import LoadError, SaveError
 
@@ -21,6 +22,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 KEY = "river_ineural"  # of the metadata; safetensors writes several keys in any order
 MOST = 32 << 20  # characters of JSON: parsed it takes some twenty times as much memory
+CHUNK = 1 << 19  # bytes that the cache of a processor holds
 CHECKSUM = '{"checksum":"%08x",'  # how the JSON begins
 NAMES = {  # of dtypes, in safetensors
     f"{letter}{8 * size}": np.dtype(f"{letter.lower()}{size}")
@@ -32,12 +34,20 @@ DTYPES = frozenset(NAMES.values())
 
 def crc(text: str, arrays: Arrays) -> int:
     """CRC-32 of the JSON, its checksum being 0, and of names, shapes, dtypes and bytes."""
-    found = zlib.crc32(text.encode())
+    found = zlib_ng.crc32(text.encode())
     for name in sorted(arrays):
-        array = arrays[name]
-        found = zlib.crc32(f"{name} {array.dtype.name} {array.shape}".encode(), found)
-        found = zlib.crc32(array.reshape(-1).view(np.uint8).data, found)
+        found = zlib_ng.crc32(described(name, arrays[name]), found)
+        found = zlib_ng.crc32(octets(arrays[name]), found)
     return found
+
+
+def described(name: str, array: NDArray[Any]) -> bytes:
+    return f"{name} {array.dtype.name} {array.shape}".encode()
+
+
+def octets(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, where they lie."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
@@ -58,30 +68,41 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
     return safetensors.numpy.save(dict(arrays), {KEY: text})
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """What `pack` was given.
+def unpack(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
+    """What `pack` was given, in memory of its own.
 
     Raises
     ------
     LoadError
-        If these are not the bytes that it made.
+        If the file is not of the bytes that it made.
     """
+    size, head = file.seek(0, os.SEEK_END), b""
+    file.seek(0)
     try:
-        length = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + length])
+        head = file.read(8)
+        start = 8 + int.from_bytes(head, "little")
+        if start > size:
+            raise ValueError(f"{start:,} bytes are expected, and {size:,} are there")
+        header = json.loads(file.read(start - 8))
         metadata = header.pop("__metadata__", None)
-        arrays = views(header, data, 8 + length)
+        arrays, places = room(header, size - start)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise LoadError(f"not a whole safetensors file ({error}){advice(data)}") from error
+        raise LoadError(f"not a whole safetensors file ({error}){advice(head)}") from error
     except RecursionError as error:
         raise LoadError("not a safetensors file: its header is too deep") from error
     if not isinstance(metadata, dict) or set(metadata) != {KEY}:
         raise LoadError("a safetensors file, but none that river_ineural.save wrote")
     text = metadata[KEY]
-    start, length = text[: len(CHECKSUM % 0)], len(CHECKSUM % 0)
+    signed, length = text[: len(CHECKSUM % 0)], len(CHECKSUM % 0)
     if len(text) > MOST:
         raise LoadError(f"its JSON has {len(text):,} characters, more than {MOST:,}")
-    if start != CHECKSUM % crc(CHECKSUM % 0 + text[length:], arrays):
+    found = zlib_ng.crc32((CHECKSUM % 0 + text[length:]).encode())
+    for name in sorted(arrays):
+        found = zlib_ng.crc32(described(name, arrays[name]), found)
+        file.seek(start + places[name])
+        for part in filled(file, octets(arrays[name])):
+            found = zlib_ng.crc32(part, found)
+    if signed != CHECKSUM % found:
         raise LoadError("it is damaged: the checksum differs. Load an earlier copy")
     try:
         document = json.loads(text)
@@ -91,29 +112,44 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     return document, arrays
 
 
-def views(header: dict[str, Any], data: bytes, start: int) -> Arrays:
-    """Tensors where they lie in a file, from `start` on; `safetensors.numpy.load` copies them.
+def room(header: dict[str, Any], size: int) -> tuple[Arrays, dict[str, int]]:
+    """Arrays for the tensors of a header, not filled yet, and where the bytes of each begin.
 
     Raises
     ------
     ValueError, TypeError, LookupError
-        Unless they follow each other to the end of the file.
+        Unless they follow each other and take `size` bytes in all.
     """
-    arrays, at = dict[str, NDArray[Any]](), 0
+    specs, at = dict[str, tuple[np.dtype[Any], list[int], int]](), 0
     for name, spec in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         dtype, shape, (begin, end) = NAMES[spec["dtype"]], spec["shape"], spec["data_offsets"]
-        if any(type(size) is not int or size < 0 for size in (*shape, begin, end)):
+        if any(type(length) is not int or length < 0 for length in (*shape, begin, end)):
             raise ValueError(f"tensor {name} has sizes that are none")
-        count = math.prod(shape)
-        if end - begin != count * dtype.itemsize or end > len(data) - start:
+        if end - begin != math.prod(shape) * dtype.itemsize:
             raise ValueError(f"tensor {name} of shape {shape} has {end - begin:,} bytes")
         if begin != at:
             raise ValueError(f"tensor {name} does not follow the one before it")
-        arrays[name] = np.frombuffer(data, dtype, count, start + begin).reshape(shape)
-        at = end
-    if start + at != len(data):
-        raise ValueError(f"{start + at:,} bytes are expected, and {len(data):,} are there")
-    return arrays
+        specs[name], at = (dtype, shape, begin), end
+    if at != size:
+        raise ValueError(f"{at:,} bytes of tensors are expected, and {size:,} are there")
+    arrays = {name: np.empty(shape, dtype) for name, (dtype, shape, _) in specs.items()}
+    return arrays, {name: begin for name, (_, _, begin) in specs.items()}
+
+
+def filled(file: BinaryIO, octets: memoryview) -> Iterator[memoryview]:
+    """Fill these bytes from a file, part by part: each is still in the cache when it is given.
+
+    Raises
+    ------
+    LoadError
+        If the file ends before.
+    """
+    while octets:
+        n = file.readinto(octets[:CHUNK])  # type: ignore[attr-defined]  # of every binary file
+        if not n:
+            raise LoadError("it ends before its last tensor: something else is writing it")
+        yield octets[:n]
+        octets = octets[n:]
 
 
 def advice(data: bytes) -> str:

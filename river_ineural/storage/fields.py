@@ -163,9 +163,7 @@ HISTORY: Fields = {
     "rng": a_generator,
     "added": a_list(an_integer(), 2),
     **{
-        name: a_tuple(
-            an_array("float", "labelled", *shape), an_array("float", "pseudo", *shape), kind=list
-        )
+        name: an_array("float", "rows", *shape)
         for name, shape in (("x", ("used",)), ("targets", (2, "k")), ("weight", ()))
     },
 }
@@ -175,7 +173,7 @@ def of_history(state: State, where: str, scope: Scope) -> Scope:
     for key in ("capacities", "added"):
         HISTORY[key](state[key], f"{where}.{key}", scope)
     labelled, pseudo = map(min, state["capacities"], state["added"])
-    return scope.within(labelled=labelled, pseudo=pseudo)
+    return scope.within(rows=labelled + pseudo, labelled=labelled)
 
 
 OPTIMIZER: Fields = {
