@@ -66,16 +66,19 @@ def check_classes(name: str, classes: Any) -> None:
 
 
 class INeurAL(NeuralClassifier):
-    """Neural classifier with an exploitation and an exploration network.
+    """Neural classifier with an exploitation network and, if wanted, an exploration network.
 
-    The exploitation network f1 estimates P(y = i | x) for each class i. The exploration network f2
-    estimates what f1 gets wrong, r1 - f1, from the derivative-context embedding φ of f1 (its input
-    gradient and its input). A class is scored, and the top one predicted, by
+    The exploitation network f1 estimates P(y = i | x) for each class i. In the paper an exploration
+    network f2 estimates what f1 gets wrong, r1 - f1, from the derivative-context embedding φ of f1
+    (its input gradient and its input), and a class is scored, and the top one predicted, by
 
         f(x_i) = f1(x_i; θ1) + f2(φ(x_i); θ2)        (Algorithm 1, line 6)
 
+    By default there is no f2, f = f1: it has made no difference in any form that was tried, and was
+    a third of the work (docs/deviations.md, 9). `Training(exploration="scores")` is the paper's.
+
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
-    else 0) and residual r2 = r1 - f1, taken before the example is learned. Then both networks take
+    else 0) and residual r2 = r1 - f1, taken before the example is learned. Then the networks take
     mini-batch steps from where they stand (Algorithm 2). Classes and features may appear at any
     time. Features that are absent from x are 0. Strings and missing values can be features of their
     own (`categories`, `missing`).
@@ -86,9 +89,9 @@ class INeurAL(NeuralClassifier):
     Parameters
     ----------
     hidden_dim
-        Width m of both networks, at least 1.
+        Width m of each network, at least 1.
     n_layers
-        Depth L of both networks, at least 2.
+        Depth L of each network, at least 2.
     lr
         Learning rate η1 of f1, above 0.
     batch_size
@@ -134,8 +137,8 @@ class INeurAL(NeuralClassifier):
         weights among them (Algorithm 2, line 8); a reservoir of 8 (`Training(n_iterates=8)`)
         stands for them.
     training
-        How both networks are trained, a `Training`; None for its defaults. It has what the paper's
-        algorithm sets otherwise.
+        How they are trained, and whether there is an f2, a `Training`; None for its defaults. It
+        has what the paper's algorithm sets otherwise.
     drift_detector
         How the labels that are given tell that the stream has changed. "surprise" weighs each
         mistake by how sure the model was: `learning.change.Surprise`. One of `river.drift.binary`
@@ -184,7 +187,7 @@ class INeurAL(NeuralClassifier):
     """
 
     _dtype = torch.float32
-    _form: Callable[[int, int, int, int], Shape] = contexts.Shape  # of the networks
+    _form: Callable[[int, int, int, int, bool], Shape] = contexts.Shape  # of the networks
 
     default_training = Training()
 
@@ -278,7 +281,7 @@ class INeurAL(NeuralClassifier):
         unit_norm = self.normalize == "assumed"
         takes_apart = self.pieces and not unit_norm
         ranking = Ranking(self.ranks, takes_apart, of_sample, like)
-        shape = self._form(0, 0, self.hidden_dim, self.n_layers)
+        shape = self._form(0, 0, self.hidden_dim, self.n_layers, training.explores)
         trainer = Trainer(
             shape,
             training,

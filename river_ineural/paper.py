@@ -26,6 +26,7 @@ GAMMAS = (1, 2, 5, 6, 7, 10)  # the grid of the appendix
 AS_PRINTED = Training(
     optimizer="sgd",
     max_norm=math.inf,
+    exploration="scores",
     exploration_share=1.0,
     pseudo_label_exploration=True,
     pseudo_label_steps=1.0,

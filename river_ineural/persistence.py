@@ -83,10 +83,15 @@ def with_a_role_of_exploration(document: Document, arrays: Arrays) -> tuple[Docu
 
 
 def with_rings_together(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
-    """The rows of both rings of the history are one array, the labelled ones first."""
+    """The rows of both rings of the history are one array, the labelled ones first.
+
+    And there is an f2, used or not.
+    """
     kept = dict(arrays)
     for part in document["objects"]:
-        if part["class"] == "History":
+        if part["class"] in ("Shape", "OutputShape"):
+            part["state"]["explores"] = True
+        elif part["class"] == "History":
             for name in History.TENSORS:
                 labelled, pseudo = part["state"][name]
                 parts = [kept.pop(ring["array"]) for ring in (labelled, pseudo)]

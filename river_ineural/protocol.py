@@ -43,7 +43,7 @@ def check_weight(w: float) -> None:
 
 
 def table(labels: list[ClfTarget], f1: list[float], both: list[float], scores: list[float]) -> str:
-    """f1, f2 and score, a class a line, and the gap."""
+    """f1, f2 and score, a class a line, and the gap. Without an f2 its column is 0."""
     lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
     lines += (
         f"{label!s:<16}{exploitation:>10.5f}{explored - exploitation:>10.5f}{score:>10.5f}"

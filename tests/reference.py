@@ -127,7 +127,7 @@ class ReferenceClassifier:
         fold_steps=100,
         sure=3.0,
         encodes=False,
-        exploration="scores",
+        exploration="none",
         residuals="all",
         balance=0.0,
     ):
@@ -561,7 +561,8 @@ class ReferenceClassifier:
                 explored[row] = 0
         rows = self.moved(batch)
         gradient1 = self.gradient1(rows, reward, weight, self.theta1)
-        gradient2 = self.gradient2(rows, residual, explored.flatten())
+        if exploring:
+            gradient2 = self.gradient2(rows, residual, explored.flatten())
         self.theta1 = self.optimizer1.update(self.theta1, gradient1)
         if exploring:
             self.theta2 = self.optimizer2.update(self.theta2, gradient2)
@@ -617,9 +618,16 @@ class ReferenceClassifier:
     def initial(self, rng):
         """Both networks, without first layers: hidden ones N(0, 2/m), the output's N(0, 1/m)."""
         m = self.m
-        hidden = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), (2, self.depth - 2, m, m)))
-        output = torch.from_numpy(rng.normal(0, math.sqrt(1 / m), (2, m)))
-        return tuple([torch.zeros(m, 0).double(), *hidden[i], output[i]] for i in range(2))
+        n = self.n_networks
+        hidden = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), (n, self.depth - 2, m, m)))
+        output = torch.from_numpy(rng.normal(0, math.sqrt(1 / m), (n, m)))
+        both = [[torch.zeros(m, 0).double(), *hidden[i], output[i]] for i in range(n)]
+        return *both, *[[]] * (2 - n)
+
+    @property
+    def n_networks(self):
+        """Without exploration there is no f2."""
+        return 1 if self.exploration == "none" else 2
 
     def fresh_first_layers(self, rng, k_new, d_new, k, d):
         """Blocks of first layers (m, 1, k_new, d_new), where those of k classes and d features are
@@ -631,7 +639,7 @@ class ReferenceClassifier:
             drawn = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), shape))
             return drawn * self.init_scale
 
-        for _ in ("f1 on x", "f2 on x / √2", "f2 on the gradient"):
+        for _ in ("f1 on x", "f2 on x / √2", "f2 on the gradient")[: 2 * self.n_networks - 1]:
             first = torch.zeros(m, k_new, d_new).double()
             first[:, :k, d:] = normal(m, k, d_new - d)
             first[:, k:] = normal(m, k_new - k, d_new)
@@ -685,12 +693,15 @@ class ReferenceClassifier:
             larger[:, :, :k, :d] = matrix.view(m, -1, k, d) if k * d else 0
             return larger.view(m, -1)
 
-        new1, new2 = fresh[0], torch.cat([fresh[2], fresh[1]], dim=1)
+        new1, *of_f2 = fresh
 
         def embed1(theta, scale=1):
             return [embed(theta[0], scale * new1), *theta[1:]]
 
         def embed2(theta, scale=1):
+            if not of_f2:
+                return []
+            new2 = torch.cat([of_f2[1], of_f2[0]], dim=1)
             return [embed(theta[0], scale * new2), *theta[1:]]
 
         return embed1, embed2
@@ -823,7 +834,7 @@ def gain(usual, other):
 
 def flatten(theta):
     """All numbers of a list of matrices."""
-    return torch.cat([matrix.reshape(-1) for matrix in theta])
+    return torch.cat([torch.zeros(0).double(), *(matrix.reshape(-1) for matrix in theta)])
 
 
 def dense(weights, d):
@@ -836,8 +847,10 @@ def dense(weights, d):
 
     context, gradient = weights.context, weights.gradient
     theta1 = [first(context[0]), *weights.hidden1, weights.output1]
+    if not weights.shape.explores:
+        return theta1, []
     theta2 = [
-        torch.cat([first(gradient), first(context[1])], dim=1),
+        torch.cat([first(gradient[0]), first(context[1])], dim=1),
         *weights.hidden2,
         weights.output2,
     ]

@@ -73,16 +73,19 @@ class ReferenceOutputs(ReferenceClassifier):
     def initial(self, rng):
         """Both networks, of no class and no feature yet."""
         m = self.m
-        hidden = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), (2, self.depth - 2, m, m)))
-        of_f2 = rng.normal(0, math.sqrt(2 / m), (m, m * min(2, self.depth - 1)))
-        firsts, output = (torch.zeros(m, 0).double(), torch.from_numpy(of_f2)), torch.zeros(0, m)
-        return tuple([firsts[i], *hidden[i], output.double()] for i in range(2))
+        n, size = self.n_networks, (self.depth - 2, m, m)
+        hidden = torch.from_numpy(rng.normal(0, math.sqrt(2 / m), (n, *size)))
+        firsts, output = [torch.zeros(m, 0).double()], torch.zeros(0, m).double()
+        if n > 1:
+            of_f2 = rng.normal(0, math.sqrt(2 / m), (m, m * min(2, self.depth - 1)))
+            firsts.append(torch.from_numpy(of_f2))
+        return *([firsts[i], *hidden[i], output] for i in range(n)), *[[]] * (2 - n)
 
     def widened(self, rng, k, d, k_new, d_new):
         def normal(*shape, variance):
             return torch.from_numpy(rng.normal(0, math.sqrt(variance / self.m), shape))
 
-        rows = [normal(k_new - k, self.m, variance=1) for _ in range(2)]
+        rows = [normal(k_new - k, self.m, variance=1) for _ in range(self.n_networks)]
         columns = normal(self.m, d_new - d, variance=2) * self.init_scale
         if not self.unit and not d:
             columns[:, 0] = 0  # of the constant, which is 0 then
@@ -95,10 +98,11 @@ class ReferenceOutputs(ReferenceClassifier):
             return [torch.cat([first, scale * columns], dim=1), *others]
 
         def embed2(theta, scale=1):
-            return embed(theta, scale, rows[1])
+            return embed(theta, scale, rows[1]) if theta else []
 
         return embed1, embed2
 
     def dense(self, weights):
         f1, f2, d = weights.f1, weights.f2, 1 + len(self.features)
-        return [f1.first[:, :d], *f1.hidden, f1.output], [f2.first, *f2.hidden, f2.output]
+        theta2 = [f2.first, *f2.hidden, f2.output][: 99 * weights.shape.explores]
+        return [f1.first[:, :d], *f1.hidden, f1.output], theta2

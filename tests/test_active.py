@@ -426,14 +426,14 @@ def test_progressive_validation(shape, metric, timing):
     inner = (
         preprocessing.StandardScaler() | classifier if shape.startswith("around") else classifier
     )
-    sampler = active.INeurALSampler(inner, budget=25, exploration=0.0, confidence=0.3, seed=1)
+    sampler = active.INeurALSampler(inner, budget=20, exploration=0.0, confidence=0.3, seed=1)
     model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
     *_, last = evaluate.iter_progressive_val_score(
         ordered(STREAM), model, metric(), step=len(STREAM), **timing
     )
     assert last["Step"] == sampler.n_rounds == len(STREAM)
-    assert last["Samples used"] == sampler.n_queries == 25
-    assert classifier._state.history.added == [25, sampler.n_pseudo_labels]
+    assert last["Samples used"] == sampler.n_queries == 20
+    assert classifier._state.history.added == [20, sampler.n_pseudo_labels]
 
 
 def test_accuracy_survives_a_delay():

@@ -80,7 +80,7 @@ def test_dense_contexts_are_the_blocks_written_out():
 @pytest.mark.parametrize(("d", "k"), [(7, 2), (3, 5)])
 def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     """The floor is no floor if its networks or its batch are smaller than the model's."""
-    model = speed.new_model(k)
+    model = speed.new_model(k, exploration="scores")
     model.learn_one({f"f{j}": 1.0 for j in range(d)}, 0)
     trainer = model._state.trainer
     assert trainer.shape[:3] == (k, d + 1, speed.WIDTH)
@@ -336,7 +336,7 @@ def test_learners_are_what_their_names_say():
 
 
 def test_ablations_leave_out_what_they_say():
-    """One ring keeps what is newest, of both kinds; without exploration the score is f1."""
+    """One ring keeps what is newest, of both kinds; with f2 the score is no longer f1."""
     limits = {"budget": None, "horizon": None, "seed": 1}
     makers = learners.ABLATIONS
     one_ring = makers["one ring"](limits).classifier
@@ -344,11 +344,13 @@ def test_ablations_leave_out_what_they_say():
         one_ring.learn_one({"a": float(i)}, i % 2, pseudo_label=i > 2)
     assert (one_ring._state.history.n_labelled, one_ring._state.history.n_pseudo_labelled) == (6, 0)
 
-    f1_alone = makers["f1 alone"](limits).classifier
-    for i in range(6):
-        f1_alone.learn_one({"a": float(i)}, i % 2)
-    f1, both = f1_alone._explored({"a": 1.0})
-    assert f1 == list(f1_alone.scores_one({"a": 1.0}).values()) != both
+    for name, of_f1 in ("I-NeurAL", True), ("with f2", False), ("f2 teaches", True):
+        model = learners.LEARNERS[name](limits).classifier
+        for i in range(6):
+            model.learn_one({"a": float(i)}, i % 2)
+        f1, both = model._explored({"a": 1.0})
+        assert list(model.scores_one({"a": 1.0}).values()) == (f1 if of_f1 else both)
+        assert (f1 == both) == (name == "I-NeurAL")
 
 
 @pytest.mark.usefixtures("small_ijcnn")
@@ -374,7 +376,7 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
         )
     ]
     cells.write(tmp_path / "sensitivity.csv", swept)
-    left_out = ["I-NeurAL", "f1 alone", "one ring"]
+    left_out = ["I-NeurAL", "with f2", "one ring"]
     parts = [row | {"learner": left_out[i // 2]} for i, row in enumerate(rows)]
     cells.write(tmp_path / "ablation.csv", parts)
     cells.write(tmp_path / "baselines.csv", parts[2:])

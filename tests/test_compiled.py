@@ -25,12 +25,13 @@ from river_ineural.network.single import Single
 
 def trainer_with(flat, shape):
     """A trainer whose weights are `flat`."""
+    training = Training(exploration="scores")
     trainer = Trainer(
         shape,
-        Training(),
+        training,
         lr=0.1,
         batch_size=4,
-        optimizer=Optimizer(Training(), flat),
+        optimizer=Optimizer(training, flat),
         iterates=Iterates("last", None, np.random.default_rng(0)),
         adversary=Adversary(0.0, flat),
         n_blank=0,

@@ -38,6 +38,7 @@ LEFT_AT_THE_DEFAULT = {
     "7 audits": {"sampler": {"audits": 1.0, "budget": 1_000, "horizon": 2_000}},
     "7 exploration": {"sampler": {"exploration": 0.1}},  # the default's 0.02 is for longer streams
     "8 and 11 classes": {"classifier": {"classes": None}},
+    "9 exploration": {"training": {"exploration": "none"}},
     "9 exploration_lr": {"training": {"exploration_lr": 1e-6}},
     "10 center": {"classifier": {"center": True}},
     "10 scale": {"classifier": {"scale": True}},

@@ -25,6 +25,7 @@ shapes = st.builds(
     n_features=st.integers(1, 6),
     hidden_dim=st.integers(1, 9),
     n_layers=st.integers(2, 4),
+    explores=st.just(True),
 )
 
 
@@ -81,7 +82,7 @@ def test_scores_and_gradients_are_those_of_autograd(module, shape, n_examples, s
 
 
 def check_scores_and_gradients(shape, n_examples, seed):
-    k, d, _, _ = shape
+    k, d, *_ = shape
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, n_examples, d)
     w, a = passed(flat, shape, x)
@@ -146,7 +147,7 @@ def test_embedding_has_norm_one(shape, seed):
     """‖φ(x_i)‖ = 1 for ‖x‖ = 1 (DC embedding): the norm that the package divides by, and the
     embedding it stands for, are the paper's. A dead gradient leaves the context's half.
     """
-    k, d, _, _ = shape
+    k, d, *_ = shape
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, 1, d)
     w, a = passed(flat, shape, x)
@@ -177,7 +178,7 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
 
     f2 may move: the input gradient is dense in all blocks, so its norm grows with them.
     """
-    k, d, _, _ = shape
+    k, d, *_ = shape
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, 2, d)
     w, a = passed(flat, shape, x)
@@ -185,13 +186,37 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
     grown = grow(flat, shape, larger, (d, d + n_new_features), 1.0, rng)
     new, b = passed(grown, larger, torch.nn.functional.pad(x, (0, n_new_features)))
     assert torch.equal(new.context[:, :, :k, :d], w.context)
-    assert torch.equal(new.gradient[:, :k, :d], w.gradient)
+    assert torch.equal(new.gradient[..., :k, :d], w.gradient)
     assert all(torch.equal(*layers) for layers in zip(new.deep, w.deep, strict=True))
     assert (new.context[:, :, k:] != 0).all()
-    assert (new.gradient[:, k:] != 0).all()
+    assert (new.gradient[:, :, k:] != 0).all()
     assert (new.context[..., d:] != 0).all()
     before, after = a.f1_by_class, b.f1_by_class[:, :k]
     torch.testing.assert_close(after, before, rtol=0, atol=1e-12)
+
+
+@given(shapes, st.integers(0, 2**32))
+def test_without_f2_f1_is_the_same_and_all_there_is(shape, seed):
+    """Its scores, its gradient, and what grows with classes and features."""
+    k, d, *_ = shape
+    rng = np.random.default_rng(seed)
+    flat, x = fresh(shape, rng), unit(rng, 3, d)
+    w, a = passed(flat, shape, x)
+    alone = shape._replace(explores=False)
+    of_f1 = w.networks[0].clone()
+    v, b = alone.weights(of_f1), alone.activations(3, flat)
+    v.exploit(x.t(), b, exploring=False)
+    torch.testing.assert_close(b.f1, a.f1)
+    targets, weight = (torch.from_numpy(rng.normal(size=(3, 2, k))) for _ in range(2))
+    g, both = alone.weights(torch.empty_like(of_f1)), shape.weights(torch.empty_like(flat))
+    assert v.gradients(x, targets, weight, b, g, exploring=False)
+    w.exploit(x.t(), a, exploring=False)
+    assert w.gradients(x, targets, weight, a, both, exploring=False)
+    torch.testing.assert_close(g.networks[0], both.networks[0])
+    assert alone.n_parameters == len(of_f1)
+    larger = alone._replace(n_classes=k + 1, n_features=d + 2)
+    grown = grow(of_f1, alone, larger, (d, d + 2), 1.0, rng)
+    assert torch.equal(larger.weights(grown).context[:, :, :k, :d], v.context)
 
 
 def test_initial_weights_have_the_paper_s_variance():

@@ -20,6 +20,7 @@ shapes = st.builds(
     n_features=st.integers(1, 6),
     hidden_dim=st.integers(1, 9),
     n_layers=st.integers(2, 4),
+    explores=st.just(True),
 )
 
 
@@ -39,7 +40,7 @@ def test_steps_of_gradient_descent_are_those_on_the_paper_s_embedding(
     """With the weights of R^(m + Km) written out, f2 and its gradient are the same; what moves
     there lies in the axes that are kept.
     """
-    k, _, m, depth = shape
+    k, _, m, depth = shape[:4]
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, n_examples, shape.n_features)
     targets = torch.from_numpy(rng.normal(size=(n_examples, 2, k)))
@@ -70,7 +71,7 @@ def test_steps_of_gradient_descent_are_those_on_the_paper_s_embedding(
 @given(shapes, st.integers(1, 3), st.integers(0, 4), st.integers(0, 2**32))
 def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_features, seed):
     """Known weights are kept bit by bit; new rows and columns are drawn."""
-    k, d, _, _ = shape
+    k, d, *_ = shape
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, 2, d)
     w, a = passed(flat, shape, x)

@@ -156,7 +156,7 @@ MEET = (
     learn({"a missing": 1.0}, missing=True),
     flood,
     each([{"a": 1.0}, {"b": 1.0}], [0, 1], max_features=1),
-    each([{f"f{i}": 1.0 for i in range(5_000)}] * 2, [0, 1], hidden_dim=2_000),
+    each([{f"f{i}": 1.0 for i in range(5_000)}] * 2, [0, 1], hidden_dim=3_000),
     *(frame(column) for column in (pd.to_datetime(["2024-01-01"]), ["a"], [math.nan])),
     *(learn({"a": 1.0}, label) for label in (None, math.nan)),
     one_class,

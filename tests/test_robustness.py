@@ -532,7 +532,7 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
     """Which says what to lower; model and sampler are as they were, and go on."""
     with pytest.raises(ValueError, match="weights, more than 25,000,000: lower hidden_dim, max_f"):
         INeurAL(hidden_dim=10**6).learn_one({f"f{i}": 1.0 for i in range(100)}, 0)
-    monkeypatch.setattr(trainer, "MOST_WEIGHTS", 8 * 3 * 2 * 8 + 16)
+    monkeypatch.setattr(trainer, "MOST_WEIGHTS", 8 * 2 * 8 + 8)
     model = small()
     for x, y in STREAM:
         model.learn_one(

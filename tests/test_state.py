@@ -158,7 +158,7 @@ def test_another_process_runs_the_same(hash_seed):
 
 def test_a_pickle_holds_no_tensor():
     """Arrays only: a pickle made on a device is read without one, and holds nothing twice."""
-    model = make(iterate="uniform")
+    model = make(iterate="uniform", training=Training(exploration="scores"))
     run(model, STREAM)
     data = pickle.dumps(model)
     assert b"torch" not in data

@@ -1,4 +1,4 @@
-"""What the speed of `INeurAL` is compared with: a floor, a peer, dense contexts, the slow twin."""
+"""What speed is compared with: a floor, a peer, dense contexts, the slow twin."""
 
 from __future__ import annotations
 
@@ -174,6 +174,7 @@ def slow_twin(n_features: int, n_classes: int) -> Any | None:
         batch_size=CONTEXTS,
         n_steps=1,
         pseudo_label_steps=1,
+        exploration="scores",
         exploration_share=1.0,
         adversarial_radius=0.15,
         init_scale=1.0,

@@ -68,6 +68,7 @@ RUNGS = (
             "optimizer": "sgd",
             "beta2": 0.999,
             "max_norm": math.inf,
+            "exploration": "scores",
             "exploration_lr": THEOREM,
             "exploration_share": 1.0,
             "pseudo_label_exploration": True,
@@ -207,6 +208,11 @@ RUNGS = (
         "linear pieces",
         "f1 can bend what it makes of a feature where labels held back ask for it",
         classifier={"pieces": True},
+    ),
+    Rung(
+        "no exploration network",
+        "it changed nothing by then, and was most of the work of a round",
+        training={"exploration": "none"},
     ),
     Rung(
         "the defaults",

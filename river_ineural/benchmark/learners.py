@@ -112,8 +112,15 @@ SENSITIVITY: dict[str, Make] = {
     **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in GAMMAS},
 }
 ABLATIONS: dict[str, Make] = {
-    "f1 alone": ineural(training=Training(exploration="none")),
-    "f1 + f2 everywhere": ineural(training=Training(exploration="scores")),
+    "with f2": ineural(training=Training(exploration="scores")),
+    "f2 teaches": ineural(
+        training=Training(
+            exploration="self-training",
+            exploration_lr=1e-4,
+            exploration_share=1.0,
+            residuals="given",
+        )
+    ),
     "no pseudo-labels": sampling(self_training=False),
     "no centring": ineural(center=False),
     "no scaling": ineural(scale=False),

@@ -1,6 +1,8 @@
 """Time of one prediction and one learned example, beside others in the same process.
 
-The floor is the matrix products that one step of both networks cannot avoid, on operands allocated
+The learners are as by default, so that `INeurAL` has no exploration network, and once with one that
+takes part in every step and prediction. The floor is the matrix products that such a step of both
+networks cannot avoid, on operands allocated
 beforehand, and one fused Adam call a network. The peer is one PyTorch network of the same width,
 trained by autograd and Adam on the single example, as wrappers of deep learning for streams do. The
 slow twin is what the tests compare the package with.
@@ -15,6 +17,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,6 @@ from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
-from river_ineural.learning.training import Training
 from river_ineural.network.threads import single_threaded
 from river_ineural.neuronal import NeurONAL
 
@@ -41,17 +43,18 @@ WARM_UP, TURNS = 30, 5
 SLOW_CALLS = 3  # a turn of the slow twin
 STREAM_SIZE, EARLY, LATE, WINDOW, LONG = (22, 2), 1_000, 100_000, 500, 1_000
 COLUMNS = (
-    *("floor", "learn_one", "slow twin", "peer learn_one", "predict_one", "peer predict_one"),
-    *("NeurONAL learn_one", "NeurONAL predict_one", "predict_proba_one"),
+    *("learn_one", "peer learn_one", "predict_one", "peer predict_one", "predict_proba_one"),
+    *("NeurONAL learn_one", "NeurONAL predict_one"),
+    *("f1 + f2 learn_one", "floor", "slow twin", "f1 + f2 predict_one"),
 )
 RATIOS = {
-    "learn / floor": ("learn_one", "floor"),
     "learn / peer": ("learn_one", "peer learn_one"),
-    "twin / learn": ("slow twin", "learn_one"),
     "predict / peer": ("predict_one", "peer predict_one"),
     "predict_proba / peer": ("predict_proba_one", "peer predict_one"),
     "NeurONAL learn / peer": ("NeurONAL learn_one", "peer learn_one"),
     "NeurONAL predict / peer": ("NeurONAL predict_one", "peer predict_one"),
+    "f1 + f2: learn / floor": ("f1 + f2 learn_one", "floor"),
+    "f1 + f2: twin / learn": ("slow twin", "f1 + f2 learn_one"),
 }
 
 
@@ -72,18 +75,28 @@ def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str
 
 
 def new_model(
-    n_classes: int, kind: type[INeurAL] = INeurAL, hidden_dim: int = WIDTH, device: str = "cpu"
+    n_classes: int,
+    kind: type[INeurAL] = INeurAL,
+    hidden_dim: int = WIDTH,
+    device: str = "cpu",
+    exploration: str | None = None,
 ) -> INeurAL:
-    """A model that takes one step of the floor's size, of both networks, an example.
+    """A model that takes one step of the floor's size an example, f2 in all of them.
 
     Labels here mean nothing, and whether features are taken apart would be an accident.
+
+    Parameters
+    ----------
+    exploration
+        Where f2 counts; None: where it does by default.
     """
+    training = replace(kind.default_training, exploration_share=1.0)
     return kind(
         hidden_dim=hidden_dim,
         batch_size=CONTEXTS,
         n_steps=1,
         pieces=False,
-        training=Training(exploration_share=1.0),
+        training=replace(training, exploration=exploration) if exploration else training,
         capacity=512,
         classes=tuple(range(n_classes)),
         device=device,
@@ -105,10 +118,10 @@ def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     """Microseconds of each contender at one size."""
     xs, ys = examples(n_features, n_classes)
     model, twin = new_model(n_classes), slow_twin(n_features, n_classes)
-    neuronal = new_model(n_classes, NeurONAL)
+    neuronal, explored = new_model(n_classes, NeurONAL), new_model(n_classes, exploration="scores")
     for x, y in zip(xs * 6, ys * 6, strict=True):  # fill the history, so that its memory is warm
-        model.learn_one(x, y)
-        neuronal.learn_one(x, y)
+        for each in (model, neuronal, explored):
+            each.learn_one(x, y)
     peer, floor = Peer(n_features, n_classes), Floor(n_features, n_classes)
     calls: dict[str, Callable[[int], object]] = {
         "floor": lambda _: floor.step(),
@@ -119,6 +132,8 @@ def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         "peer predict_one": lambda i: peer.predict_one(xs[i % 64]),
         "NeurONAL learn_one": lambda i: neuronal.learn_one(xs[i % 64], ys[i % 64]),
         "NeurONAL predict_one": lambda i: neuronal.predict_one(xs[i % 64]),
+        "f1 + f2 learn_one": lambda i: explored.learn_one(xs[i % 64], ys[i % 64]),
+        "f1 + f2 predict_one": lambda i: explored.predict_one(xs[i % 64]),
     }
     if twin is not None:
         calls["slow twin"] = lambda i: twin.learn(xs[i % 64], ys[i % 64])
@@ -130,7 +145,7 @@ def measure_dense(n_calls: int) -> float:
     """Time of a step on written-out contexts over that of a step on blocks."""
     d, k = DENSE_SIZE
     xs, ys = examples(d, k)
-    model, dense = new_model(k), Dense(d + 1, k)
+    model, dense = new_model(k, exploration="scores"), Dense(d + 1, k)
     for x, y in zip(xs, ys, strict=True):
         model.learn_one(x, y)
     state = model._state

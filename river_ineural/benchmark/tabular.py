@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -32,13 +32,14 @@ from river_ineural.benchmark.changes import (
     summary,
 )
 from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, still, there
+from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.benchmark.figures import Rows, by_stream
 from river_ineural.benchmark.tables import spread
 from river_ineural.classifier import INeurAL
 from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
-__all__ = ["LEARNERS", "STREAMS", "mistakes", "run", "run_one", "seconds"]
+__all__ = ["LEARNERS", "STREAMS", "magic", "mistakes", "run", "run_one", "seconds"]
 
 BUDGETS = (0.05, 0.1)
 LEARNERS = (OWN, *REFITTED, *RIVER)
@@ -63,6 +64,12 @@ STREAMS: dict[str, Source] = {
     "ImageSegments": Source(partial(bundled, datasets.ImageSegments)),
     "Bananas": Source(partial(bundled, datasets.Bananas)),
 }
+
+
+def magic() -> Iterator[tuple[X, int]]:
+    """Rows of MAGIC, for `compare --streams river_ineural.benchmark.tabular:magic`."""
+    stream = STREAMS["magic"].make(0)
+    return zip(examples(stream.x), stream.y.tolist(), strict=True)
 
 
 def make(cell: Cell, stream: Stream) -> BudgetedSampler:

@@ -261,8 +261,9 @@ class Trainer(Tensors):
     ) -> tuple[Floats, Floats]:
         """f1, and f1 + f2, of each class under the weights that predict: raw x (B, d) → (B, k).
 
-        Without `exploring` f1 twice, and f2 costs nothing.
+        Without `exploring`, or an f2, f1 twice, and f2 costs nothing.
         """
+        exploring = exploring and self.training.explores
         single = self.single
         if single and len(x) == 1:
             w = self.predicting_raw
@@ -301,9 +302,7 @@ class Trainer(Tensors):
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over."""
         training = self.training
-        explores = training.exploration != "none" and (
-            training.pseudo_label_exploration or not pseudo_label
-        )
+        explores = training.explores and (training.pseudo_label_exploration or not pseudo_label)
         self.iterates.retire()
         self.steps_due += n_steps
         while self.steps_due >= 1:
@@ -318,6 +317,7 @@ class Trainer(Tensors):
 
     def step(self, history: History | Drawn, scaling: Scaling, exploring: bool = True) -> None:
         """One step of f1, and with `exploring` of f2 (Algorithm 2, lines 1 to 7)."""
+        exploring = exploring and self.training.explores
         rates = self.lr, self.training.exploration_lr
         if not self.steps.step(history, scaling, self.predicting, rates, exploring):
             self._warn()

@@ -93,7 +93,7 @@ class Training:
     optimizer: str = "adam"
     beta2: float = 0.99
     max_norm: float = 4.0
-    exploration: str = "scores"
+    exploration: str = "none"
     exploration_lr: float = 1e-6
     exploration_share: float = 0.25
     pseudo_label_exploration: bool = False
@@ -127,6 +127,11 @@ class Training:
         check_choice("batches", self.batches, ("shared", "separate"))
         if self.n_iterates is not None:
             check_integer("n_iterates", self.n_iterates, least=1)
+
+    @property
+    def explores(self) -> bool:
+        """Whether f2 counts anywhere."""
+        return self.exploration != "none"
 
     @property
     def explored_scores(self) -> bool:

@@ -48,12 +48,14 @@ class Shape(NamedTuple):
     n_features: int
     hidden_dim: int
     n_layers: int
+    explores: bool = True  # whether there is an f2
 
     @property
     def n_parameters(self) -> int:
         """Of both networks together."""
-        k, d, m, depth = self
-        return 3 * m * k * d + 2 * (depth - 2) * m * m + 2 * m
+        k, d, m, depth = self[:4]
+        blocks, networks = (3, 2) if self.explores else (1, 1)
+        return blocks * m * k * d + networks * ((depth - 2) * m * m + m)
 
     def weights(self, flat: Tensor) -> Weights:
         """Views of flat parameters."""
@@ -93,7 +95,7 @@ class Activations:
     """Buffers of one pass over B examples, and the shapes they are seen in."""
 
     def __init__(self, shape: Shape, n_examples: int, like: Tensor) -> None:
-        k, d, m, depth = shape
+        k, d, m, depth = shape[:4]
         b, n = n_examples, n_examples * k
         self.n_layers, self.n_contexts = depth, n
         self.phases = phases.of(like)
@@ -119,7 +121,7 @@ class Activations:
         if self.many:
             self.w_at, self.w_wt, self.inner = empty(m, m), empty(m, m), empty(m, m)
         else:
-            self.input_gradient = empty(n, k * d)  # ∇_x f1
+            self.input_gradient = empty(n, k * d * shape.explores)  # ∇_x f1
             self.input_gradient_columns = self.input_gradient.t()
         self.raw = RawActivations(
             h1=[raw(layer) for layer in self.h1],
@@ -148,38 +150,40 @@ class Weights:
     """Views of one flat tensor, first the weights of f1, then those of f2.
 
     The first layer of f1 and the context half of the first layer of f2 lie side by side, so that
-    one product with x serves both.
+    one product with x serves both. Without an f2 its layers are empty.
     """
 
     def __init__(self, flat: Tensor, shape: Shape) -> None:
         self.flat, self.shape = flat, shape
-        k, d, m, depth = shape
+        k, d, m, depth = shape[:4]
         first, deep = m * k * d, (depth - 2) * m * m
         of_f1 = m + deep + first
+        n = int(shape.explores)  # networks f2
         output1, hidden1, context, gradient, hidden2, output2 = torch.split_with_sizes(
-            flat, (m, deep, 2 * first, first, deep, m)
+            flat, (m, deep, (1 + n) * first, n * first, n * deep, n * m)
         )
         self.output1, self.output2 = output1, output2
         self.hidden1 = hidden1.view(depth - 2, m, m)  # layers 2 … L - 1 of f1
-        self.hidden2 = hidden2.view(depth - 2, m, m)  # layers 2 … L - 1 of f2
-        self.context = context.view(2, m, k, d)  # first layer of f1; context half of f2's
-        self.gradient = gradient.view(m, k, d)  # gradient half of f2's first layer
-        self.by_context = context.view(2 * m * k, d)  # both first layers, times x
+        self.hidden2 = hidden2.view(n * (depth - 2), m, m)  # layers 2 … L - 1 of f2
+        self.context = context.view(1 + n, m, k, d)  # first layer of f1; context half of f2's
+        self.gradient = gradient.view(n, m, k, d)  # gradient half of f2's first layer
+        self.by_context = context.view((1 + n) * m * k, d)  # both first layers, times x
         self.by_context1 = self.by_context[: m * k]  # that of f1
         self.first = self.context[0].view(m, k * d)  # W
-        self.half = gradient.view(m, k * d)  # A
+        self.half = gradient.view(n * m, k * d)  # A
         self.networks = flat[:of_f1], flat[of_f1:]  # f1, f2
         self.raw = RawWeights(raw(output1), raw(output2))
 
     @property
     def first_layers(self) -> list[Tensor]:
         """Each (m, k, d): a block a class, a column a feature."""
-        return [*self.context, self.gradient]
+        return [*self.context, *self.gradient]
 
     @property
     def deep(self) -> list[Tensor]:
         """Layers 2 … L of both networks, of the same size whatever k and d are."""
-        return [*self.hidden1, *self.hidden2, self.output1, self.output2]
+        outputs = [self.output1, self.output2][: 1 + self.shape.explores]
+        return [*self.hidden1, *self.hidden2, *outputs]
 
     @property
     def by_class(self) -> list[Tensor]:

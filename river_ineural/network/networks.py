@@ -33,6 +33,11 @@ class Shape(Protocol):
     def n_layers(self) -> int: ...
 
     @property
+    def explores(self) -> bool:
+        """Whether there is an f2."""
+        ...
+
+    @property
     def n_parameters(self) -> int:
         """Of both networks together."""
         ...

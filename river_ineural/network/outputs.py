@@ -42,6 +42,7 @@ class OutputShape(NamedTuple):
     n_features: int
     hidden_dim: int
     n_layers: int
+    explores: bool = True  # whether there is an f2
 
     @property
     def n_embedded(self) -> int:
@@ -51,8 +52,9 @@ class OutputShape(NamedTuple):
     @property
     def n_parameters(self) -> int:
         """Of both networks together."""
-        k, d, m, depth = self
-        return m * d + m * self.n_embedded + 2 * (depth - 2) * m * m + 2 * k * m
+        k, d, m, depth = self[:4]
+        after = (depth - 2) * m * m + k * m  # the first layer
+        return m * d + after + self.explores * (m * self.n_embedded + after)
 
     def weights(self, flat: Tensor) -> Weights:
         """Views of flat parameters."""
@@ -78,20 +80,28 @@ class Network(NamedTuple):
 
 
 class Weights:
-    """Views of one flat tensor, first the weights of f1, then those of f2."""
+    """Views of one flat tensor, first the weights of f1, then those of f2.
+
+    Without an f2 its layers are empty.
+    """
 
     def __init__(self, flat: Tensor, shape: OutputShape) -> None:
         self.flat, self.shape = flat, shape
-        k, d, m, depth = shape
-        deep, of_f1 = (depth - 2) * m * m, m * d + (depth - 2) * m * m + k * m
+        k, d, m, depth = shape[:4]
+        of_f1 = m * d + (depth - 2) * m * m + k * m
         self.networks = flat[:of_f1], flat[of_f1:]  # f1, f2
-        self.f1, self.f2 = (
-            Network(first.view(m, size), hidden.view(depth - 2, m, m), output.view(k, m))
-            for size, (first, hidden, output) in (
-                (size, torch.split_with_sizes(part, (m * size, deep, k * m)))
-                for size, part in zip((d, shape.n_embedded), self.networks, strict=True)
+
+        def views(part: Tensor, size: int, n: int) -> Network:
+            """Of one network, or of n = 0."""
+            hidden_layers = n * (depth - 2)
+            sizes = n * m * size, hidden_layers * m * m, n * k * m
+            first, hidden, output = torch.split_with_sizes(part, sizes)
+            return Network(
+                first.view(n * m, size), hidden.view(hidden_layers, m, m), output.view(n * k, m)
             )
-        )
+
+        self.f1 = views(self.networks[0], d, 1)
+        self.f2 = views(self.networks[1], shape.n_embedded, int(shape.explores))
 
     @property
     def first_layers(self) -> list[Tensor]:
@@ -101,12 +111,12 @@ class Weights:
     @property
     def deep(self) -> list[Tensor]:
         """Layers of the same size whatever k and d are."""
-        return [*self.f1.hidden, *self.f2.hidden, self.f2.first]
+        return [*self.f1.hidden, *self.f2.hidden, *[self.f2.first][: self.shape.explores]]
 
     @property
     def by_class(self) -> list[Tensor]:
         """Output layers, a row a class."""
-        return [self.f1.output, self.f2.output]
+        return [self.f1.output, self.f2.output][: 1 + self.shape.explores]
 
     def exploit(self, columns: Tensor, a: Activations, exploring: bool = True) -> None:
         """f1 of every class: columns (d, B) are the examples x. Fills a.h1 and a.f1."""
@@ -202,7 +212,7 @@ class Activations:
     """Buffers of one pass over B examples, and the shapes they are seen in."""
 
     def __init__(self, shape: OutputShape, n_examples: int, like: Tensor) -> None:
-        k, _, m, depth = shape
+        k, _, m, depth = shape[:4]
         b, n = n_examples, n_examples * k
         self.n_contexts = n
         self.phases = phases.of(like)

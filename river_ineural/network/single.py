@@ -39,7 +39,7 @@ class Single:
     """
 
     def __init__(self, shape: Shape, dtype: np.dtype[Any], tile: int = TILE) -> None:
-        k, d, m, depth = shape
+        k, d, m, depth = shape[:4]
         self.shape = (k, d, m, depth)  # for Numba a plain tuple
         self.found: Floats = np.zeros((2, 1, k), dtype)  # f1, scores
         self.x = np.empty(d, dtype)  # standardised
@@ -95,10 +95,6 @@ def score_one(
     start = m + deep
     output1, hidden1 = weights[:m], weights[m:start]
     first = weights[start : start + one].reshape(m, k * d)  # W
-    context = weights[start + one : start + 2 * one]  # f2's, times x
-    half = weights[start + 2 * one : start + 3 * one].reshape(m, k * d)  # A
-    start += 3 * one
-    hidden2, output2 = weights[start : start + deep], weights[-m:]
 
     # f1, forward, and its gradient at the last pre-activations
     standardize_row(raw, encoding, normalize, x)
@@ -119,6 +115,11 @@ def score_one(
     if not exploring:
         return
 
+    start += one
+    context = weights[start : start + one]  # first layer of f2, times x
+    half = weights[start + one : start + 2 * one].reshape(m, k * d)  # A
+    start += 2 * one
+    hidden2, output2 = weights[start : start + deep], weights[-m:]
     for layer in range(depth - 2, 0, -1):  # and at those before
         for c in range(k):
             for v in range(m):

@@ -35,7 +35,7 @@ class Single:
     """
 
     def __init__(self, shape: OutputShape, dtype: np.dtype[Any]) -> None:
-        k, d, m, depth = shape
+        k, d, m, depth = shape[:4]
         self.shape = (k, d, m, depth)  # for Numba a plain tuple
         self.found: Floats = np.zeros((2, 1, k), dtype)  # f1, scores
         self.x = np.empty(d, dtype)  # standardised

@@ -69,9 +69,9 @@ SHAPE: Fields = {
     "n_features": an_integer(),
     "hidden_dim": an_integer(1),
     "n_layers": an_integer(2, MOST_LAYERS),
+    "explores": a_flag,
 }
 SHAPES: dict[str, type[Shape] | type[OutputShape]] = {"Shape": Shape, "OutputShape": OutputShape}
-FIRST_LAYERS = {"Shape": 3, "OutputShape": 1}
 # Their constructors check what they are given.
 TRAINING: Fields = dict.fromkeys(
     (
@@ -355,20 +355,22 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     features = scope.look(state.get("features"), f"{where}.features", "FeatureIndex")
     n_reserved = reserved(features, f"{where}.features")
     n_features = len(features["names"]) + n_reserved
-    k, d = shape.n_classes, shape.n_features
-    need(
-        k == (len(labels) if used else 0), f"{where}.trainer.shape", f"of {len(labels)} classes", k
-    )
+    k, d, known = shape.n_classes, shape.n_features, len(labels) if used else 0
+    need(k == known, f"{where}.trainer.shape", f"of {known} classes", k)
     columns = CONSTANT + n_features if n_features or used else 0
     need(used == columns, f"{where}.trainer.n_features", str(columns), used)
     need(used <= d <= used + used // 4, f"{where}.trainer.shape", f"room for {used} columns", d)
-    weights = shape._replace(n_features=used).n_parameters
-    need(weights <= MOST_WEIGHTS, f"{where}.trainer.shape", f"of {MOST_WEIGHTS:,} weights", shape)
+    weights, place = shape._replace(n_features=used).n_parameters, f"{where}.trainer.shape"
+    need(weights <= MOST_WEIGHTS, place, f"of {MOST_WEIGHTS:,} weights", shape)
+    training = scope.look(trainer.get("training"), f"{where}.trainer.training", "Training")
+    unexplored = training.get("exploration") == "none"
+    need(unexplored or shape.explores, place, "of an f2, which counts", shape)
+    first_layers = 3 if form == "Shape" and shape.explores else 1
     dtype = getattr(trainer.get("dtype"), "__name__", "")
     return scope.within(
         **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
         **{"reserved": n_reserved, "reserved_from": features["reserved"][0]},
-        **{"float": dtype, "last_class": len(labels) - 1, "first_layers": FIRST_LAYERS[form]},
+        **{"float": dtype, "last_class": len(labels) - 1, "first_layers": first_layers},
     )
 
 
