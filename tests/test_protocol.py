@@ -443,7 +443,7 @@ def test_a_call_waits_for_its_turn(kind, name):
 @pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 @pytest.mark.parametrize("k", [2, 6])  # by loops for one example, and by products
 def test_the_role_of_exploration(kind, k):
-    """Networks are the same where labels alone are learned; what scores is not. Or there is no f2."""
+    """Networks are the same where labels alone are learned; what scores is not. "none": no f2."""
     stream = [({"a": float(t % 7), "b": float(t % 5)}, t % k) for t in range(60)]
     x, models = {"a": 2.0, "b": 1.5}, {}
     for role in ("scores", "self-training", "none"):
