@@ -131,11 +131,11 @@ class INeurAL(NeuralClassifier):
         direction keeps what unit norm would forget. "assumed": neither is done, and an example
         that does not come with unit norm is an error.
     iterate
-        "average" predicts with an exponential average of the weights over some 50 steps, which
-        forgets the noise of single batches; "last" with the current weights; "uniform" with weights
-        drawn, each time something is learned, uniformly from all iterates so far, the initial
-        weights among them (Algorithm 2, line 8); a reservoir of 8 (`Training(n_iterates=8)`)
-        stands for them.
+        "average" predicts with an exponential average of the weights over some 50 steps
+        (`Training(n_averaged=50)`), which forgets the noise of single batches; "last" with the
+        current weights; "uniform" with weights drawn, each time something is learned, uniformly
+        from all iterates so far, the initial weights among them (Algorithm 2, line 8); a reservoir
+        of 8 (`Training(n_iterates=8)`) stands for them.
     training
         How they are trained, and whether there is an f2, a `Training`; None for its defaults. It
         has what the paper's algorithm sets otherwise.
@@ -288,7 +288,7 @@ class INeurAL(NeuralClassifier):
             self.lr,
             self.batch_size,
             Optimizer(training, like.new_zeros(shape.n_parameters)),
-            Iterates(self.iterate, training.n_iterates, of_result),
+            Iterates(self.iterate, training.n_iterates, training.n_averaged, of_result),
             Adversary(self.adversarial_radius, like),
             0 if normalize else CONSTANT,
             of_weights,

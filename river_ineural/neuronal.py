@@ -56,11 +56,13 @@ class NeurONAL(INeurAL):
     lr
         Learning rate η1 of f1, above 0.
     batch_size
-        Twice the examples a step, at least 1: b contexts of two classes, as for `INeurAL`.
+        Twice the examples a step, at least 1: b contexts of two classes, as for `INeurAL`, and
+        twice as many.
     training
         How both networks are trained; None for `NeurONAL.default_training`, in which f2 takes part
         in every step after a given label and learns residuals of given labels only, as fast as f1,
-        and `balance` is 1/2. `dataclasses.replace` changes some of it.
+        `balance` is 1/2, and the average that predicts is of 24 steps. `dataclasses.replace`
+        changes some of it.
     n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, pieces, relevance
         As for `INeurAL`, with the same defaults.
     normalize, iterate, drift_detector, classes, categories, missing, max_features, max_classes
@@ -99,6 +101,7 @@ class NeurONAL(INeurAL):
         exploration_share=1.0,
         residuals="given",
         balance=0.5,
+        n_averaged=24,
     )
 
     def __init__(
@@ -106,7 +109,7 @@ class NeurONAL(INeurAL):
         hidden_dim: int = 400,
         n_layers: int = 2,
         lr: float = 3e-3,
-        batch_size: int = 64,
+        batch_size: int = 128,
         n_steps: float = 8.0,
         adversarial_radius: float = 0.15,
         capacity: int = 8192,

@@ -85,12 +85,14 @@ def with_a_role_of_exploration(document: Document, arrays: Arrays) -> tuple[Docu
 def with_rings_together(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
     """The rows of both rings of the history are one array, the labelled ones first.
 
-    And there is an f2, used or not.
+    There is an f2, used or not, and an average is of 50 steps.
     """
     kept = dict(arrays)
     for part in document["objects"]:
         if part["class"] in ("Shape", "OutputShape"):
             part["state"]["explores"] = True
+        elif part["class"] in ("Training", "Iterates"):
+            part["state"]["n_averaged"] = 50
         elif part["class"] == "History":
             for name in History.TENSORS:
                 labelled, pseudo = part["state"][name]

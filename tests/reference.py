@@ -98,7 +98,7 @@ class ReferenceClassifier:
     """Both networks, both histories and Algorithm 2."""
 
     n_kept = 8  # iterates in the reservoir for Ω_t
-    window, every = 50, 8  # steps of an average of iterates
+    every = 8  # steps from one iterate of an average to the next, once there are enough
 
     def __init__(
         self,
@@ -130,8 +130,9 @@ class ReferenceClassifier:
         exploration="none",
         residuals="all",
         balance=0.0,
+        n_averaged=50,
     ):
-        self.encodes = encodes
+        self.encodes, self.window = encodes, n_averaged
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
         self.ranks, self.takes_apart = ranks, pieces
         self.pseudo_label_exploration = pseudo_label_exploration

@@ -32,7 +32,7 @@ def trainer_with(flat, shape):
         lr=0.1,
         batch_size=4,
         optimizer=Optimizer(training, flat),
-        iterates=Iterates("last", None, np.random.default_rng(0)),
+        iterates=Iterates("last", None, 50, np.random.default_rng(0)),
         adversary=Adversary(0.0, flat),
         n_blank=0,
         rng=np.random.default_rng(0),

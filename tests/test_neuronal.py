@@ -104,7 +104,11 @@ def test_parameters_are_those_of_ineural_with_other_defaults():
     """So that nothing that one can do is missing in the other."""
     ours, theirs = (kind(seed=1)._get_params() for kind in (NeurONAL, INeurAL))
     assert list(ours) == list(theirs)
-    assert {name for name in ours if ours[name] != theirs[name]} == {"hidden_dim", "lr"}
+    assert {name for name in ours if ours[name] != theirs[name]} == {
+        "hidden_dim",
+        "lr",
+        "batch_size",
+    }
     assert NeurONAL(seed=1)._state.trainer.training is NeurONAL.default_training
     assert INeurAL.default_training == Training()
 

@@ -242,6 +242,7 @@ def test_every_round_of_an_output_a_class_agrees_by_torch(n_layers):
         {"iterate": "uniform"},
         {"changed": {"exploration": "scores"}},
         {"changed": {"residuals": "all", "balance": 0.5}},
+        {"changed": {"n_averaged": 8}},
         {"changed": {"residuals": "given", "labelled_share": None}},
         {"normalize": False, "adversarial_radius": 0.0},
     ],

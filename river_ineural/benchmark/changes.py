@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,12 @@ def neuronal(k: int, n: int, seed: int) -> BudgetedSampler:
     return INeurALSampler(NeurONAL(seed=seed), budget=SHARE, seed=seed)
 
 
+def neuronal_without_f2(k: int, n: int, seed: int) -> BudgetedSampler:
+    """The same without its exploration network."""
+    training = replace(NeurONAL.default_training, exploration="none")
+    return INeurALSampler(NeurONAL(training=training, seed=seed), budget=SHARE, seed=seed)
+
+
 def told(k: int, n: int, seed: int) -> BudgetedSampler:
     """The defaults, told how long it is."""
     return INeurALSampler(INeurAL(seed=seed), budget=SHARE, horizon=n, seed=seed)
@@ -81,12 +87,16 @@ def of_river(share: float, told: bool) -> dict[str, Make]:
 
 RIVER = of_river(SHARE, told=False)
 OWN, TOLD, OUTPUTS = "I-NeurAL", "I-NeurAL, length given", "NeurONAL"
-LEARNERS: dict[str, Make] = {OWN: ineural, TOLD: told, OUTPUTS: neuronal, **RIVER}
+OFF = "NeurONAL-without-f2"
+LEARNERS: dict[str, Make] = {
+    **{OWN: ineural, TOLD: told, OUTPUTS: neuronal, OFF: neuronal_without_f2},
+    **RIVER,
+}
 
 
 def learners_of(stream: str) -> tuple[str, ...]:
     """What is compared on a stream; where nothing changes, whether the length is given."""
-    return (OWN, OUTPUTS, TOLD) if stream in STILL else (OWN, OUTPUTS, *RIVER)
+    return (OWN, OUTPUTS, OFF, TOLD) if stream in STILL else (OWN, OUTPUTS, OFF, *RIVER)
 
 
 def run_one(cell: Cell) -> dict[str, Any]:
@@ -171,6 +181,8 @@ def run(
     run_cells(cells, path, n_jobs, run=run_one)
     rows = by_stream(read(path))
     print("\n\n".join([panel(rows), flips(rows), standing(rows)]))
+    of_f2 = {stream: ratio(rows, stream, OUTPUTS, OFF) for stream in wanted}
+    print(f"NeurONAL over NeurONAL without f2: {summary({s: r for s, r in of_f2.items() if r})}")
     if assets is not None:
         draw_curves(rows, assets)
 

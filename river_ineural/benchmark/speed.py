@@ -27,7 +27,7 @@ import torch
 
 from river_ineural.active import INeurALSampler
 from river_ineural.benchmark.cells import write
-from river_ineural.benchmark.contenders import CONTEXTS, WIDTH, Dense, Floor, Peer, X, slow_twin
+from river_ineural.benchmark.contenders import WIDTH, Dense, Floor, Peer, X, slow_twin
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
 from river_ineural.network.threads import single_threaded
@@ -93,7 +93,6 @@ def new_model(
     training = replace(kind.default_training, exploration_share=1.0)
     return kind(
         hidden_dim=hidden_dim,
-        batch_size=CONTEXTS,
         n_steps=1,
         pieces=False,
         training=replace(training, exploration=exploration) if exploration else training,

@@ -16,7 +16,7 @@ import torch
 from river import datasets
 from river.datasets.base import Dataset
 
-from river_ineural.active import BudgetedSampler, INeurALSampler
+from river_ineural.active import BudgetedSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changes import (
     OWN,
@@ -35,14 +35,15 @@ from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, 
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.benchmark.figures import Rows, by_stream
+from river_ineural.benchmark.learners import LEARNERS as NEURAL
 from river_ineural.benchmark.tables import spread
-from river_ineural.classifier import INeurAL
 from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
 __all__ = ["LEARNERS", "STREAMS", "magic", "mistakes", "run", "run_one", "seconds"]
 
 BUDGETS = (0.05, 0.1)
-LEARNERS = (OWN, *REFITTED, *RIVER)
+F2_ON_AND_OFF = ("NeurONAL", "NeurONAL-without-f2")
+LEARNERS = (OWN, *F2_ON_AND_OFF, *REFITTED, *RIVER)
 WHOLE = 20_000  # rows of the longest file
 FOREST = "random forest, refitted"
 OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
@@ -77,10 +78,9 @@ def make(cell: Cell, stream: Stream) -> BudgetedSampler:
     if cell.learner in REFITTED:
         return sampler(cell.learner, stream.x, cell.budget, cell.seed)
     n = len(stream.y)
-    if cell.learner == OWN:
-        return INeurALSampler(
-            INeurAL(seed=cell.seed), budget=cell.budget, horizon=n, seed=cell.seed
-        )
+    if cell.learner in NEURAL:
+        limits = {"budget": cell.budget, "horizon": n, "seed": cell.seed}
+        return NEURAL[cell.learner](limits)
     learner = of_river(cell.budget, told=True)[cell.learner]
     return learner(int(stream.y.max()) + 1, n, cell.seed)
 
@@ -172,7 +172,15 @@ def mistakes(rows: Rows) -> str:
         over = ratios[FOREST].get(stream)
         lines.append(f"| {' | '.join([*cells, shown, f'{over:.2f}' if over else ''])} |")
     sentences = [f"Over {name}: {summary(found)}" for name, found in ratios.items()]
+    if of_f2 := on_over_off(rows):
+        sentences.append(f"NeurONAL over NeurONAL without f2: {summary(of_f2)}")
     return "\n".join([*lines, "", *sentences])
+
+
+def on_over_off(rows: Rows) -> dict[str, float]:
+    """Mistakes of NeurONAL over those without its f2, by stream."""
+    found = ((stream, ratio(rows, stream, *F2_ON_AND_OFF)) for stream in STREAMS)
+    return {stream: each for stream, each in found if each}
 
 
 def seconds(rows: Rows) -> str:

@@ -9,10 +9,10 @@ from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.growth import overlay
 from river_ineural.network.networks import Shape
 
-__all__ = ["Iterates"]
+__all__ = ["EVERY", "Iterates"]
 
 MOST_KEPT = 100_000_000  # numbers in all iterates kept, where all are to be: 0.4 GB in float32
-WINDOW, EVERY = 50, 8  # steps that an average of the iterates spans, and from one to the next
+EVERY = 8  # steps from one iterate that enters the average to the next, once there are enough
 
 
 class Iterates(Tensors):
@@ -25,15 +25,20 @@ class Iterates(Tensors):
         "uniform": weights drawn uniformly from all iterates so far, the initial ones included.
     n_kept
         Of "uniform": how many stand for all of them; None: as many as `MOST_KEPT` leaves room for.
+    n_averaged
+        Of "average": steps that it spans, at least `EVERY`.
     rng
         Generator of the draw that Algorithm 1 returns, owned by this object.
     """
 
     TENSORS = ("kept", "returned")
 
-    def __init__(self, kind: str, n_kept: int | None, rng: np.random.Generator) -> None:
+    def __init__(
+        self, kind: str, n_kept: int | None, n_averaged: int, rng: np.random.Generator
+    ) -> None:
         self.kind = kind
         self.n_kept = n_kept
+        self.n_averaged = n_averaged
         self.rng = rng
         self.kept: list[Tensor] = []
         self.returned: list[Tensor] = []  # one, from the first round on
@@ -76,10 +81,10 @@ class Iterates(Tensors):
         """
         self.n_steps += 1
         if self.kind == "average":
-            if self.n_steps <= WINDOW:
+            if self.n_steps <= self.n_averaged:
                 self.kept[0].lerp_(flat, 1 / self.n_steps)
             elif self.n_steps % EVERY == 0:
-                self.kept[0].lerp_(flat, EVERY / WINDOW)
+                self.kept[0].lerp_(flat, EVERY / self.n_averaged)
         elif self.kind == "uniform":
             n = len(self.kept)
             room = n < self.n_kept if self.n_kept else (n + 1) * flat.numel() <= MOST_KEPT

@@ -219,7 +219,8 @@ class Trainer(Tensors):
         other.steps_due = other.explorations_due = 0.0
         other.optimizer = Optimizer(self.training, other.flat)
         other.adversary = self.adversary.renewed()
-        first = Iterates(iterate or self.iterates.kind, self.iterates.n_kept, self.iterates.rng)
+        own = self.iterates
+        first = Iterates(iterate or own.kind, own.n_kept, own.n_averaged, own.rng)
         other.iterates = first.grown(other.flat, shape, shape, self.n_features)
         other.__dict__.update(parts)
         other.bind()

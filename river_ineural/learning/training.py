@@ -69,6 +69,8 @@ class Training:
     n_iterates
         Of `iterate="uniform"`: weights that stand for all iterates so far, at least 1. None: all
         iterates, while they hold at most 100,000,000 numbers.
+    n_averaged
+        Of `iterate="average"`: steps that the average spans, at least 8.
 
     Raises
     ------
@@ -105,6 +107,7 @@ class Training:
     balance: float = 0.0
     batches: str = "shared"
     n_iterates: int | None = 8
+    n_averaged: int = 50
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, ("adam", "sgd"))
@@ -127,6 +130,7 @@ class Training:
         check_choice("batches", self.batches, ("shared", "separate"))
         if self.n_iterates is not None:
             check_integer("n_iterates", self.n_iterates, least=1)
+        check_integer("n_averaged", self.n_averaged, least=8)
 
     @property
     def explores(self) -> bool:
@@ -139,4 +143,5 @@ class Training:
         return self.exploration == "scores"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"exploration": "scores"} | state)  # as it was before one could choose
+        before_one_could_choose = {"exploration": "scores", "n_averaged": 50}
+        self.__dict__.update(before_one_could_choose | state)

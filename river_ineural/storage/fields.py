@@ -12,6 +12,7 @@ import numpy as np
 from river.base.typing import ClfTarget
 
 from river_ineural.learning.adversary import CHOICE
+from river_ineural.learning.iterates import EVERY
 from river_ineural.learning.pieces import MOST_PIECES
 from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
 from river_ineural.learning.scaling import CONSTANT
@@ -75,10 +76,9 @@ SHAPES: dict[str, type[Shape] | type[OutputShape]] = {"Shape": Shape, "OutputSha
 # Their constructors check what they are given.
 TRAINING: Fields = dict.fromkeys(
     (
-        *("optimizer", "beta2", "max_norm"),
-        *("exploration", "exploration_lr", "exploration_share"),
+        *("optimizer", "beta2", "max_norm", "exploration", "exploration_lr", "exploration_share"),
         *("pseudo_label_exploration", "pseudo_label_steps", "late_class_steps", "init_scale"),
-        *("labelled_share", "residuals", "balance", "batches", "n_iterates"),
+        *("labelled_share", "residuals", "balance", "batches", "n_iterates", "n_averaged"),
     ),
     anything,
 )
@@ -191,6 +191,7 @@ def of_optimizer(state: State, where: str, scope: Scope) -> Scope:
 ITERATES: Fields = {
     "kind": a_text("average", "last", "uniform"),
     "n_kept": optional(an_integer(1)),
+    "n_averaged": an_integer(EVERY),
     "rng": a_generator,
     "kept": a_list(an_array("float", "weights")),
     "returned": a_list(an_array("float", "weights")),
@@ -363,14 +364,13 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     weights, place = shape._replace(n_features=used).n_parameters, f"{where}.trainer.shape"
     need(weights <= MOST_WEIGHTS, place, f"of {MOST_WEIGHTS:,} weights", shape)
     training = scope.look(trainer.get("training"), f"{where}.trainer.training", "Training")
-    unexplored = training.get("exploration") == "none"
-    need(unexplored or shape.explores, place, "of an f2, which counts", shape)
-    first_layers = 3 if form == "Shape" and shape.explores else 1
-    dtype = getattr(trainer.get("dtype"), "__name__", "")
+    explores = shape.explores or training.get("exploration") == "none"
+    need(explores, place, "of an f2, which counts", shape)
     return scope.within(
         **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
         **{"reserved": n_reserved, "reserved_from": features["reserved"][0]},
-        **{"float": dtype, "last_class": len(labels) - 1, "first_layers": first_layers},
+        **{"float": getattr(trainer.get("dtype"), "__name__", ""), "last_class": len(labels) - 1},
+        first_layers=3 if form == "Shape" and shape.explores else 1,
     )
 
 
