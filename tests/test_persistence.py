@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import math
 import os
 import pickle
@@ -587,6 +588,28 @@ def test_a_copy_shares_no_memory_of_a_full_history():
         other.x.zero_()
         other.x.add_(1)
     assert not (history.x == 1).all()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore:max_")
+def test_others_read_the_file_too(case):
+    """safetensors' own reader finds the same tensors, each at a multiple of its numbers' size."""
+    import safetensors.numpy
+
+    model, stream, at = kept.cases(0)[case]
+    kept.Rounds(model).run(stream[:at])
+    data = to_bytes(model)
+    document, arrays = container.unpack(io.BytesIO(data))
+    found = safetensors.numpy.load(data)
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(found[name], array)
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    assert json.loads(header.pop("__metadata__")[container.KEY])["class"] == document["class"]
+    for name, spec in header.items():
+        assert (start + spec["data_offsets"][0]) % arrays[name].itemsize == 0
 
 
 def test_a_file_that_ends_early_while_it_is_read_is_refused(tmp_path, victim):
