@@ -18,10 +18,17 @@ STREAM = list(datasets.Phishing())
 SEEDS = range(10)
 CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "defaults": ({}, {}),
-    "η2 = η1 / 14": ({"training": Training(exploration_lr=1e-4)}, {}),
-    "η2 = η1": ({"training": Training(exploration_lr=1.4e-3)}, {}),
-    "η2 = η1, f2 in every step after a label": (
-        {"training": Training(exploration_lr=1.4e-3, exploration_share=1.0)},
+    "with f2": ({"training": Training(exploration="scores")}, {}),
+    "with f2, η2 = η1 / 14": (
+        {"training": Training(exploration="scores", exploration_lr=1e-4)},
+        {},
+    ),
+    "with f2, η2 = η1": (
+        {"training": Training(exploration="scores", exploration_lr=1.4e-3)},
+        {},
+    ),
+    "with f2, η2 = η1, in every step after a label": (
+        {"training": Training(exploration="scores", exploration_lr=1.4e-3, exploration_share=1.0)},
         {},
     ),
     "the paper's initial weights": ({"training": Training(init_scale=1.0)}, {}),
@@ -31,10 +38,7 @@ CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"center": False, "scale": False, "normalize": False},
         {},
     ),
-    "plain SGD, η1 = 0.5, η2 = 0.005": (
-        {"lr": 0.5, "training": Training(optimizer="sgd", exploration_lr=0.005)},
-        {},
-    ),
+    "plain SGD, η1 = 0.5": ({"lr": 0.5, "training": Training(optimizer="sgd")}, {}),
     "the last iterate": ({"iterate": "last"}, {}),
     "iterate drawn uniformly": ({"iterate": "uniform"}, {}),
     "η1 = 0.003": ({"lr": 3e-3}, {}),
