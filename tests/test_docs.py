@@ -83,7 +83,6 @@ def test_parts_left_out():
     table = lines(section("Parts left out"))
     named = {
         "I-NeurAL": "all parts",
-        "f1 alone": r"\(f_1\) alone",
         "with f2": r"with \(f_2\), as the paper has it",
         "f2 teaches": r"\(f_2\) says what may be learned",
         "one ring": "one ring for labels and pseudo-labels",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 from river import base
 
-from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
+from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changing import FLIPS, PANEL, STILL, STREAMS, there
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.benchmark.figures import Rows, by_stream
+from river_ineural.benchmark.learners import LEARNERS as NEURAL
 from river_ineural.benchmark.tables import spread
-from river_ineural.classifier import INeurAL
 from river_ineural.compare.streaming import (
     adaptive_forest,
     at_random,
@@ -30,7 +30,6 @@ from river_ineural.compare.streaming import (
     hoeffding,
     linear,
 )
-from river_ineural.neuronal import NeurONAL
 
 __all__ = ["LEARNERS", "flips", "panel", "run", "run_one", "standing"]
 
@@ -47,25 +46,11 @@ Classifier = Callable[[int, int], base.Classifier]  # of k classes and a seed
 Floats = NDArray[np.floating[Any]]
 
 
-def ineural(k: int, n: int, seed: int) -> BudgetedSampler:
-    """The defaults, not told how long the stream is."""
-    return INeurALSampler(INeurAL(seed=seed), budget=SHARE, seed=seed)
-
-
-def neuronal(k: int, n: int, seed: int) -> BudgetedSampler:
-    """The same around a `NeurONAL`."""
-    return INeurALSampler(NeurONAL(seed=seed), budget=SHARE, seed=seed)
-
-
-def neuronal_without_f2(k: int, n: int, seed: int) -> BudgetedSampler:
-    """The same without its exploration network."""
-    training = replace(NeurONAL.default_training, exploration="none")
-    return INeurALSampler(NeurONAL(training=training, seed=seed), budget=SHARE, seed=seed)
-
-
-def told(k: int, n: int, seed: int) -> BudgetedSampler:
-    """The defaults, told how long it is."""
-    return INeurALSampler(INeurAL(seed=seed), budget=SHARE, horizon=n, seed=seed)
+def ours(name: str, told: bool = False) -> Make:
+    """One of the benchmark's learners, told how long the stream is or not."""
+    return lambda k, n, seed: NEURAL[name](
+        {"budget": SHARE, "horizon": n if told else None, "seed": seed}
+    )
 
 
 def of_river(share: float, told: bool) -> dict[str, Make]:
@@ -89,7 +74,8 @@ RIVER = of_river(SHARE, told=False)
 OWN, TOLD, OUTPUTS = "I-NeurAL", "I-NeurAL, length given", "NeurONAL"
 OFF = "NeurONAL-without-f2"
 LEARNERS: dict[str, Make] = {
-    **{OWN: ineural, TOLD: told, OUTPUTS: neuronal, OFF: neuronal_without_f2},
+    **{name: ours(name) for name in (OWN, OUTPUTS, OFF)},
+    TOLD: ours(OWN, told=True),
     **RIVER,
 }
 
@@ -181,8 +167,8 @@ def run(
     run_cells(cells, path, n_jobs, run=run_one)
     rows = by_stream(read(path))
     print("\n\n".join([panel(rows), flips(rows), standing(rows)]))
-    of_f2 = {stream: ratio(rows, stream, OUTPUTS, OFF) for stream in wanted}
-    print(f"NeurONAL over NeurONAL without f2: {summary({s: r for s, r in of_f2.items() if r})}")
+    if of_f2 := on_over_off(rows, wanted):
+        print(of_f2)
     if assets is not None:
         draw_curves(rows, assets)
 
@@ -245,6 +231,13 @@ def accuracy_after(row: dict[str, str], rounds: int) -> float | None:
     curve = [0, *map(int, row["curve"].split())]
     before = float(np.interp(start, np.linspace(0, n, len(curve)), curve))
     return 100 * (1 - (curve[-1] - before) / (n - start))
+
+
+def on_over_off(rows: Rows, streams: Iterable[str]) -> str:
+    """A sentence: mistakes of NeurONAL over those without its f2; empty where there are none."""
+    found = {stream: ratio(rows, stream, OUTPUTS, OFF) for stream in streams}
+    ratios = {stream: each for stream, each in found.items() if each}
+    return f"NeurONAL over NeurONAL without f2: {summary(ratios)}" if ratios else ""
 
 
 def flips(rows: Rows) -> str:

@@ -2,10 +2,9 @@
 
 The learners are as by default, so that `INeurAL` has no exploration network, and once with one that
 takes part in every step and prediction. The floor is the matrix products that such a step of both
-networks cannot avoid, on operands allocated
-beforehand, and one fused Adam call a network. The peer is one PyTorch network of the same width,
-trained by autograd and Adam on the single example, as wrappers of deep learning for streams do. The
-slow twin is what the tests compare the package with.
+networks cannot avoid, on operands allocated beforehand, and one fused Adam call a network. The peer
+is one PyTorch network of the same width, trained by autograd and Adam on the single example, as
+wrappers of deep learning for streams do. The slow twin is what the tests compare the package with.
 
 Contenders take turns, so that a busy moment of the machine hits all; medians of calls.
 """

@@ -19,6 +19,8 @@ from river.datasets.base import Dataset
 from river_ineural.active import BudgetedSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changes import (
+    OFF,
+    OUTPUTS,
     OWN,
     RIVER,
     best_of_river,
@@ -27,6 +29,7 @@ from river_ineural.benchmark.changes import (
     joined,
     of_each,
     of_river,
+    on_over_off,
     progress,
     ratio,
     summary,
@@ -42,8 +45,7 @@ from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 __all__ = ["LEARNERS", "STREAMS", "magic", "mistakes", "run", "run_one", "seconds"]
 
 BUDGETS = (0.05, 0.1)
-F2_ON_AND_OFF = ("NeurONAL", "NeurONAL-without-f2")
-LEARNERS = (OWN, *F2_ON_AND_OFF, *REFITTED, *RIVER)
+LEARNERS = (OWN, OUTPUTS, OFF, *REFITTED, *RIVER)
 WHOLE = 20_000  # rows of the longest file
 FOREST = "random forest, refitted"
 OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
@@ -172,15 +174,9 @@ def mistakes(rows: Rows) -> str:
         over = ratios[FOREST].get(stream)
         lines.append(f"| {' | '.join([*cells, shown, f'{over:.2f}' if over else ''])} |")
     sentences = [f"Over {name}: {summary(found)}" for name, found in ratios.items()]
-    if of_f2 := on_over_off(rows):
-        sentences.append(f"NeurONAL over NeurONAL without f2: {summary(of_f2)}")
+    if of_f2 := on_over_off(rows, STREAMS):
+        sentences.append(of_f2)
     return "\n".join([*lines, "", *sentences])
-
-
-def on_over_off(rows: Rows) -> dict[str, float]:
-    """Mistakes of NeurONAL over those without its f2, by stream."""
-    found = ((stream, ratio(rows, stream, *F2_ON_AND_OFF)) for stream in STREAMS)
-    return {stream: each for stream, each in found if each}
 
 
 def seconds(rows: Rows) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,17 +32,22 @@ CODES = {dtype: name for name, dtype in NAMES.items()}
 DTYPES = frozenset(CODES)
 
 
-def crc(text: str, arrays: Arrays) -> int:
-    """CRC-32 of the JSON, its checksum being 0, and of names, shapes, dtypes and bytes."""
+def crc(
+    text: str, arrays: Arrays, parts: Callable[[str], Iterable[memoryview]] | None = None
+) -> int:
+    """CRC-32 of the JSON, its checksum being 0, and of names, shapes, dtypes and bytes.
+
+    Parameters
+    ----------
+    parts
+        The bytes of an array, by its name, as they become known; None: they are there.
+    """
     found = zlib_ng.crc32(text.encode())
-    for name in sorted(arrays):
-        found = zlib_ng.crc32(described(name, arrays[name]), found)
-        found = zlib_ng.crc32(octets(arrays[name]), found)
+    for name, array in sorted(arrays.items()):
+        found = zlib_ng.crc32(f"{name} {array.dtype.name} {array.shape}".encode(), found)
+        for part in parts(name) if parts else (octets(array),):
+            found = zlib_ng.crc32(part, found)
     return found
-
-
-def described(name: str, array: NDArray[Any]) -> bytes:
-    return f"{name} {array.dtype.name} {array.shape}".encode()
 
 
 def octets(array: NDArray[Any]) -> memoryview:
@@ -116,13 +121,12 @@ def unpack(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
     signed, length = text[: len(CHECKSUM % 0)], len(CHECKSUM % 0)
     if len(text) > MOST:
         raise LoadError(f"its JSON has {len(text):,} characters, more than {MOST:,}")
-    found = zlib_ng.crc32((CHECKSUM % 0 + text[length:]).encode())
-    for name in sorted(arrays):
-        found = zlib_ng.crc32(described(name, arrays[name]), found)
+
+    def read(name: str) -> Iterator[memoryview]:
         file.seek(start + places[name])
-        for part in filled(file, octets(arrays[name])):
-            found = zlib_ng.crc32(part, found)
-    if signed != CHECKSUM % found:
+        return filled(file, octets(arrays[name]))
+
+    if signed != CHECKSUM % crc(CHECKSUM % 0 + text[length:], arrays, read):
         raise LoadError("it is damaged: the checksum differs. Load an earlier copy")
     try:
         document = json.loads(text)
