@@ -573,6 +573,12 @@ def test_a_file_of_the_third_schema_keeps_its_examples():
     state = history.__getstate__()
     for name in history.TENSORS:
         state[name] = np.split(state[name], [48])
+    iterates = model.classifier._state.trainer.iterates
+    before = {k: part for k, part in iterates.__getstate__().items() if k != "n_averaged"}
+    averaging = copy.copy(iterates)
+    del averaging.n_averaged
+    averaging.__setstate__(before)
+    assert averaging.n_averaged == 50
     older = copy.copy(history)
     older.__setstate__(state)
     for name in history.TENSORS:

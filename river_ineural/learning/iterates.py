@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
 
@@ -44,6 +46,9 @@ class Iterates(Tensors):
         self.returned: list[Tensor] = []  # one, from the first round on
         self.n_rounds = self.n_steps = 0
         self.served = 0  # which of those kept predicts
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({"n_averaged": 50} | state)  # as it was before one could choose
 
     def predicting(self, flat: Tensor) -> Tensor:
         """The weights that predict, `flat` being the current ones."""
