@@ -18,6 +18,7 @@ from river_ineural.inputs.parameters import Fixed, Live, renamed
 from river_ineural.inputs.validation import check_seed, choice, integer, real
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.change import Watch
+from river_ineural.learning.forest import Forest
 from river_ineural.learning.history import History
 from river_ineural.learning.iterates import Iterates
 from river_ineural.learning.optimizer import Optimizer
@@ -77,11 +78,13 @@ class INeurAL(NeuralClassifier):
     By default there is no f2, f = f1: it has made no difference in any form that was tried, and was
     a third of the work (docs/deviations.md, 9). `Training(exploration="scores")` is the paper's.
 
+    Beside it stands a random forest of the given labels, whose votes v correct f by ω (v - f1), an
+    estimate of the residual r1 - f1 as f2 is one (docs/deviations.md, 9).
+
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
-    else 0) and residual r2 = r1 - f1, taken before the example is learned. Then the networks take
-    mini-batch steps from where they stand (Algorithm 2). Classes and features may appear at any
-    time. Features that are absent from x are 0. Strings and missing values can be features of their
-    own (`categories`, `missing`).
+    else 0) and residual r2 = r1 - f1, taken before it is learned. Then the networks take mini-batch
+    steps from where they stand (Algorithm 2). Classes and features may appear at any time. Features
+    absent from x are 0. Strings and missing values can be features (`categories`, `missing`).
 
     On its own the classifier learns from every label it is given. Wrapped in
     `river_ineural.active.INeurALSampler` it chooses the labels.
@@ -120,7 +123,10 @@ class INeurAL(NeuralClassifier):
         more than 256 features.
     pieces
         Whether features can be taken apart into six linear pieces each, in columns of their own,
-        where cross-validation finds that better. Not with more than 256 features.
+        where cross-validation finds that better: no gain beside a forest. Not with more than 256.
+    forest
+        Whether a random forest of the given labels has the part in the scores that its word proves
+        to be worth: `learning.forest.Forest`. Not with more than 256 features.
     relevance
         Whether to enlarge features, up to four times each, that f1 has found to matter, and to
         shrink the others: by the fourth root of the mean square of f1's input gradient. Not with
@@ -204,6 +210,7 @@ class INeurAL(NeuralClassifier):
     scale = Fixed[bool](choice(True, False))
     ranks = Fixed[bool](choice(True, False))
     pieces = Fixed[bool](choice(True, False))
+    forest = Fixed[bool](choice(True, False))
     relevance = Fixed[bool](choice(True, False))
     normalize = Fixed[bool | str](choice(True, False, "assumed"))
     iterate = Fixed[str](choice("average", "last", "uniform"))
@@ -230,7 +237,8 @@ class INeurAL(NeuralClassifier):
         center: bool = True,
         scale: bool = True,
         ranks: bool = True,
-        pieces: bool = True,
+        pieces: bool = False,
+        forest: bool = True,
         relevance: bool = True,
         normalize: bool | str = True,
         iterate: str = "average",
@@ -255,6 +263,7 @@ class INeurAL(NeuralClassifier):
         self.scale = scale
         self.ranks = ranks
         self.pieces = pieces
+        self.forest = forest
         self.relevance = relevance
         self.normalize = normalize
         self.iterate = iterate
@@ -273,8 +282,8 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches, of_result, of_sample, of_folds = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(5)
+        of_weights, of_batches, of_result, of_sample, of_folds, of_trees = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(6)
         )
         training = self.training or self.default_training
         normalize = self.normalize is True
@@ -314,6 +323,7 @@ class INeurAL(NeuralClassifier):
             trainer,
             self._first_watch(),
             takes_apart,
+            Forest(of_trees, trainer.dtype) if self.forest else None,
         )
 
     def _first_watch(self) -> Watch | None:

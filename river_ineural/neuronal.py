@@ -63,7 +63,10 @@ class NeurONAL(INeurAL):
         in every step after a given label and learns residuals of given labels only, as fast as f1,
         `balance` is 1/2, and the average that predicts is of 24 steps. `dataclasses.replace`
         changes some of it.
-    n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, pieces, relevance
+    pieces, forest
+        As for `INeurAL`; by default there are pieces and no forest, which has been measured less
+        here.
+    n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, relevance
         As for `INeurAL`, with the same defaults.
     normalize, iterate, drift_detector, classes, categories, missing, max_features, max_classes
         As for `INeurAL`, with the same defaults.
@@ -117,6 +120,7 @@ class NeurONAL(INeurAL):
         scale: bool = True,
         ranks: bool = True,
         pieces: bool = True,
+        forest: bool = False,
         relevance: bool = True,
         normalize: bool | str = True,
         iterate: str = "average",
@@ -142,6 +146,7 @@ class NeurONAL(INeurAL):
             scale=scale,
             ranks=ranks,
             pieces=pieces,
+            forest=forest,
             relevance=relevance,
             normalize=normalize,
             iterate=iterate,

@@ -173,6 +173,7 @@ def printed(
         scale=False,
         ranks=False,
         pieces=False,
+        forest=False,
         relevance=False,
         normalize="assumed",
         iterate="uniform",

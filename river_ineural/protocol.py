@@ -42,13 +42,17 @@ def check_weight(w: float) -> None:
     check_real("w", w, least=0, most=HEAVIEST)
 
 
-def table(labels: list[ClfTarget], f1: list[float], both: list[float], scores: list[float]) -> str:
-    """f1, f2 and score, a class a line, and the gap. Without an f2 its column is 0."""
-    lines = [f"{'class':<16}{'f1':>10}{'f2':>10}{'score':>10}"]
-    lines += (
-        f"{label!s:<16}{exploitation:>10.5f}{explored - exploitation:>10.5f}{score:>10.5f}"
-        for label, exploitation, explored, score in zip(labels, f1, both, scores, strict=True)
-    )
+def table(labels: list[ClfTarget], parts: Iterable[Floats], scores: list[float]) -> str:
+    """f1, f2, what trees correct, and the score, a class a line, and the gap.
+
+    `parts` are f1, f1 + f2 and the corrections, (1, k) each. What there is none of is 0.
+    """
+    heads = ("f1", "f2", "trees", "score")
+    lines = [f"{'class':<16}" + "".join(f"{head:>10}" for head in heads)]
+    f1, both, more = (part[0] for part in parts)
+    rows = np.stack([f1, both - f1, more, scores], axis=1).tolist()
+    for label, row in zip(labels, rows, strict=True):
+        lines.append(f"{label!s:<16}" + "".join(f"{value:>10.5f}" for value in row))
     return "\n".join([*lines, f"gap: {gap(scores):.5f}"])
 
 
@@ -179,16 +183,15 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return row
 
     @single_threaded
-    def _explored(self, x: Mapping[FeatureName, Any]) -> tuple[list[float], list[float]]:
-        """f1, and f1 + f2, of each class; the caller holds the lock."""
+    def _parts(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats, Floats]:
+        """f1, f1 + f2, and what trees correct, (1, k) each; the caller holds the lock."""
         names, values = self._state.features.read(x)
-        f1, both = self._state.explored(names, values[None])
-        return f1[0].tolist(), both[0].tolist()
+        return self._state.explored(names, values[None])
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score of each class: an estimate of P(y | x), not confined to [0, 1].
 
-        f1, or with `Training(exploration="scores")` f1 + f2 (Algorithm 1, line 6).
+        f1, or with `Training(exploration="scores")` f1 + f2 (Algorithm 1, line 6), and corrections.
 
         Parameters
         ----------
@@ -212,16 +215,15 @@ class NeuralClassifier(base.MiniBatchClassifier):
     ) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
         """`scores_one`, and the scores by which the model may teach itself.
 
-        Takes, returns and raises what `scores_one` does, twice. The second is f1 + f2 with
-        `Training(exploration="self-training")`, else the same object as the first.
+        Takes, returns and raises what `scores_one` does, twice. The second is by f1 + f2 with
+        `Training(exploration="self-training")`, else the first itself.
         """
         if self._state.trainer.training.exploration != "self-training":
-            scores = self.scores_one(x)
-            return scores, scores
+            return (scores := self.scores_one(x)), scores
         with self._lock:
-            labels, rows = self._state.labels.labels, self._explored(x)
-        f1, both = (dict(zip(labels, row, strict=True)) for row in rows)
-        return f1, both
+            labels, (f1, both, more) = self._state.labels.labels, self._parts(x)
+        rows = [(part + more)[0].tolist() for part in (f1, both)]
+        return dict(zip(labels, rows[0], strict=True)), dict(zip(labels, rows[1], strict=True))
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -247,9 +249,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return nearest_distribution(self.scores_one(x, **kwargs))
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
-        """A table of f1, f2 and score by class, and the gap between the top two scores."""
+        """A table of f1, f2, trees' corrections and score by class, and the gap of the top two."""
         with self._lock:
-            return table(self._state.labels.labels, *self._explored(x), self._scored(x))
+            return table(self._state.labels.labels, self._parts(x), self._scored(x))
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.
@@ -359,6 +361,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         schema = state.pop("schema", 0)
+        if schema < SCHEMA:
+            state = {"forest": False} | state
         self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
         complete(self, schema)
         return_to_device(self)

@@ -51,7 +51,8 @@ def sampler(**settings):
 
 def changing(detector, at, n):
     """A sampler that asks for all, and a stream that changes after 150 rounds; when to save it."""
-    model = active.INeurALSampler(learner(drift_detector=detector), gamma=1e3, seed=2)
+    inner = learner(drift_detector=detector, pieces=True)
+    model = active.INeurALSampler(inner, gamma=1e3, seed=2)
     stream = blobs(3000, n_features=5, n_classes=3, noise=0.4, seed=3)[: at + n]
     return model, stream[:150] + turned(stream[150:]), at
 
@@ -87,7 +88,7 @@ def cases(n):
         "deep, no ranks": (sampler(n_layers=3, ranks=False, relevance=False), grows, 120),
         "categories and gaps": (sampler(categories=True, missing=True), gaps, 120),
         "few features": (sampler(max_features=7, max_classes=3), few, 120),
-        "taken apart": (sampler(hidden_dim=32, lr=1e-2), few_apart, 120),
+        "taken apart": (sampler(hidden_dim=32, lr=1e-2, pieces=True), few_apart, 120),
         "at random": (active.RandomSampler(learner(), p=0.4, seed=3), grows, 120),
         "by margin": (active.MarginSampler(learner(), seed=3), grows, 120),
         "as printed": (printed, units, 60),

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from reference_forest import ReferenceForest
 
 from river_ineural.active import Budget
 
@@ -131,6 +132,7 @@ class ReferenceClassifier:
         residuals="all",
         balance=0.0,
         n_averaged=50,
+        forest=False,
     ):
         self.encodes, self.window = encodes, n_averaged
         self.center, self.scaled, self.heeds, self.unit = center, scale, relevance, normalize
@@ -146,9 +148,10 @@ class ReferenceClassifier:
         self.steps_each, self.n_steps_taken = (n_steps, pseudo_label_steps), 0
         self.n_learned = [0, 0]
         self.labelled_share, self.iterate = labelled_share, iterate
-        self.of_weights, self.of_batches, _, self.of_sample, self.of_folds = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)
+        self.of_weights, self.of_batches, _, self.of_sample, self.of_folds, of_trees = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(6)
         )
+        self.forest = ReferenceForest(of_trees) if forest else None
         self.features, self.labels = [], []
         self.mean, self.scale, self.rms = 0.0, 1.0, 0.0
         self.seen = []  # every raw example ever learned, for the mean and the scale
@@ -295,7 +298,17 @@ class ReferenceClassifier:
         theta1, theta2 = self.served or (self.theta1, self.theta2)
         row = self.normalized(self.raw(x))
         f1 = self.f1(row, theta1)
-        return (f1 + self.f2(row, theta1, theta2) if exploring else f1).tolist()
+        scores = f1 + self.f2(row, theta1, theta2) if exploring else f1
+        if self.forest:
+            scores = scores + vector(self.forest.corrections(self.named(x), f1.tolist()))
+        return scores.tolist()
+
+    def named(self, x):
+        """What trees compare: the features that have names, by name."""
+        return {name: value_of(x, name) for name in self.named_features()}
+
+    def named_features(self):
+        return [name for name in self.features if not isinstance(name, Piece)]
 
     def f1(self, row, theta1):
         """f1 of each class, of a normalised example."""
@@ -321,6 +334,8 @@ class ReferenceClassifier:
             reward = [1.0 if i == self.labels.index(y) else 0.0 for i in range(k)]
             residual = [r - f for r, f in zip(reward, f1.tolist(), strict=True)]
             arrived.append({"x": x, "reward": reward, "residual": residual, "weight": w})
+            if self.forest and not pseudo_label:
+                self.forest.weigh(self.named(x), f1.tolist(), residual, w)
         self.sample_rows(xs)
         self.seen += xs
         if self.n_heeded >= 50:
@@ -339,6 +354,17 @@ class ReferenceClassifier:
             else:
                 self.rings[ring][self.n_added[ring] % self.capacities[ring]] = example
             self.n_added[ring] += 1
+        if self.forest and not pseudo_label:
+            start = self.n_added[0] % len(self.rings[0])  # the oldest
+            held = [*self.rings[0][start:], *self.rings[0][:start]]
+            examples = [(self.named(e["x"]), e["reward"].index(1), e["weight"]) for e in held]
+            varied = [
+                name
+                for name in self.named_features()
+                if len({value_of(x, name) for x in self.seen}) > 1
+            ]
+            n_tries = min(16, max(1, len(self.named_features()) // 2))
+            self.forest.learn(examples, varied, n_tries, k, len(arrived))
         for _ in range(self.steps_after(arrived, pseudo_label)):
             explores = self.pseudo_label_exploration or not pseudo_label
             if explores and self.exploration != "none":

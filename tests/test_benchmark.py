@@ -42,6 +42,7 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(speed, "LONG", 50)
     monkeypatch.setattr(speed, "CLASSES", (2, 3, 4, 5))
     monkeypatch.setattr(speed, "OF_CLASSES", 6)
+    monkeypatch.setattr(speed, "LABELS", (40, 50))
     speed.run(n_calls=5, folder=tmp_path)
     with (tmp_path / "speed.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -50,11 +51,14 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     with (tmp_path / "speed-ratios.csv").open() as file:
         ratios = {row["ratio"]: float(row["value"]) for row in csv.DictReader(file)}
     assert ratios["memory at a late round"] == pytest.approx(1, abs=0.05)
+    with (tmp_path / "speed-labels.csv").open() as file:
+        labels = [(row["d"], row["from"], row["to"]) for row in csv.DictReader(file)]
+    assert labels == [(d, *ends) for d in ("22", "68") for ends in (("31", "40"), ("41", "50"))]
     for name in ("speed", "speed-classes"):
         assert (tmp_path / f"{name}-light.svg").stat().st_size > 0
     with (tmp_path / "speed-classes.csv").open() as file:
         assert [row["k"] for row in csv.DictReader(file)] == ["2", "3", "4", "5"]
-    assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + len(ratios)
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + len(labels) + len(ratios)
 
 
 def test_profile_has_a_part_a_line_and_parts_are_within_the_whole(monkeypatch, capsys):
@@ -320,7 +324,8 @@ def test_learners_are_what_their_names_say():
         ("no centring", "center", False),
         ("no scaling", "scale", False),
         ("no ranks", "ranks", False),
-        ("no linear pieces", "pieces", False),
+        ("linear pieces", "pieces", True),
+        ("no forest", "forest", False),
         ("no relevance", "relevance", False),
         ("no adversarial training", "adversarial_radius", 0.0),
         ("last iterate", "iterate", "last"),
@@ -348,9 +353,10 @@ def test_ablations_leave_out_what_they_say():
         model = learners.LEARNERS[name](limits).classifier
         for i in range(6):
             model.learn_one({"a": float(i)}, i % 2)
-        f1, both = model._explored({"a": 1.0})
-        assert list(model.scores_one({"a": 1.0}).values()) == (f1 if of_f1 else both)
-        assert (f1 == both) == (name == "I-NeurAL")
+        f1, both, more = (part[0] for part in model._parts({"a": 1.0}))
+        scores = (f1 if of_f1 else both) + more
+        assert list(model.scores_one({"a": 1.0}).values()) == scores.tolist()
+        assert (f1 == both).all() == (name == "I-NeurAL")
 
 
 @pytest.mark.usefixtures("small_ijcnn")

@@ -232,8 +232,8 @@ def test_labels_moved_on_are_noticed_and_old_ones_renamed():
 def test_what_has_not_changed_is_kept():
     """Two of four classes change places: the others are known as before, within 10 labels more."""
     steady = blobs(800, n_features=6, n_classes=4, noise=0.4, seed=5)
-    # Without pieces, whose networks lose more of it: see docs/experiments.md
-    model, after = learned(steady[:400], pieces=False), turned(steady[400:], 4, only=2)
+    # Without a forest, whose trees lose more of it at first: see docs/experiments.md
+    model, after = learned(steady[:400], forest=False), turned(steady[400:], 4, only=2)
     kept = [(x, y) for x, y in after if y >= 2]
     before = accuracy(model, kept)
     n = until_alarm(model, after)

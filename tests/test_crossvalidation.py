@@ -59,19 +59,19 @@ def test_it_is_chosen_when_labels_have_doubled(monkeypatch):
             or np.zeros((len(candidates), 1))
         ),
     )
-    learned(5 * FIRST, 3, far=True, n_steps=0)
+    learned(5 * FIRST, 3, far=True, n_steps=0, pieces=True)
     radii = [(3, FIRST), (3, 2 * FIRST), (3, 4 * FIRST)]
     encodings = [(2, n) for _, n in radii]
     assert seen == [each for pair in zip(radii, encodings, strict=True) for each in pair]
     seen.clear()
-    learned(5 * FIRST, 3, far=True, n_steps=0, pieces=False)
+    learned(5 * FIRST, 3, far=True, n_steps=0)
     assert seen == radii
     seen.clear()
-    learned(5 * FIRST, 3, far=True, n_steps=0, adversarial_radius=0.0)
+    learned(5 * FIRST, 3, far=True, n_steps=0, adversarial_radius=0.0, pieces=True)
     assert seen == encodings
     seen.clear()
-    learned(FIRST - 1, 3, far=True, n_steps=0)
-    learned(2 * FIRST, 257, far=True, n_steps=0)  # it would take too long
+    learned(FIRST - 1, 3, far=True, n_steps=0, pieces=True)
+    learned(2 * FIRST, 257, far=True, n_steps=0, pieces=True)  # it would take too long
     assert not seen
 
 

@@ -116,7 +116,7 @@ def test_categories_are_as_encoded_by_hand():
 def test_a_missing_number_is_the_median_of_the_labelled():
     """And so is that of a string in a column of numbers. An absent feature is 0."""
     ages = np.random.default_rng(0).exponential(10, LATEST + 40).tolist()
-    model, by_hand = encoding(n_steps=0), small(n_steps=0)
+    model, by_hand = (make(n_steps=0, forest=False) for make in (encoding, small))
     for age in ages:
         for each in (model, by_hand):
             each.learn_one({"age": age, "tall": 1.0}, age > 10)

@@ -108,6 +108,8 @@ def test_parameters_are_those_of_ineural_with_other_defaults():
         "hidden_dim",
         "lr",
         "batch_size",
+        "pieces",
+        "forest",
     }
     assert NeurONAL(seed=1)._state.trainer.training is NeurONAL.default_training
     assert INeurAL.default_training == Training()

@@ -586,6 +586,25 @@ def test_a_file_of_the_third_schema_keeps_its_examples():
             assert torch.equal(getattr(older, name)[rows], getattr(history, name)[rows])
 
 
+def test_a_file_of_the_fourth_schema_goes_on_without_trees():
+    """Of a version that had none; so does a pickle. The scores are of then."""
+    model = load(Path(__file__).parent / "files" / "schema-4.safetensors")
+    pickled = model.classifier.__getstate__() | {"schema": 4}
+    learned = pickled["_state"].__getstate__()
+    del pickled["forest"], learned["forest"]
+    pickled["_state"] = object.__new__(type(model.classifier._state))
+    pickled["_state"].__setstate__(learned)
+    older = object.__new__(type(model.classifier))
+    older.__setstate__(pickled)
+    for each in (model.classifier, older):
+        assert each.forest is False
+        assert each._state.forest is None
+        scores = each.scores_one({"f0": 0.5, "f1": -0.25, "f2": 1.0})
+        assert scores == pytest.approx({1: 0.4626245, 0: 0.6262285}, abs=1e-4)
+        each.learn_one({"f0": 0.5, "f1": -0.25, "f2": 1.0}, 1)
+        assert each._state.forest is None
+
+
 def test_a_copy_shares_no_memory_of_a_full_history():
     model = learned()
     history = model._state.history

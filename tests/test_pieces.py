@@ -35,7 +35,7 @@ def soon(monkeypatch):
 
 
 def learned(n=100, stream=None, **settings):
-    model = INeurAL(**{"hidden_dim": 32, "capacity": 400, "seed": 1, **settings})
+    model = INeurAL(**{"hidden_dim": 32, "capacity": 400, "pieces": True, "seed": 1, **settings})
     for x, y in stream or strips(n):
         model.learn_one(x, y)
     return model
@@ -101,7 +101,7 @@ def test_the_pieces_of_a_value_add_up(values, value):
 def test_where_they_help(kind):
     wrong = []
     for pieces in (True, False):
-        model = kind(hidden_dim=32, pieces=pieces, seed=1)
+        model = kind(hidden_dim=32, pieces=pieces, forest=False, seed=1)
         wrong.append(0)
         for x, y in strips(400, width=0.5):
             wrong[-1] += model.predict_one(x) != y
@@ -120,7 +120,7 @@ def test_not_where_a_line_does():
 
 def test_not_without_scaling():
     """x of norm 1 is taken as it is."""
-    for settings in {"pieces": False}, {"normalize": "assumed"}:
+    for settings in {"pieces": False}, {"normalize": "assumed", "pieces": True}:
         model = INeurAL(hidden_dim=8, seed=1, **settings)
         for x, y in strips(70):
             norm = math.hypot(*x.values())

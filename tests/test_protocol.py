@@ -452,7 +452,7 @@ def test_the_role_of_exploration(kind, k):
         for example in stream:
             model.learn_one(*example)
     f1, both = (models[role].scores_one(x) for role in ("self-training", "scores"))
-    assert list(f1.values()) == pytest.approx(models["scores"]._explored(x)[0], abs=1e-5)
+    assert list(f1.values()) == pytest.approx(models["scores"]._parts(x)[0][0].tolist(), abs=1e-5)
     assert not models["none"]._state.trainer.weights.networks[1].numel()
     assert f1 != pytest.approx(both, abs=1e-3)
     assert models["self-training"].explored_one(x) == (f1, both)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import reference_forest
 import torch
 from reference import Piece, ReferenceClassifier, ReferenceSampler, flatten
 from reference_outputs import ReferenceOutputs
@@ -16,6 +17,7 @@ from streams import blobs, shifting
 from river_ineural import INeurAL, NeurONAL, Training
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
 from river_ineural.learning import encoding
+from river_ineural.learning import forest as forests
 from river_ineural.network.scores import gap
 
 LR = {"adam": (3e-3, 1e-3), "sgd": (0.3, 0.1)}  # η1, η2
@@ -85,6 +87,7 @@ def pair(
     }
     training |= changed or {}
     encodes = settings.pop("encodes", False)
+    settings.setdefault("forest", False)  # `test_trees_agree` has one
     of_model = {"categories": encodes, "missing": encodes, "drift_detector": None}
     model = kind(**settings, **of_model, training=Training(**training))
     more = {"encodes": encodes, "fold_steps": encoding.RADIUS_STEPS, "sure": encoding.SURE}
@@ -371,6 +374,36 @@ def test_pieces_agree_by_torch(by_torch, soon):
         twin.learn(x, y)
         assert_same_state(model, twin, 1e-8)
     assert len(model._state.pieces) == sum(isinstance(name, Piece) for name in twin.features)
+
+
+@pytest.mark.parametrize("kind", [Float64, Outputs64])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_trees_agree(kind, pieces, soon, monkeypatch):
+    """The same with trees beside f1: they and their part are equal after every label.
+
+    Weights are 0, 1 and 2, the ring wraps around, a feature and a class come late, features are
+    taken apart, trees are of few examples and few nodes, and sometimes none is due.
+    """
+    for name, number in {"TREES": 5, "FEW": 6, "EXAMPLES": 20, "NODES": 9, "DRAWS": 7}.items():
+        monkeypatch.setattr(forests, name, number)
+        monkeypatch.setattr(reference_forest, name, number)
+    model, twin = pair(kind, n_steps=1.25, lr=1e-2, pieces=pieces, forest=True)
+    parts, grown = set(), []
+    for i, (x, y) in enumerate(in_strips(70)):
+        y = 2 if i > 40 and x["f1"] > 0.5 else y
+        pseudo_label, w = i % 7 == 3, (1, 1, 2, 0)[i % 4]
+        model.learn_one(x, y, pseudo_label=pseudo_label, w=w)
+        twin.learn(x, y, pseudo_label=pseudo_label, w=w)
+        assert_same_state(model, twin, 1e-8)
+        assert_near(list(model.scores_one(x).values()), twin.scores(x), 1e-8, "scores")
+        forest = model._state.forest
+        assert forest.part == pytest.approx(twin.forest.part, abs=1e-9)
+        assert forest.due == pytest.approx(twin.forest.due, abs=1e-9)
+        parts.add(forest.part)
+        grown.append(forest.oldest)
+    assert len(model._state.labels) == 3
+    assert len(parts) > 20
+    assert any(one == other for one, other in itertools.pairwise(grown[-20:]))
 
 
 @pytest.mark.parametrize("delay", [0, 7])

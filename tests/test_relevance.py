@@ -62,8 +62,8 @@ def test_features_are_enlarged_by_the_fourth_root(n_steps):
 def test_features_that_say_nothing_shrink(radius):
     """With adversarial training and without."""
     rng = np.random.default_rng(0)
-    model = INeurAL(adversarial_radius=radius, seed=1)
-    plain = INeurAL(adversarial_radius=radius, relevance=False, seed=1)
+    alone = {"adversarial_radius": radius, "forest": False, "seed": 1}
+    model, plain = INeurAL(**alone), INeurAL(relevance=False, **alone)
     wrong = [0, 0]
     for _ in range(400):
         values = rng.normal(size=20)

@@ -165,7 +165,10 @@ def test_a_pickle_holds_no_tensor():
     n_parameters = model.classifier._state.trainer.shape.n_parameters
     history = 60 * (6 + 2 * 3 + 1)
     ranking = (60 + 2 * 16) * 8  # a sample of the rows, quantiles; there is room for 8 features
-    assert len(data) < 4 * (1.1 * (1 + 2 + 9) * n_parameters + history + ranking) + 10_000
+    forest = model.classifier._state.forest.__getstate__()
+    trees = sum(forest[name].nbytes for name in ("feature", "threshold", "child"))
+    assert len(data) < 4 * (1.1 * (1 + 2 + 9) * n_parameters + history + ranking) + trees + 10_000
+    assert trees < 64 * 10 * 100
 
 
 def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied():
@@ -396,7 +399,7 @@ def test_all_iterates_are_kept_up_to_a_number_of_numbers(monkeypatch):
 
 def test_what_is_returned_is_what_has_predicted():
     """Line 28: another model, which predicts as some round did, whatever is learned later."""
-    plain = dict.fromkeys(("center", "scale", "ranks", "relevance", "normalize"), False)
+    plain = dict.fromkeys(("center", "scale", "ranks", "relevance", "normalize", "forest"), False)
     model = small(iterate="uniform", classes=(0, 1, 2), **plain)
     stream = blobs(40, n_features=4, n_classes=3)
     predictions = []

@@ -58,6 +58,7 @@ RUNGS = (
             "scale": False,
             "ranks": False,
             "pieces": False,
+            "forest": False,
             "relevance": False,
             "normalize": "assumed",
             "iterate": "uniform",
@@ -213,6 +214,11 @@ RUNGS = (
         "no exploration network",
         "it changed nothing by then, for a third of the time and two thirds of the weights",
         training={"exploration": "none"},
+    ),
+    Rung(
+        "a forest beside",
+        "trees see where rows were labelled by comparing numbers, and no pieces are needed then",
+        classifier={"forest": True, "pieces": False},
     ),
     Rung(
         "the defaults",

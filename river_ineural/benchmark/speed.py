@@ -12,6 +12,7 @@ Contenders take turns, so that a busy moment of the machine hits all; medians of
 from __future__ import annotations
 
 import functools
+import itertools
 import platform
 import statistics
 import time
@@ -29,6 +30,7 @@ from river_ineural.benchmark.cells import write
 from river_ineural.benchmark.contenders import WIDTH, Dense, Floor, Peer, X, slow_twin
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
+from river_ineural.learning.ranking import MOST
 from river_ineural.network.threads import single_threaded
 from river_ineural.neuronal import NeurONAL
 
@@ -37,6 +39,7 @@ __all__ = ["run"]
 SIZES = ((22, 2), (68, 2), (784, 2), (3072, 2), (784, 10), (16, 26))  # d, k
 DENSE_SIZE = (784, 26)
 CLASSES, OF_CLASSES = (2, 5, 10, 26, 50, 100), 784  # k, and d, of the time against k
+LABEL_SIZES, LABELS = ((22, 2), (68, 2)), (50, 100, 200, 400, 800, 1600, 3200)  # d, k; ends
 FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
 WARM_UP, TURNS = 30, 5
 SLOW_CALLS = 3  # a turn of the slow twin
@@ -79,6 +82,7 @@ def new_model(
     hidden_dim: int = WIDTH,
     device: str = "cpu",
     exploration: str | None = None,
+    capacity: int = 512,
 ) -> INeurAL:
     """A model that takes one step of the floor's size an example, f2 in all of them.
 
@@ -95,7 +99,7 @@ def new_model(
         n_steps=1,
         pieces=False,
         training=replace(training, exploration=exploration) if exploration else training,
-        capacity=512,
+        capacity=capacity,
         classes=tuple(range(n_classes)),
         device=device,
         seed=0,
@@ -111,11 +115,51 @@ def examples(n_features: int, n_classes: int) -> tuple[list[X], list[int]]:
     return xs, rng.integers(0, n_classes, 64).tolist()
 
 
+def lasting_model(n_features: int, n_classes: int) -> INeurAL:
+    """One with a history as full as after a long stream, if it has a forest, which grows slower by
+    then.
+    """
+    if n_features > MOST:
+        return new_model(n_classes)
+    model, rng = new_model(n_classes, capacity=8192), np.random.default_rng(1)
+    model.n_steps = 0
+    x = pd.DataFrame(rng.normal(size=(8192, n_features)))
+    model.learn_many(
+        x.rename(columns="feature {}".format), pd.Series(rng.integers(0, n_classes, 8192))
+    )
+    model.n_steps = 1
+    return model
+
+
+@single_threaded
+def measure_labels() -> list[dict[str, Any]]:
+    """Mean milliseconds of a given label, while few are held, without a forest and with it."""
+    rows = []
+    for d, k in LABEL_SIZES:
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(LABELS[-1], d))
+        y = (x[:, 0] > 0) ^ (x[:, 1] + 0.5 * rng.normal(size=len(x)) > 0)
+        xs: list[X] = [dict(enumerate(row)) for row in x.tolist()]
+        times = {}
+        for forest in (False, True):
+            model, spent = INeurAL(forest=forest, classes=tuple(range(k)), seed=0), []
+            for each, label in zip(xs, y.tolist(), strict=True):
+                start = time.perf_counter()
+                model.learn_one(each, int(label))
+                spent.append(time.perf_counter() - start)
+            times[forest] = 1e3 * np.array(spent)
+        for start, end in itertools.pairwise((WARM_UP, *LABELS)):
+            without, beside = (times[forest][start:end].mean() for forest in (False, True))
+            row = {"d": d, "from": start + 1, "to": end}
+            rows.append(row | {"without": round(without, 2), "with": round(beside, 2)})
+    return rows
+
+
 @single_threaded
 def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     """Microseconds of each contender at one size."""
     xs, ys = examples(n_features, n_classes)
-    model, twin = new_model(n_classes), slow_twin(n_features, n_classes)
+    model, twin = lasting_model(n_features, n_classes), slow_twin(n_features, n_classes)
     neuronal, explored = new_model(n_classes, NeurONAL), new_model(n_classes, exploration="scores")
     for x, y in zip(xs * 6, ys * 6, strict=True):  # fill the history, so that its memory is warm
         for each in (model, neuronal, explored):
@@ -255,6 +299,9 @@ def run(n_calls: int, folder: Path | None = None) -> None:
             flush=True,
         )
         rows.append({"d": d, "k": k} | {name: round(times[name], 1) for name in COLUMNS})
+    labels = measure_labels()
+    for row in labels:
+        print(row)
     classes = measure_classes(max(10, n_calls // 20))
     few, many = (next(row for row in classes if row["k"] == k) for k in (CLASSES[0], CLASSES[3]))
     others = {
@@ -274,6 +321,7 @@ def run(n_calls: int, folder: Path | None = None) -> None:
     if folder is not None:
         write(folder / "speed.csv", rows)
         write(folder / "speed-classes.csv", classes)
+        write(folder / "speed-labels.csv", labels)
         write(
             folder / "speed-ratios.csv",
             [{"ratio": name, "value": round(ratio, 2)} for name, ratio in others.items()],

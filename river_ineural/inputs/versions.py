@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["SCHEMA", "complete", "lacks"]
 
-SCHEMA = 4  # of what a model consists of; one more whenever an older one does not fit any more
+SCHEMA = 5  # of what a model consists of; one more whenever an older one does not fit any more
 
 
 def lacks(names: Iterable[str], schema: int | None = None) -> ValueError:

@@ -104,5 +104,6 @@ def encoded(state: State, pieces: Pieces | None) -> State:
         scaling=state.scaling.rearranged(kept, pieces),
         history=state.history.rearranged(kept, pieces),
         trainer=anew,
+        forest=state.forest and state.forest.rearranged(kept),
         pieces=pieces,
     )

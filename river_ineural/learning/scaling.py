@@ -13,6 +13,7 @@ from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network import phases
+from river_ineural.network.constants import CLOSEST, RESOLUTION, ROUNDING
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, Encoding, raw
 
@@ -228,6 +229,13 @@ class Scaling(Tensors):
     def narrow(self) -> bool:
         """Whether there is room for so few features that what each is like can be found out."""
         return self.scaling.shape[1] <= self.ranking.most
+
+    def varies(self) -> NDArray[np.bool_]:
+        """Which columns are more than a constant and its rounding, (d,)."""
+        mean, square = self.moments[:2].cpu().numpy()
+        least = np.maximum(RESOLUTION * np.abs(mean), ROUNDING * np.abs(mean + self.subtracted))
+        varies: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > np.maximum(least, CLOSEST)
+        return varies
 
     @property
     def heeds(self) -> bool:

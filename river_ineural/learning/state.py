@@ -14,9 +14,11 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.change import Trial, Watch
-from river_ineural.learning.encoding import MOST_STEPS, chosen
+from river_ineural.learning.encoding import chosen
+from river_ineural.learning.forest import Forest
 from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
+from river_ineural.learning.judgement import judged
 from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import lasting, uncounted_bytes
@@ -32,7 +34,6 @@ Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
-WORTHLESS = 0.4  # old labels that weigh no more are dropped
 FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 
 
@@ -52,6 +53,7 @@ class State:
     trainer: Trainer
     watch: Watch | None
     takes_apart: bool  # whether features can be
+    forest: Forest | None  # beside f1
     pieces: Pieces | None = None
     trial: Trial | None = None
 
@@ -62,7 +64,7 @@ class State:
 
     @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"forest": None} | state)  # before schema 5 there was none
         room = self.trainer.shape.n_features
         self.history = self.history.resized(room, self.history.targets.shape[2])
 
@@ -148,22 +150,35 @@ class State:
 
     def explored(
         self, names: Iterable[FeatureName], values: Values, exploring: bool = True
-    ) -> tuple[Floats, Floats]:
-        """f1, and f1 + f2, of each class (Algorithm 1, lines 5 to 7): values (B, names) → (B, k).
+    ) -> tuple[Floats, Floats, Floats]:
+        """f1, f1 + f2, and what trees correct (Algorithm 1, lines 5 to 7), each (B, k).
 
-        Without `exploring` f1 twice. Before anything is learned those of the initial weights θ0
-        that an example with these names would get, which are drawn and forgotten.
+        Of values (B, names). Without `exploring` f1 twice. Before anything is learned those of the
+        initial weights θ0 that an example with these names would get, which are drawn and
+        forgotten.
         """
         if not self.trainer.n_features:
             nothing = np.zeros((len(values), len(self.labels)))
             if not nothing.size:
-                return nothing, nothing
+                return nothing, nothing, nothing
             return self.grown(names, values, []).explored(names, values, exploring)
-        return self.trainer.explored(self.vectors(names, values), self.scaling, exploring)
+        return self._explored(self.vectors(names, values), exploring)
+
+    def _explored(self, x: Floats, exploring: bool) -> tuple[Floats, Floats, Floats]:
+        """`explored` of raw vectors (B, d)."""
+        f1, both = self.trainer.explored(x, self.scaling, exploring)
+        trees = self.trees
+        return f1, both, trees.corrections(x, f1) if trees else np.zeros_like(f1)
+
+    @property
+    def trees(self) -> Forest | None:
+        """The forest, where there are few enough features for it to cost little."""
+        return self.forest if self.scaling.narrow else None
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
-        """By which classes are predicted, f1 + f2 or f1 alone: values (B, names) → (B, k)."""
-        return self.explored(names, values, self.trainer.training.explored_scores)[1]
+        """By which classes are predicted, f1 or f1 + f2, corrected: values (B, names) → (B, k)."""
+        _, scores, more = self.explored(names, values, self.trainer.training.explored_scores)
+        return scores + more
 
     def scores_of_many(self, names: list[str], values: Values) -> Values:
         """`scores` of each row (B, k), some rows at a time."""
@@ -197,13 +212,23 @@ class State:
         """
         self.settle()
         self.scaling.update(x)
+        if self.trees and not pseudo_label:
+            self.trees.weigh(x, targets, w)
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
+        if not pseudo_label:
+            self.grow_trees(len(x))
         training = self.trainer.training
         if pseudo_label:
             n_steps = len(x) * training.pseudo_label_steps
         else:
             n_steps *= self.history.urgency(targets[:, 0], training.late_class_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
+
+    def grow_trees(self, n: int) -> None:
+        """Grow those due after n more given labels."""
+        if self.trees:
+            columns = self.features.unreserved[CONSTANT:]
+            self.trees.learn(self.history, columns, self.scaling.varies(), n)
 
     def told(
         self,
@@ -263,9 +288,10 @@ class State:
 
     def known(self, x: Floats, classes: list[int], n_known: int) -> Iterator[tuple[Values, int]]:
         """Scores and class of each row whose class is one of the first `n_known`."""
+        exploring = self.trainer.training.explored_scores
         for part in passes(len(x)):
-            rows = self.trainer.scores(x[part], self.scaling)
-            rows = rows[:, :n_known].astype(np.float64)
+            _, scores, more = self._explored(x[part], exploring)
+            rows = (scores + more)[:, :n_known].astype(np.float64)
             for row, label in zip(rows, classes[part], strict=True):
                 if label < n_known:
                     yield row, label
@@ -279,7 +305,7 @@ class State:
         watch = self.watch.successor()
         trial = Trial.begun(self, min(since, self.history.n_labelled))
         scaling = self.scaling.faded(FOLLOWED)
-        return replace(self, watch=watch, scaling=scaling)._judged(trial, n_steps)
+        return judged(replace(self, watch=watch, scaling=scaling), trial, n_steps)
 
     def tried(self, n: int, n_steps: float) -> State:
         """After n more labels in a trial: what it has come to."""
@@ -289,39 +315,11 @@ class State:
         trial.n_judged += n
         if trial.refuted:
             return trial.ongoing
-        state = self._judged(trial, n_steps) if trial.due(n) else self
+        state = judged(self, trial, n_steps) if trial.due(n) else self
         if trial.over:
             watch.calm()
             state = replace(state, trial=None)
         return state
-
-    @lasting
-    def _judged(self, trial: Trial, n_steps: float) -> State:
-        """Networks anew, from the labels since the change and from what older ones are worth."""
-        older, newer = trial.former.history, self.history
-        rows = older.labelled()
-        n_old = len(rows) - trial.n_since
-        x, classes, w = older.stored(rows[:n_old])
-        parts = [older.stored(rows[n_old:])]
-        if trial.n_judged:
-            parts.append(newer.stored(newer.labelled()[-trial.n_judged :]))
-        becomes, worth = trial.fates(len(self.labels))
-        kept = worth[classes] * w > WORTHLESS
-        if len({*becomes[classes[kept]], *(label for _, new, _ in parts for label in new)}) > 1:
-            classes, w = becomes[classes], w * worth[classes]
-            x, classes, w = x[kept], classes[kept], w[kept]
-        parts.insert(0, (x, classes, w))  # as they were, if but one class would be left
-        judged = replace(
-            self,
-            history=newer.emptied(),
-            trainer=self.trainer.renewed(),
-            trial=trial,
-        )
-        for x, classes, w in parts:
-            judged.history.add(x, judged.targets(x, classes.tolist()), w, pseudo_label=False)
-        steps = min(MOST_STEPS, n_steps * judged.history.n_labelled)
-        judged.trainer.learn(judged.history, judged.scaling, steps, pseudo_label=False)
-        return judged
 
     def __sizeof__(self) -> int:
         """Bytes of this object and of torch, which River does not count."""

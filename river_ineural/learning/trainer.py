@@ -296,10 +296,6 @@ class Trainer(Tensors):
         f1, scores = forward.found.cpu().numpy().copy()
         return f1, scores
 
-    def scores(self, x: Floats, scaling: Scaling) -> Floats:
-        """By which classes are predicted, f1 + f2 or f1 alone: raw x (B, d) → (B, k)."""
-        return self.explored(x, scaling, self.training.explored_scores)[1]
-
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over."""
         training = self.training

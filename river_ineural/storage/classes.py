@@ -20,7 +20,7 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.inputs.parameters import Fixed
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.protocol import NeuralClassifier
-from river_ineural.storage import asking, fields
+from river_ineural.storage import asking, fields, trees
 from river_ineural.storage.checks import Check, Scope, State, an_object, need, plain
 from river_ineural.storage.errors import LoadError, SaveError
 from river_ineural.storage.values import Reference
@@ -246,6 +246,7 @@ KNOWN: dict[str, Known] = {
     "Optimizer": Known("river_ineural.learning.optimizer", fields.OPTIMIZER, fields.of_optimizer),
     "Iterates": Known("river_ineural.learning.iterates", fields.ITERATES, fields.of_iterates),
     "Adversary": Known("river_ineural.learning.adversary", fields.ADVERSARY),
+    "Forest": Known("river_ineural.learning.forest", trees.FOREST, trees.of_forest),
     "Pieces": value_object("river_ineural.learning.pieces", fields.PIECES, fields.of_pieces),
     "Shape": tuple_object("river_ineural.network.contexts", fields.SHAPE),
     "OutputShape": tuple_object("river_ineural.network.outputs", fields.SHAPE),

@@ -1,7 +1,7 @@
 """Attributes of each class, and how the shapes of what they hold fit each other.
 
-Letters for shapes: k classes; d columns that there is room for, `used` of them in use; m hidden
-units; `weights` of both networks on the columns in use.
+Letters for shapes: k classes; d columns, `used` of them in use; m hidden units; `weights` of both
+networks on the columns in use.
 """
 
 from __future__ import annotations
@@ -327,6 +327,7 @@ STATE: Fields = {
     "trainer": an_object("Trainer"),
     "watch": optional(an_object("Watch")),
     "takes_apart": a_flag,
+    "forest": optional(an_object("Forest")),
     "pieces": lambda value, where, scope: (
         an_object("Pieces") if scope.sizes["reserved"] else nothing
     )(value, where, scope),
@@ -375,12 +376,8 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
 
 
 def fitting(state: State, key: str, found: Any, where: str) -> None:
-    need(
-        state.get(key) == found,
-        f"{where}.{key}",
-        f"{found!r}, as what it has learned",
-        state.get(key),
-    )
+    given, wanted = state.get(key), f"{found!r}, as what it has learned"
+    need(given == found, f"{where}.{key}", wanted, given)
 
 
 LEARNER: Fields = {"_state": an_object("State")}

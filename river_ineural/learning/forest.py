@@ -1,0 +1,182 @@
+"""Trees beside f1: what comparing with numbers tells, and a network is slow to see."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from river_ineural.learning.history import History
+
+__all__ = ["Forest"]
+
+Floats = NDArray[np.floating[Any]]
+
+TREES = 64
+NODES = 511  # of a tree, at most
+EXAMPLES = 768  # of which trees are grown, at most
+MOST_TRIED = 16  # features of which a node takes the best, at most; else half of them
+DRAWS = 1024  # random numbers of a tree
+FEW, POWER = 50, 1.5  # labels up to which each has all trees grown anew; how fast that then falls
+SELDOM = 0.1  # trees grown for a label, at least
+HALF, WORTH = 0.5, 5.0  # the part that trees have before labels tell; what that weighs
+FADING = 0.99  # of what labels have told, at each that follows
+
+
+class Forest:
+    """A random forest of the labelled examples in the history, and what its word is worth.
+
+    Its trees vote for classes: v(x) are their shares. Beside the network it estimates what f1 gets
+    wrong, r1 - f1, by
+
+        c(x) = ω (v(x) - p(x)),        ω = Σ (r1 - f1)·(v - p) / Σ ‖v - p‖²
+
+    with p = f1 within [0, 1], as a probability is, so that a class is scored by f1 + c, which lies
+    between both. What f1 has beyond 1 stays: it tells that x is far from what was learned, where
+    trees, which know no slope, are as sure as ever. ω, within [0, 1], is the least squares
+    estimate from labels given, each seen before it is learned, the older the less; it starts at
+    1/2. A network with few labels is smooth, and a forest is not: where a stream was labelled by
+    comparing numbers the trees are right, where classes part along slopes f1, and elsewhere their
+    mistakes are different ones.
+
+    Each tree is grown of a bootstrap sample of what is held, of 768 examples drawn from it at most,
+    at each node by the best of half of the features, 16 at most, as far as it goes. Up to 50 labels
+    held all are grown anew at each; then a part (50 / n)^(3/2) of them, of n labels held, and at
+    least one every ten labels, the oldest first. So the work a label is bounded, and the forest
+    follows the stream.
+
+    Parameters
+    ----------
+    rng
+        Generator of the draws, owned by this object.
+    dtype
+        Of examples.
+
+    References
+    ----------
+    Breiman: Random forests. Machine Learning, 2001.
+    """
+
+    def __init__(self, rng: np.random.Generator, dtype: DTypeLike) -> None:
+        self.rng = rng
+        self.feature = np.empty((TREES, 0), np.int16)  # of each node, as `trees.grow` writes them
+        self.threshold = np.empty((TREES, 0), dtype)
+        self.child = np.empty((TREES, 0), np.int32)
+        self.oldest = 0
+        self.due = float(TREES)  # trees to be grown; all at first
+        self.evidence = (0.0, 0.0)  # the sums of which ω is the ratio
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nodes in use only."""
+        n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=-1)
+        nodes = ("feature", "threshold", "child")
+        return self.__dict__ | {name: getattr(self, name)[:, :n].copy() for name in nodes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.grown:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """For trees of any size; those that are not grown vote for nothing."""
+        more = ((0, 0), (0, NODES - self.feature.shape[1]))
+        feature, child = (np.pad(a, more, constant_values=-1) for a in (self.feature, self.child))
+        threshold = np.pad(self.threshold, more)
+        self.__dict__.update(feature=feature, threshold=threshold, child=child)
+
+    @property
+    def grown(self) -> bool:
+        """Whether there are trees."""
+        return self.feature.shape[1] > 0
+
+    @property
+    def part(self) -> float:
+        """ω."""
+        told, of = self.evidence
+        return min(1.0, max(0.0, (WORTH * HALF + told) / (WORTH + of)))
+
+    def corrections(self, x: Floats, f1: Floats) -> Floats:
+        """c, an estimate of r1 - f1: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
+        if not self.grown:
+            return np.zeros_like(f1)
+        corrections: Floats = self.part * self._apart(x, f1)
+        return corrections
+
+    def _apart(self, x: Floats, f1: Floats) -> Floats:
+        """v - p of each class, (B, k)."""
+        from river_ineural.learning.trees import apart  # Numba comes with the first model
+
+        found: Floats = apart(x, f1, self.feature, self.threshold, self.child)
+        return found
+
+    def weigh(self, x: Floats, targets: Floats, w: NDArray[np.float64]) -> None:
+        """Let given labels, before they are learned, tell whose word is worth more.
+
+        Parameters
+        ----------
+        x, targets, w
+            Raw vectors (B, d), rewards r1 and residuals r1 - f1 (B, 2, k), weights (B,).
+        """
+        if not self.grown:
+            return
+        rewards, residuals = (targets[:, i].astype(np.float64) for i in range(2))
+        found = self._apart(x, rewards - residuals)
+        told, of = (residuals * found).sum(axis=1), np.square(found).sum(axis=1)
+        for i in np.flatnonzero(w).tolist():
+            before = self.evidence
+            self.evidence = (FADING * before[0] + told[i].item(), FADING * before[1] + of[i].item())
+
+    def learn(
+        self, history: History, columns: NDArray[np.int64], varies: NDArray[np.bool_], n: int
+    ) -> None:
+        """Grow the trees due after n more labels, of what the history holds.
+
+        Parameters
+        ----------
+        columns, varies
+            Of the features, and which columns (d,) are more than a constant and its rounding.
+        """
+        n_tries = min(MOST_TRIED, max(1, len(columns) // 2))
+        columns = columns[varies[columns]]
+        held, n_classes = history.n_labelled, history.targets.shape[2]
+        if n_classes < 2 or not len(columns):
+            return
+        if not self.grown:
+            self._make_room()
+        part = min(1.0, (FEW / held) ** POWER)
+        self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
+        if self.due < 1:
+            return
+        from river_ineural.learning.trees import grow
+
+        rows = history.labelled()
+        if held > EXAMPLES:
+            rows = rows[self.rng.choice(held, EXAMPLES, replace=False)]
+        found, classes, w = history.stored(rows)
+        x = np.ascontiguousarray(found.T[columns])
+        order = x.argsort(axis=1).astype(np.int32)
+        while self.due >= 1:
+            drawn = (self.rng.random(len(rows)) * len(rows)).astype(np.int64)  # with replacement
+            sample = classes, w * np.bincount(drawn, minlength=len(rows))
+            draws = self.rng.random(DRAWS)
+            tree = self.oldest
+            nodes = self.feature[tree], self.threshold[tree], self.child[tree]
+            grow(x, order, *sample, columns, n_classes, n_tries, draws, *nodes)
+            self.oldest = (tree + 1) % TREES
+            self.due -= 1
+
+    def renewed(self) -> Forest:
+        """One without trees, its part being what this one's is; this one stays as it is."""
+        other = Forest(copy.deepcopy(self.rng), self.threshold.dtype)
+        other.evidence = self.evidence
+        return other
+
+    def rearranged(self, kept: NDArray[np.int64]) -> Self:
+        """The same of examples with some columns only, all named ones among them."""
+        at = np.full(int(kept.max()) + 1, -1, np.int16)
+        at[kept] = np.arange(len(kept))
+        other = copy.copy(self)  # with room for trees of any size
+        other.feature = np.where(self.feature >= 0, at[self.feature], self.feature)
+        return other

@@ -1,0 +1,49 @@
+"""After a change: what is learned anew, and from which labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from river_ineural.learning.change import Trial
+from river_ineural.learning.encoding import MOST_STEPS
+from river_ineural.learning.tensors import lasting
+
+if TYPE_CHECKING:
+    from river_ineural.learning.state import State
+
+__all__ = ["judged"]
+
+WORTHLESS = 0.4  # old labels that weigh no more are dropped
+
+
+@lasting
+def judged(state: State, trial: Trial, n_steps: float) -> State:
+    """Networks anew, from the labels since the change and from what older ones are worth."""
+    older, newer = trial.former.history, state.history
+    rows = older.labelled()
+    n_old = len(rows) - trial.n_since
+    x, classes, w = older.stored(rows[:n_old])
+    parts = [older.stored(rows[n_old:])]
+    if trial.n_judged:
+        parts.append(newer.stored(newer.labelled()[-trial.n_judged :]))
+    becomes, worth = trial.fates(len(state.labels))
+    kept = worth[classes] * w > WORTHLESS
+    if len({*becomes[classes[kept]], *(label for _, new, _ in parts for label in new)}) > 1:
+        classes, w = becomes[classes], w * worth[classes]
+        x, classes, w = x[kept], classes[kept], w[kept]
+    parts.insert(0, (x, classes, w))  # as they were, if but one class would be left
+    anew = replace(
+        state,
+        history=newer.emptied(),
+        trainer=state.trainer.renewed(),
+        forest=state.forest and state.forest.renewed(),
+        trial=trial,
+    )
+    for x, classes, w in parts:
+        anew.history.add(x, anew.targets(x, classes.tolist()), w, pseudo_label=False)
+    n = anew.history.n_labelled
+    anew.grow_trees(n)
+    steps = min(MOST_STEPS, n_steps * n)
+    anew.trainer.learn(anew.history, anew.scaling, steps, pseudo_label=False)
+    return anew

@@ -1,0 +1,249 @@
+"""The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import torch
+from kept import sealed
+
+from river_ineural import INeurAL
+from river_ineural.learning import trees
+from river_ineural.learning.forest import NODES, TREES, Forest
+from river_ineural.learning.history import History
+from river_ineural.learning.trees import grow
+from river_ineural.persistence import LoadError, from_bytes, to_bytes
+from river_ineural.storage import container
+
+
+def corners(n, seed=0, n_features=6):
+    """A class that three thresholds decide, as a program would."""
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        x = {f"f{j}": value for j, value in enumerate(rng.uniform(-1, 1, n_features).tolist())}
+        yield x, x["f0"] > 0.3 and (x["f1"] > -0.2 or x["f2"] > 0.5)
+
+
+def slopes(n, seed=0, n_features=6):
+    """A class on either side of a slope."""
+    for x, _ in corners(n, seed, n_features):
+        yield x, sum(x.values()) > 0
+
+
+def learned(stream, **settings):
+    model = INeurAL(**{"hidden_dim": 16, "seed": 1, **settings})
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
+
+
+def wrong(stream, **settings):
+    model = INeurAL(**{"hidden_dim": 32, "seed": 1, **settings})
+    mistakes = 0
+    for x, y in stream:
+        mistakes += model.predict_one(x) != y
+        model.learn_one(x, y)
+    return mistakes, model._state.forest and model._state.forest.part
+
+
+# What it is worth
+
+
+def test_it_is_believed_where_thresholds_part_the_classes():
+    alone, _ = wrong(corners(400), forest=False)
+    beside, part = wrong(corners(400))
+    assert beside < 0.75 * alone
+    assert part > 0.7
+
+
+def test_it_is_not_believed_where_a_slope_does():
+    alone, _ = wrong(slopes(400), forest=False)
+    beside, part = wrong(slopes(400))
+    assert beside <= 1.25 * alone
+    assert part < 0.35
+
+
+@hypothesis.settings(deadline=None, max_examples=30)
+@hypothesis.given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 40))
+def test_scores_lie_between_f1_and_the_votes(seed, n_classes, n):
+    """And keep what f1 has beyond 0 and 1; the part that trees have is a share."""
+    rng = np.random.default_rng(seed)
+    forest = Forest(rng, np.float32)
+    history = History(64, 0.5, rng, torch.empty(0)).resized(4, n_classes)
+    for _ in range(n):
+        x = rng.normal(size=(1, 4)).astype(np.float32)
+        targets = np.zeros((1, 2, n_classes), np.float32)
+        targets[0, 0, rng.integers(n_classes)] = 1
+        targets[0, 1] = targets[0, 0] - rng.normal(size=n_classes)
+        forest.weigh(x, targets, np.ones(1))
+        history.add(x, targets, np.ones(1, np.float32), pseudo_label=False)
+        forest.learn(history, np.array([1, 2, 3]), np.ones(4, bool), 1)
+        assert 0 <= forest.part <= 1
+    x = rng.normal(size=(20, 4)).astype(np.float32)
+    inside = rng.random((20, n_classes)).astype(np.float32)
+    apart = forest.corrections(x, inside)
+    votes = inside + apart / forest.part if forest.part else inside
+    assert votes == pytest.approx(np.clip(votes, 0, 1), abs=1e-5)
+    assert votes.sum(axis=1) == pytest.approx(np.ones(20) if forest.part else votes.sum(axis=1))
+    beyond = inside + np.where(rng.random(inside.shape) < 0.5, 3, 0).astype(np.float32)
+    whole = np.where(beyond > 1, 1, beyond)
+    np.testing.assert_allclose(
+        forest.corrections(x, beyond), forest.corrections(x, whole), atol=1e-6
+    )
+
+
+# What a tree is
+
+
+def test_a_tree_knows_its_examples():
+    """Grown of all, with all features to choose from, it is right at each; at most N nodes."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 200))
+    classes = rng.integers(0, 3, 200)
+    order = x.argsort(axis=1).astype(np.int32)
+    for n_nodes, all_right in ((NODES, True), (9, False)):
+        feature, child = np.full(n_nodes, -1, np.int16), np.full(n_nodes, -1, np.int32)
+        threshold = np.zeros(n_nodes)
+        columns = np.array([1, 2, 3])
+        grow(
+            x,
+            order,
+            classes,
+            np.ones(200),
+            columns,
+            3,
+            3,
+            rng.random(99),
+            feature,
+            threshold,
+            child,
+        )
+        said = []
+        for example in x.T:
+            node = 0
+            while feature[node] >= 0:
+                node = child[node] + (example[feature[node] - 1] > threshold[node])
+            said.append(child[node])
+        assert (said == classes).all() == all_right
+        assert (np.bincount(said, minlength=3) > 0).sum() > 1
+
+
+def test_examples_of_no_weight_teach_nothing():
+    model = INeurAL(seed=1)
+    for i, (x, y) in enumerate(corners(30)):
+        model.learn_one(x, y, w=0.0 if i % 2 else 1.0)
+        model.learn_one(x, not y, w=0.0)
+    other = INeurAL(seed=1)
+    for x, y in corners(10):
+        other.learn_one(x, y, w=0.0)
+    assert not (other._state.forest.child >= 0).any()
+    assert other._state.forest.part == 0.5
+    assert (model._state.forest.child >= 0).any()
+
+
+# What bounds it
+
+
+def test_it_is_left_out_where_features_are_many():
+    model = learned(corners(12, n_features=257))
+    assert not model._state.forest.grown
+    x, _ = next(corners(1, seed=1, n_features=257))
+    f1, _, more = model._parts(x)
+    assert (more == 0).all()
+    assert list(model.scores_one(x).values()) == f1[0].tolist()
+
+
+def test_work_and_memory_are_bounded(monkeypatch):
+    """Fewer and fewer trees are grown a label; what is kept does not grow with the stream."""
+    grown = []
+    monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(1), grow(*parts)))
+    model, counts = INeurAL(hidden_dim=4, n_steps=0, capacity=4000, seed=1), []
+    rng = np.random.default_rng(0)
+    for x, _ in corners(2500):
+        before = len(grown)
+        model.learn_one(x, int(rng.integers(2)))  # labels at random make the largest trees
+        counts.append(len(grown) - before)
+    assert max(counts) == TREES
+    assert 0.1 * 400 <= sum(counts[-400:]) <= 64 * (50 / 2100) ** 1.5 * 400
+    forest = model._state.forest
+    assert forest.feature.shape == (TREES, NODES)
+    assert (forest.feature >= 0).any(axis=0).sum() < NODES
+
+
+def test_only_given_labels_teach_it():
+    model = INeurAL(hidden_dim=4, seed=1)
+    for i, (x, y) in enumerate(corners(20)):
+        model.learn_one(x, y)
+        before = pickle.dumps(model._state.forest)
+        model.learn_one(x, i % 3, pseudo_label=True)
+        assert pickle.dumps(model._state.forest) == before
+
+
+def test_rounding_is_no_threshold():
+    """A feature that is 0.3, or 0.1 + 0.2, is a constant to trees too."""
+    model = INeurAL(hidden_dim=4, seed=1)
+    for i, (x, _) in enumerate(corners(30)):
+        model.learn_one(x | {"same": 0.3 if i % 2 else 0.1 + 0.2}, i % 2)
+    column = model._state.features.columns["same"]
+    assert not (model._state.forest.feature == column).any()
+    assert (model._state.forest.feature > 0).any()
+
+
+def test_after_a_change_it_learns_anew():
+    model = INeurAL(hidden_dim=16, seed=1)
+    for x, y in corners(150):
+        model.learn_one(x, y)
+    former = model._state.forest
+    for x, y in corners(60, seed=1):
+        model.learn_one(x, not y)
+        if model.n_drifts:
+            break
+    assert model.n_drifts == 1
+    assert model._state.forest is not former
+    assert model._state.trial.former.forest is former
+
+
+# In a file
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("feature", 7),  # of six features, in columns 1 to 6
+        ("feature", 0),
+        ("feature", -2),
+        ("child", 0),  # back to the root: the way would never end
+        ("child", 10**6),
+    ],
+)
+def test_trees_that_lead_nowhere_are_refused(name, value):
+    model = learned(corners(30))
+    document, arrays = container.unpack(io.BytesIO(to_bytes(model)))
+    (state,) = [part["state"] for part in document["objects"] if part["class"] == "Forest"]
+    tensor = arrays[state[name]["array"]].copy()
+    tensor[0, 0] = value
+    arrays = {**arrays, state[name]["array"]: tensor}
+    with pytest.raises(LoadError):
+        from_bytes(sealed(document, arrays))
+
+
+def test_leaves_of_unknown_classes_are_refused():
+    model = learned(corners(30))
+    forest = model._state.forest
+    leaf = int(np.flatnonzero(forest.feature[0] < 0)[0])
+    for label, fine in ((1, True), (-1, True), (2, False), (-2, False)):
+        document, arrays = container.unpack(io.BytesIO(to_bytes(model)))
+        (state,) = [part["state"] for part in document["objects"] if part["class"] == "Forest"]
+        tensor = arrays[state["child"]["array"]].copy()
+        tensor[0, leaf] = label
+        data = sealed(document, {**arrays, state["child"]["array"]: tensor})
+        if fine:
+            from_bytes(data)
+        else:
+            with pytest.raises(LoadError, match="trees of features and classes"):
+                from_bytes(data)
