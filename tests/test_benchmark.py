@@ -324,7 +324,7 @@ def test_learners_are_what_their_names_say():
         ("no centring", "center", False),
         ("no scaling", "scale", False),
         ("no ranks", "ranks", False),
-        ("linear pieces", "pieces", True),
+        ("with linear pieces", "pieces", True),
         ("no forest", "forest", False),
         ("no relevance", "relevance", False),
         ("no adversarial training", "adversarial_radius", 0.0),

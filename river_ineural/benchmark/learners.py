@@ -125,7 +125,7 @@ ABLATIONS: dict[str, Make] = {
     "no centring": ineural(center=False),
     "no scaling": ineural(scale=False),
     "no ranks": ineural(ranks=False),
-    "linear pieces": ineural(pieces=True),
+    "with linear pieces": ineural(pieces=True),
     "linear pieces, no forest": ineural(pieces=True, forest=False),
     "no forest": ineural(forest=False),
     "no relevance": ineural(relevance=False),
