@@ -223,7 +223,7 @@ def test_gap_is_top_minus_runner_up(scores):
 
 def trained(**settings):
     """A sampler over a classifier that knows the stream well."""
-    classifier = small(hidden_dim=32, batch_size=32)
+    classifier = small(hidden_dim=32, batch_size=32, forest=False)  # of which few gaps are small
     for x, y in STREAM * 3:
         classifier.learn_one(x, y)
     return active.INeurALSampler(classifier, **settings)
@@ -231,12 +231,12 @@ def trained(**settings):
 
 def test_asks_exactly_when_the_gap_is_below_the_threshold():
     """I_t = 1{gap < 2γβ_t}, with random asks and learning off."""
-    settings = {"width": ConstantWidth(0.15), "exploration": 0.0, "audits": 0.0}
+    settings = {"width": ConstantWidth(0.1), "exploration": 0.0, "audits": 0.0}
     settings |= {"self_training": False}
     model = unhurried(trained(gamma=3.0, **settings, seed=1))
     gaps = [gap(model.classifier.scores_one(x).values()) for x, _ in STREAM]
     asks = [model.predict_one(x)[1] for x, _ in STREAM]
-    assert asks == [g < 2 * 3.0 * 0.15 for g in gaps]
+    assert asks == [g < 2 * 3.0 * 0.1 for g in gaps]
     assert 0 < sum(asks) < len(asks)
 
 
@@ -264,7 +264,7 @@ def test_the_threshold_shrinks_with_what_is_left(horizon):
         ask = model.predict_one(x)[1]
         assert ask == (wanted and left >= 1)
         left -= ask
-    assert min(shares) < 0.9
+    assert min(shares) < 0.8
     if horizon is None:
         assert shares != sorted(shares, reverse=True)
 
@@ -659,7 +659,8 @@ WRAPPERS = {
 @pytest.mark.parametrize("pipeline", [False, True])
 def test_a_wrapper_of_one_model_predicts_and_learns_by_it(wrap, pipeline):
     """Decisions are by the scores of the model inside, which gets labels from the wrapper."""
-    inner = preprocessing.StandardScaler() | small() if pipeline else small()
+    inner = small(forest=False)  # less sure: the budget is spent
+    inner = preprocessing.StandardScaler() | inner if pipeline else inner
     model = active.INeurALSampler(wrap(inner), budget=40, exploration=0.0, seed=1)
     for x, y in STREAM:
         learner, _ = route(model.classifier)
@@ -668,7 +669,7 @@ def test_a_wrapper_of_one_model_predicts_and_learns_by_it(wrap, pipeline):
         assert label is None or label in learner.known_labels
         if ask:
             model.learn_one(x, y)
-    assert 30 < model.n_queries <= 40
+    assert model.n_queries == 40
     assert 0 < learner._state.history.added[0] <= 40
     assert set(learner.known_labels) == {0, 1, 2}
 

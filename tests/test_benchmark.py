@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import itertools
 import math
+import subprocess
 import sys
 from pathlib import Path
 
@@ -59,6 +60,17 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     with (tmp_path / "speed-classes.csv").open() as file:
         assert [row["k"] for row in csv.DictReader(file)] == ["2", "3", "4", "5"]
     assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + len(labels) + len(ratios)
+
+
+def test_the_slow_twin_is_found_from_anywhere(tmp_path):
+    """By `benchmark speed`, which no test runner has told where the tests are."""
+    code = (
+        "from river_ineural.benchmark import contenders; print(contenders.slow_twin(3, 2).labels)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[0, 1]\n"
 
 
 def test_profile_has_a_part_a_line_and_parts_are_within_the_whole(monkeypatch, capsys):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -158,13 +157,11 @@ def slow_twin(n_features: int, n_classes: int) -> Any | None:
     path = Path(__file__).parents[2] / "tests" / "reference.py"
     if not path.exists():
         return None
-    module: ModuleType | None = sys.modules.get("reference")
-    if module is None:
-        spec = importlib.util.spec_from_file_location("reference", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+    sys.path.insert(0, str(path.parent))  # it imports others from there
+    try:
+        module = importlib.import_module("reference")
+    finally:
+        sys.path.remove(str(path.parent))
     twin = module.ReferenceClassifier(
         hidden_dim=WIDTH,
         n_layers=2,

@@ -191,7 +191,7 @@ def ablation(path: Path, folder: Path) -> None:
         for panel in axes[:, 1:].flat:
             panel.set(yticklabels=[])
 
-    draw(folder / "ablation", len(streams), paint)
+    draw(folder / "ablation", len(streams), paint, panel=(3.2, 0.6 + 0.2 * len(learners)))
 
 
 def ladder(path: Path, folder: Path) -> None:

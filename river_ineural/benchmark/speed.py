@@ -83,6 +83,7 @@ def new_model(
     device: str = "cpu",
     exploration: str | None = None,
     capacity: int = 512,
+    forest: bool = False,
 ) -> INeurAL:
     """A model that takes one step of the floor's size an example, f2 in all of them.
 
@@ -92,12 +93,15 @@ def new_model(
     ----------
     exploration
         Where f2 counts; None: where it does by default.
+    forest
+        Whether trees stand beside it: by default they do, and `lasting_model` has them.
     """
     training = replace(kind.default_training, exploration_share=1.0)
     return kind(
         hidden_dim=hidden_dim,
         n_steps=1,
         pieces=False,
+        forest=forest,
         training=replace(training, exploration=exploration) if exploration else training,
         capacity=capacity,
         classes=tuple(range(n_classes)),
@@ -121,7 +125,7 @@ def lasting_model(n_features: int, n_classes: int) -> INeurAL:
     """
     if n_features > MOST:
         return new_model(n_classes)
-    model, rng = new_model(n_classes, capacity=8192), np.random.default_rng(1)
+    model, rng = new_model(n_classes, capacity=8192, forest=True), np.random.default_rng(1)
     model.n_steps = 0
     x = pd.DataFrame(rng.normal(size=(8192, n_features)))
     model.learn_many(
@@ -151,7 +155,9 @@ def measure_labels() -> list[dict[str, Any]]:
         for start, end in itertools.pairwise((WARM_UP, *LABELS)):
             without, beside = (times[forest][start:end].mean() for forest in (False, True))
             row = {"d": d, "from": start + 1, "to": end}
-            rows.append(row | {"without": round(without, 2), "with": round(beside, 2)})
+            rows.append(
+                row | {"without": round(float(without), 2), "with": round(float(beside), 2)}
+            )
     return rows
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from river_ineural.learning.history import History
+from river_ineural.learning.scaling import Scaling
 
 __all__ = ["Forest"]
 
@@ -59,7 +60,18 @@ class Forest:
     Breiman: Random forests. Machine Learning, 2001.
     """
 
+    _apart: ClassVar[Any]
+    _grow: ClassVar[Any]
+
+    @classmethod
+    def _load(cls) -> None:
+        """Numba, and what it compiles, come with the first model and not with the package."""
+        from river_ineural.learning import trees
+
+        cls._apart, cls._grow = staticmethod(trees.apart), staticmethod(trees.grow)
+
     def __init__(self, rng: np.random.Generator, dtype: DTypeLike) -> None:
+        self._load()
         self.rng = rng
         self.feature = np.empty((TREES, 0), np.int16)  # of each node, as `trees.grow` writes them
         self.threshold = np.empty((TREES, 0), dtype)
@@ -75,6 +87,7 @@ class Forest:
         return self.__dict__ | {name: getattr(self, name)[:, :n].copy() for name in nodes}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self._load()
         self.__dict__.update(state)
         if self.grown:
             self._make_room()
@@ -101,14 +114,11 @@ class Forest:
         """c, an estimate of r1 - f1: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
         if not self.grown:
             return np.zeros_like(f1)
-        corrections: Floats = self.part * self._apart(x, f1)
-        return corrections
+        return self._weighed(x, f1, self.part)
 
-    def _apart(self, x: Floats, f1: Floats) -> Floats:
-        """v - p of each class, (B, k)."""
-        from river_ineural.learning.trees import apart  # Numba comes with the first model
-
-        found: Floats = apart(x, f1, self.feature, self.threshold, self.child)
+    def _weighed(self, x: Floats, f1: Floats, part: float) -> Floats:
+        """v - p of each class, times a part, (B, k)."""
+        found: Floats = self._apart(x, f1, part, self.feature, self.threshold, self.child)
         return found
 
     def weigh(self, x: Floats, targets: Floats, w: NDArray[np.float64]) -> None:
@@ -122,35 +132,27 @@ class Forest:
         if not self.grown:
             return
         rewards, residuals = (targets[:, i].astype(np.float64) for i in range(2))
-        found = self._apart(x, rewards - residuals)
+        found = self._weighed(x, rewards - residuals, 1.0)
         told, of = (residuals * found).sum(axis=1), np.square(found).sum(axis=1)
         for i in np.flatnonzero(w).tolist():
             before = self.evidence
             self.evidence = (FADING * before[0] + told[i].item(), FADING * before[1] + of[i].item())
 
-    def learn(
-        self, history: History, columns: NDArray[np.int64], varies: NDArray[np.bool_], n: int
-    ) -> None:
-        """Grow the trees due after n more labels, of what the history holds.
-
-        Parameters
-        ----------
-        columns, varies
-            Of the features, and which columns (d,) are more than a constant and its rounding.
-        """
-        n_tries = min(MOST_TRIED, max(1, len(columns) // 2))
-        columns = columns[varies[columns]]
+    def learn(self, history: History, scaling: Scaling, columns: NDArray[np.int64], n: int) -> None:
+        """Grow the trees due after n more labels, of what the history holds, of some features."""
         held, n_classes = history.n_labelled, history.targets.shape[2]
-        if n_classes < 2 or not len(columns):
+        if n_classes < 2:
             return
-        if not self.grown:
-            self._make_room()
         part = min(1.0, (FEW / held) ** POWER)
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
         if self.due < 1:
             return
-        from river_ineural.learning.trees import grow
-
+        n_tries = min(MOST_TRIED, max(1, len(columns) // 2))
+        columns = columns[scaling.varies()[columns]]
+        if not len(columns):
+            return
+        if not self.grown:
+            self._make_room()
         rows = history.labelled()
         if held > EXAMPLES:
             rows = rows[self.rng.choice(held, EXAMPLES, replace=False)]
@@ -163,7 +165,7 @@ class Forest:
             draws = self.rng.random(DRAWS)
             tree = self.oldest
             nodes = self.feature[tree], self.threshold[tree], self.child[tree]
-            grow(x, order, *sample, columns, n_classes, n_tries, draws, *nodes)
+            self._grow(x, order, *sample, columns, n_classes, n_tries, draws, *nodes)
             self.oldest = (tree + 1) % TREES
             self.due -= 1
 

@@ -228,7 +228,7 @@ class State:
         """Grow those due after n more given labels."""
         if self.trees:
             columns = self.features.unreserved[CONSTANT:]
-            self.trees.learn(self.history, columns, self.scaling.varies(), n)
+            self.trees.learn(self.history, self.scaling, columns, n)
 
     def told(
         self,

@@ -1,7 +1,7 @@
 """Attributes of each class, and how the shapes of what they hold fit each other.
 
-Letters for shapes: k classes; d columns, `used` of them in use; m hidden units; `weights` of both
-networks on the columns in use.
+Letters for shapes: k classes; d columns that there is room for, `used` of them in use; m hidden
+units; `weights` of both networks on the columns in use.
 """
 
 from __future__ import annotations
