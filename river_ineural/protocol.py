@@ -168,12 +168,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if len(classes) < len(labels):  # beyond max_classes
             known = [row for row, label in enumerate(labels) if label in index]
             values, w = values[known], w[known]
-        x = state.vectors(names, values)
-        targets = state.targets(x, classes)
+        arrival = state.arrival(state.vectors(names, values), classes, pseudo_label)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
             state.features.touch()
-            self._state = state.told(x, targets, w, pseudo_label, self.n_steps, n_known)
+            self._state = state.told(arrival, w, pseudo_label, self.n_steps, n_known)
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:

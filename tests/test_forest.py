@@ -77,14 +77,16 @@ def test_scores_lie_between_f1_and_the_votes(seed, n_classes, n):
     forest = Forest(rng, np.float32)
     history = History(64, 0.5, rng, torch.empty(0)).resized(4, n_classes)
     all_vary = SimpleNamespace(varies=lambda: np.ones(4, bool))
+    named = SimpleNamespace(unreserved=np.arange(4))
     for _ in range(n):
         x = rng.normal(size=(1, 4)).astype(np.float32)
         targets = np.zeros((1, 2, n_classes), np.float32)
         targets[0, 0, rng.integers(n_classes)] = 1
         targets[0, 1] = targets[0, 0] - rng.normal(size=n_classes)
-        forest.weigh(x, targets, np.ones(1))
+        f1 = targets[:, 0] - targets[:, 1]
+        forest.weigh(targets[:, 1], forest.apart(x, f1), np.ones(1))
         history.add(x, targets, np.ones(1, np.float32), pseudo_label=False)
-        forest.learn(history, all_vary, np.array([1, 2, 3]), 1)
+        forest.learn(history, all_vary, named, 1)
         assert 0 <= forest.part <= 1
     x = rng.normal(size=(20, 4)).astype(np.float32)
     inside = rng.random((20, n_classes)).astype(np.float32)

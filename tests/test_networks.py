@@ -98,7 +98,7 @@ def check_scores_and_gradients(shape, n_examples, seed):
     weight = torch.from_numpy(rng.uniform(size=(n_examples, k)))
     g = Weights(torch.full_like(flat, torch.nan), shape)  # every number of it must be written
     weights = torch.stack((weight, 2 * weight), dim=1)
-    w.gradients(x, targets, weights / len(built), a, g)
+    w.gradients(x, forms.raw(targets), forms.raw(weights / len(built)), a, g)
     actual1, actual2 = dense(g, d)
     each = weight.flatten()
     expected1 = loss_gradient(built, reward.flatten(), each, theta1)
@@ -135,7 +135,8 @@ def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
     def gradient(rows):
         g = torch.zeros_like(flat)
         w, a = passed(flat, shape, x[rows])
-        w.gradients(x[rows], targets[rows], weight[rows], a, Weights(g, shape))
+        parts = forms.raw(targets[rows]), forms.raw(weight[rows])
+        w.gradients(x[rows], *parts, a, Weights(g, shape))
         return g
 
     few = sum(gradient(slice(start, start + 3)) for start in range(0, 21, 3))
@@ -209,9 +210,10 @@ def test_without_f2_f1_is_the_same_and_all_there_is(shape, seed):
     torch.testing.assert_close(b.f1, a.f1)
     targets, weight = (torch.from_numpy(rng.normal(size=(3, 2, k))) for _ in range(2))
     g, both = alone.weights(torch.empty_like(of_f1)), shape.weights(torch.empty_like(flat))
-    assert v.gradients(x, targets, weight, b, g, exploring=False)
+    learned = forms.raw(targets), forms.raw(weight)
+    assert v.gradients(x, *learned, b, g, exploring=False)
     w.exploit(x.t(), a, exploring=False)
-    assert w.gradients(x, targets, weight, a, both, exploring=False)
+    assert w.gradients(x, *learned, a, both, exploring=False)
     torch.testing.assert_close(g.networks[0], both.networks[0])
     assert alone.n_parameters == len(of_f1)
     larger = alone._replace(n_classes=k + 1, n_features=d + 2)

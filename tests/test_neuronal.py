@@ -13,6 +13,7 @@ from test_networks import BOTH, fresh, grow, phases, unit
 
 from river_ineural import INeurAL, NeurONAL, Training, active, persistence
 from river_ineural.network import outputs
+from river_ineural.network import phases as forms
 
 shapes = st.builds(
     outputs.OutputShape,
@@ -49,7 +50,7 @@ def test_steps_of_gradient_descent_are_those_on_the_paper_s_embedding(
         w, a = passed(flat, shape, x)
         f1, scores = a.f1_by_class.clone(), a.scores_by_class.clone()
         g = shape.weights(torch.full_like(flat, torch.nan))  # every number of it must be written
-        assert w.gradients(x, targets, weight, a, g)
+        assert w.gradients(x, forms.raw(targets), forms.raw(weight), a, g)
     kept = axes(k, m, depth)
     torch.testing.assert_close(kept @ kept.t(), torch.eye(len(kept)).double())
     theta1 = [w.f1.first, *w.f1.hidden, w.f1.output]

@@ -47,7 +47,7 @@ def profile(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         (model, "learn_one", "learn_one"),
         (features, "values", "  values of the dict"),
         (features, "place", "  their columns"),
-        (trainer, "exploitation", "  f1 of the example"),
+        (trainer, "explored", "  f1 of the example"),
         (state.scaling, "update", "  mean"),
         (state.history, "add", "  into the history"),
         (trainer, "step", "  a step"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import operator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from river_ineural.inputs.features import FeatureIndex
 from river_ineural.learning.history import History
-from river_ineural.learning.scaling import Scaling
+from river_ineural.learning.scaling import CONSTANT, Scaling
 
 __all__ = ["Forest"]
 
@@ -112,34 +114,33 @@ class Forest:
 
     def corrections(self, x: Floats, f1: Floats) -> Floats:
         """c, an estimate of r1 - f1: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
+        return self.apart(x, f1, self.part)
+
+    def apart(self, x: Floats, f1: Floats, part: float = 1.0) -> Floats:
+        """v - p of each class, times a part: raw x (B, d), f1 (B, k) → (B, k)."""
         if not self.grown:
             return np.zeros_like(f1)
-        return self._weighed(x, f1, self.part)
-
-    def _weighed(self, x: Floats, f1: Floats, part: float) -> Floats:
-        """v - p of each class, times a part, (B, k)."""
         found: Floats = self._apart(x, f1, part, self.feature, self.threshold, self.child)
         return found
 
-    def weigh(self, x: Floats, targets: Floats, w: NDArray[np.float64]) -> None:
+    def weigh(self, residuals: Floats, apart: Floats, w: NDArray[np.float64]) -> None:
         """Let given labels, before they are learned, tell whose word is worth more.
 
         Parameters
         ----------
-        x, targets, w
-            Raw vectors (B, d), rewards r1 and residuals r1 - f1 (B, 2, k), weights (B,).
+        residuals, apart, w
+            r1 - f1 (B, k), v - p (B, k), weights (B,).
         """
         if not self.grown:
             return
-        rewards, residuals = (targets[:, i].astype(np.float64) for i in range(2))
-        found = self._weighed(x, rewards - residuals, 1.0)
-        told, of = (residuals * found).sum(axis=1), np.square(found).sum(axis=1)
-        for i in np.flatnonzero(w).tolist():
-            before = self.evidence
-            self.evidence = (FADING * before[0] + told[i].item(), FADING * before[1] + of[i].item())
+        for r2, each, weight in zip(residuals.tolist(), apart.tolist(), w.tolist(), strict=True):
+            if weight:
+                told, of = self.evidence
+                told = FADING * told + sum(map(operator.mul, r2, each))
+                self.evidence = told, FADING * of + sum(map(operator.mul, each, each))
 
-    def learn(self, history: History, scaling: Scaling, columns: NDArray[np.int64], n: int) -> None:
-        """Grow the trees due after n more labels, of what the history holds, of some features."""
+    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
+        """Grow the trees due after n more labels, of what the history holds of named features."""
         held, n_classes = history.n_labelled, history.targets.shape[2]
         if n_classes < 2:
             return
@@ -147,6 +148,7 @@ class Forest:
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
         if self.due < 1:
             return
+        columns = features.unreserved[CONSTANT:]
         n_tries = min(MOST_TRIED, max(1, len(columns) // 2))
         columns = columns[scaling.varies()[columns]]
         if not len(columns):

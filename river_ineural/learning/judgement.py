@@ -41,7 +41,8 @@ def judged(state: State, trial: Trial, n_steps: float) -> State:
         trial=trial,
     )
     for x, classes, w in parts:
-        anew.history.add(x, anew.targets(x, classes.tolist()), w, pseudo_label=False)
+        targets = anew.arrival(x, classes.tolist()).targets
+        anew.history.add(x, targets, w, pseudo_label=False)
     n = anew.history.n_labelled
     anew.grow_trees(n)
     steps = min(MOST_STEPS, n_steps * n)

@@ -117,7 +117,7 @@ class Ranking(Tensors):
     @property
     def serves(self) -> bool:
         """Whether it is wanted, and there are not too many features."""
-        return self.wanted and int(self.sample.shape[1]) == len(self.knots)
+        return self.wanted and int(self.sample.shape[1]) == self.knots.shape[0]
 
     def see(self, rows: Floats, n: int) -> None:
         """Let rows (B, d), before which there were n examples, into the sample."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
+from river_ineural.learning.arrival import Arrival
 from river_ineural.learning.change import Trial, Watch
 from river_ineural.learning.encoding import chosen
 from river_ineural.learning.forest import Forest
@@ -162,10 +163,7 @@ class State:
             if not nothing.size:
                 return nothing, nothing, nothing
             return self.grown(names, values, []).explored(names, values, exploring)
-        return self._explored(self.vectors(names, values), exploring)
-
-    def _explored(self, x: Floats, exploring: bool) -> tuple[Floats, Floats, Floats]:
-        """`explored` of raw vectors (B, d)."""
+        x = self.vectors(names, values)
         f1, both = self.trainer.explored(x, self.scaling, exploring)
         trees = self.trees
         return f1, both, trees.corrections(x, f1) if trees else np.zeros_like(f1)
@@ -192,28 +190,37 @@ class State:
         parts = frame.parts(self.features.columns, size)
         return np.concatenate([self.scores_of_many(*part) for part in parts])
 
-    def targets(self, x: Floats, classes: list[int]) -> Floats:
-        """Rewards and residuals (B, 2, k) of raw vectors (B, d) of these classes."""
+    def arrival(self, x: Floats, classes: list[int], pseudo_label: bool = False) -> Arrival:
+        """Raw vectors (B, d) of these classes, and what is said of them now.
+
+        Pseudo-labels tell nothing, and trees are not asked.
+        """
         targets = np.zeros((len(x), 2, len(self.labels)), x.dtype)
         reward, residual = targets[:, 0], targets[:, 1]  # r1, r2, (B, k)
         for row, known in enumerate(classes):
             reward[row, known] = 1  # lines 15 and 20
-        for part in passes(len(x)):  # lines 16 and 21
-            f1 = self.trainer.exploitation(x[part], self.scaling)
-            np.subtract(reward[part], f1, out=residual[part])
-        return targets
+        trees = None if pseudo_label else self.trees
+        exploring = self.trainer.training.explored_scores and not pseudo_label
+        said, apart = [], []
+        for part in passes(len(x)):
+            f1, scores = self.trainer.explored(x[part], self.scaling, exploring)
+            np.subtract(reward[part], f1, out=residual[part])  # lines 16 and 21
+            if trees:
+                apart.append(trees.apart(x[part], f1))
+                scores = scores + trees.part * apart[-1]
+            said.append(scores)
+        return Arrival(x, classes, targets, joined(said), joined(apart) if trees else None)
 
-    def learn(
-        self, x: Floats, targets: Floats, w: Values, pseudo_label: bool, n_steps: float
-    ) -> None:
-        """Store raw vectors with their targets, then train (Algorithm 1, lines 24 to 26).
+    def learn(self, arrival: Arrival, w: Values, pseudo_label: bool, n_steps: float) -> None:
+        """Store examples with their targets, then train (Algorithm 1, lines 24 to 26).
 
         By `n_steps` each where the label was given, more where its class comes late.
         """
+        x, targets = arrival.x, arrival.targets
         self.settle()
         self.scaling.update(x)
-        if self.trees and not pseudo_label:
-            self.trees.weigh(x, targets, w)
+        if self.trees and arrival.apart is not None:
+            self.trees.weigh(targets[:, 1], arrival.apart, w)
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         if not pseudo_label:
             self.grow_trees(len(x))
@@ -221,23 +228,16 @@ class State:
         if pseudo_label:
             n_steps = len(x) * training.pseudo_label_steps
         else:
-            n_steps *= self.history.urgency(targets[:, 0], training.late_class_steps)
+            n_steps *= self.history.urgency(arrival.classes, training.late_class_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
 
     def grow_trees(self, n: int) -> None:
         """Grow those due after n more given labels."""
         if self.trees:
-            columns = self.features.unreserved[CONSTANT:]
-            self.trees.learn(self.history, self.scaling, columns, n)
+            self.trees.learn(self.history, self.scaling, self.features, n)
 
     def told(
-        self,
-        x: Floats,
-        targets: Floats,
-        w: Values,
-        pseudo_label: bool,
-        n_steps: float,
-        n_known: int,
+        self, arrival: Arrival, w: Values, pseudo_label: bool, n_steps: float, n_known: int
     ) -> State:
         """`learn`, and see by labels that are given whether the stream has changed.
 
@@ -251,50 +251,44 @@ class State:
         This state; at an alarm, and while it is tried whether there was a change, perhaps another.
         """
         if pseudo_label or self.watch is None:
-            self.learn(x, targets, w, pseudo_label, n_steps)
-            return self if pseudo_label else chosen(self, len(x), n_steps)
-        classes = targets[:, 0].argmax(axis=1).tolist()
-        since = self.watched(x, classes, n_known) if n_known > 1 else 0
-        self.learn(x, targets, w, pseudo_label, n_steps)
+            self.learn(arrival, w, pseudo_label, n_steps)
+            return self if pseudo_label else chosen(self, len(w), n_steps)
+        trial = self.trial
+        ongoing = trial.ongoing.arrival(arrival.x, arrival.classes) if trial else None
+        since = self.watched(arrival, ongoing, n_known) if n_known > 1 else 0
+        self.learn(arrival, w, pseudo_label, n_steps)
         if since:
             return self.alarmed(since, n_steps)
-        if not self.trial:
-            return chosen(self, len(x), n_steps)
-        ongoing = self.trial.ongoing
-        ongoing.learn(x, ongoing.targets(x, classes), w, False, n_steps)
-        for state in (self, ongoing):
-            chosen(state, len(x), n_steps, anew=False)
-        return self.tried(len(x), n_steps)
+        if not trial or not ongoing:
+            return chosen(self, len(w), n_steps)
+        trial.ongoing.learn(ongoing, w, pseudo_label, n_steps)
+        for state in (self, trial.ongoing):
+            chosen(state, len(w), n_steps, anew=False)
+        return self.tried(len(w), n_steps)
 
-    def watched(self, x: Floats, classes: list[int], n_known: int) -> int:
-        """Let given labels of raw vectors (B, d), before they are learned, tell of a change.
+    def watched(self, arrival: Arrival, ongoing: Arrival | None, n_known: int) -> int:
+        """Let given labels, before they are learned, tell of a change.
+
+        Parameters
+        ----------
+        ongoing
+            The same as the state that is kept during a trial sees it.
 
         Returns
         -------
         0, or at an alarm the number of labels since the change.
         """
         assert self.watch is not None
-        if self.trial:
-            for scores, label in self.trial.former.known(x, classes, n_known):
-                self.trial.see(scores, label)
-        since, right = 0, []
-        for scores, label in self.known(x, classes, n_known):
+        since = 0
+        for scores, label in arrival.known(n_known):
             since = since or self.watch.see(scores, label)
-            right.append(int(scores.argmax()) == label)
-        if self.trial:
-            ongoing = self.trial.ongoing.known(x, classes, n_known)
-            self.trial.compare(right, [scores.argmax() == label for scores, label in ongoing])
-        return 0 if self.trial else since
-
-    def known(self, x: Floats, classes: list[int], n_known: int) -> Iterator[tuple[Values, int]]:
-        """Scores and class of each row whose class is one of the first `n_known`."""
-        exploring = self.trainer.training.explored_scores
-        for part in passes(len(x)):
-            _, scores, more = self._explored(x[part], exploring)
-            rows = (scores + more)[:, :n_known].astype(np.float64)
-            for row, label in zip(rows, classes[part], strict=True):
-                if label < n_known:
-                    yield row, label
+        if not self.trial or not ongoing:
+            return since
+        former = self.trial.former.arrival(arrival.x, arrival.classes)
+        for scores, label in former.known(n_known):
+            self.trial.see(scores, label)
+        self.trial.compare(arrival.right(n_known), ongoing.right(n_known))
+        return 0
 
     def alarmed(self, since: int, n_steps: float) -> State:
         """After a change so many labels ago: networks that learn anew, the former ones on trial.
@@ -333,6 +327,11 @@ class State:
         }
         moved["trial"] = self.trial and self.trial.each(lambda state: state.on(device))
         return replace(self, **moved)
+
+
+def joined(parts: list[Floats]) -> Floats:
+    """Rows of all parts; those of a single one are not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def passes(n_rows: int) -> list[slice]:

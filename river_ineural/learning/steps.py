@@ -90,11 +90,11 @@ class Steps:
 
     def _pass(self, w: Weights, exploring: bool) -> bool:
         """Forward and back: whether the errors, and so the gradients, are finite."""
-        a, batch = self.activations, self.batch
+        a, batch, b = self.activations, self.batch, self.batch.raw
         w.exploit(batch.columns, a, exploring)
         if exploring:
             w.explore(a)
-        return w.gradients(batch.x, batch.targets, batch.weight, a, self.gradients, exploring)
+        return w.gradients(batch.x, b.targets, b.weight, a, self.gradients, exploring)
 
 
 class SharedBatch(Steps):

@@ -250,8 +250,8 @@ class Weights:
     def gradients(
         self,
         x: Tensor,
-        targets: Tensor,
-        weight: Tensor,
+        targets: Buffer,
+        weight: Buffer,
         a: Activations,
         g: Weights,
         exploring: bool = True,
@@ -261,9 +261,8 @@ class Weights:
         Takes and returns what `networks.Weights.gradients` does.
         """
         phases, b = a.phases, a.raw
-        targets_and_weight = raw(targets), raw(weight)
         errors = exploring, SQRT_HALF, b.error1, b.error2
-        if not phases.errors(b.f1, b.scores, *targets_and_weight, *errors):
+        if not phases.errors(b.f1, b.scores, targets, weight, *errors):
             return False
 
         # f1: the gradient of the loss is error times the gradient of f1, which is in delta

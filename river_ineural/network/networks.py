@@ -94,7 +94,7 @@ class Weights(Protocol):
         ...
 
     def gradients(
-        self, x: Tensor, targets: Tensor, weight: Tensor, a: Any, g: Any, exploring: bool = True
+        self, x: Tensor, targets: Buffer, weight: Buffer, a: Any, g: Any, exploring: bool = True
     ) -> bool:
         """Gradient of Σ weight·(r - f)²/2 of f1, and with `exploring` of f2, after `explore`.
 
@@ -103,9 +103,9 @@ class Weights(Protocol):
         x
             (B, d), the examples that `exploit` had as columns.
         targets
-            r1 and r2, (B, 2, k).
+            r1 and r2, (B, 2, k), as phases take them.
         weight
-            In both losses, (B, 2, k): of each context or output, the 1/b of the mean included.
+            In both losses, (B, 2, k), likewise: of each context or output, with the 1/b of means.
         g
             Written: views of one flat gradient.
         exploring

@@ -147,8 +147,8 @@ class Weights:
     def gradients(
         self,
         x: Tensor,
-        targets: Tensor,
-        weight: Tensor,
+        targets: Buffer,
+        weight: Buffer,
         a: Activations,
         g: Weights,
         exploring: bool = True,
@@ -159,7 +159,7 @@ class Weights:
         """
         b = a.raw
         errors = exploring, 1.0, b.error1, b.error2
-        if not a.phases.errors(b.f1, b.scores, raw(targets), raw(weight), *errors):
+        if not a.phases.errors(b.f1, b.scores, targets, weight, *errors):
             return False
         backward(self.f1, x, a.h1, a.errors1, a, g.f1)
         if exploring:  # the embedding is its input: nothing flows back into f1
