@@ -190,9 +190,8 @@ def test_a_plot_shows_what_was_recorded(seen):
     so_far, recent = (line.get_ydata() for line in above.get_lines()[:2])
     assert so_far[-1] == seen.points[-1].metrics["Accuracy"]
     assert ((recent >= 0) & (recent <= 1)).all()
-    rounds = above.get_lines()[1].get_xdata()
-    learned = rounds > 400
-    assert 800 <= rounds[learned][recent[learned].argmin()] <= 1_100  # where the labels changed
+    at, height = recent.argmin(), above.get_lines()[1].get_xdata()
+    assert 800 <= height[at] <= 1_100  # where the labels changed
     for panel in figure.axes:
         dotted = [line.get_xdata()[0] for line in panel.get_lines() if line.get_linestyle() == ":"]
         assert dotted == [*seen.drifts] == seen.sampler.drifts

@@ -307,7 +307,7 @@ def run(n_calls: int, folder: Path | None = None) -> None:
         rows.append({"d": d, "k": k} | {name: round(times[name], 1) for name in COLUMNS})
     labels = measure_labels()
     for row in labels:
-        print(row)
+        print("milliseconds of a label: " + ", ".join(f"{name} {row[name]}" for name in row))
     classes = measure_classes(max(10, n_calls // 20))
     few, many = (next(row for row in classes if row["k"] == k) for k in (CLASSES[0], CLASSES[3]))
     others = {

@@ -13,7 +13,7 @@ from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network import phases
-from river_ineural.network.constants import CLOSEST, RESOLUTION, ROUNDING
+from river_ineural.network.eager import more_than_rounding
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, Encoding, raw
 
@@ -232,9 +232,11 @@ class Scaling(Tensors):
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns are more than a constant and its rounding, (d,)."""
-        mean, square = self.moments[:2].cpu().numpy()
-        least = np.maximum(RESOLUTION * np.abs(mean), ROUNDING * np.abs(mean + self.subtracted))
-        varies: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > np.maximum(least, CLOSEST)
+        mean, square = self.moments[:2]
+        deviation = (square / max(1, self.n)).sqrt()
+        varies: NDArray[np.bool_] = (
+            more_than_rounding(deviation, mean, self.reference).cpu().numpy()
+        )
         return varies
 
     @property

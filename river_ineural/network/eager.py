@@ -294,6 +294,12 @@ def spread(center: bool, square: Tensor, cube: Tensor, fourth: Tensor) -> Tensor
     return torch.where(two_valued, flag, fourth.clamp_min(0).sqrt().sqrt())
 
 
+def more_than_rounding(q: Tensor, mean: Tensor, reference: Tensor) -> Tensor:
+    """Which features vary by more than constants do that are rounded."""
+    least = torch.maximum(RESOLUTION * mean.abs(), ROUNDING * (mean + reference).abs())
+    return q > least.clamp_min_(CLOSEST)
+
+
 def weigh(
     n: int,
     center: bool,
@@ -316,9 +322,7 @@ def weigh(
     inverse = torch.ones_like(mean)
     if scale:
         q = spread(center, square / n, cube / n, fourth / n)
-        least = torch.maximum(RESOLUTION * mean.abs(), ROUNDING * (mean + reference).abs())
-        varies = q > least.clamp_min_(CLOSEST)
-        inverse = torch.where(varies, 1 / q, 1.0)
+        inverse = torch.where(more_than_rounding(q, mean, reference), 1 / q, 1.0)
     inverse *= factor
     scaling[0].copy_(mean)
     scaling[1].copy_(shares[0] * inverse)
