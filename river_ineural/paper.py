@@ -1,248 +1,251 @@
-"""I-NeurAL as the paper prints it, and as its experiments run it, each in one line.
+"""Algorithms 1 and 2 of I-NeurAL as the paper prints them, to be read with the PDF beside it.
 
-The defaults of `INeurAL` and `INeurALSampler` depart from the paper, each time for a measured
-reason (docs/deviations.md). Here every parameter has the paper's value. From here to the defaults
-leads `python -m river_ineural.benchmark ladder`, one change at a time.
+The fast learner, `river_ineural.INeurAL`, shares nothing with this and departs from the paper
+(docs/deviations.md). "Line 6" is one of Algorithm 1, "line 2.6" is one of Algorithm 2.
 """
 
 from __future__ import annotations
 
+import copy
+import itertools
 import math
-from dataclasses import replace
 from typing import Any
 
-from river.base.typing import ClfTarget
+import numpy as np
+import torch
+from river import base
+from river.active.base import ActiveLearningClassifier
+from river.base.typing import ClfTarget, FeatureName
+from torch import Tensor, nn
 
-from river_ineural.active.ineural import INeurALSampler
-from river_ineural.active.width import TheoreticalWidth
-from river_ineural.classifier import INeurAL
-from river_ineural.inputs.validation import check_integer, check_real
-from river_ineural.learning.training import SMALLEST, Training
+from river_ineural.inputs.printed import check_parameters, most_labels, theorem_rate, unit_vector
 
-__all__ = ["GAMMAS", "experiments", "printed", "theorem_rate"]
+__all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
 
 GAMMAS = (1, 2, 5, 6, 7, 10)  # the grid of the appendix
-
-AS_PRINTED = Training(
-    optimizer="sgd",
-    max_norm=math.inf,
-    exploration="scores",
-    exploration_share=1.0,
-    pseudo_label_exploration=True,
-    pseudo_label_steps=1.0,
-    late_class_steps=1.0,
-    init_scale=1.0,
-    labelled_share=None,
-    batches="separate",
-    n_iterates=None,
-)
+MOST_KEPT = 100_000_000  # numbers in all iterates: 0.4 GB
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+X = dict[FeatureName, Any]
 
 
-def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> float:
-    """The learning rate of the theorems, η1 = η2 = κν / (√T m).
+class Networks(base.Classifier):
+    """f1 and f2 with weights θ = (θ1, θ2), for x of norm 1: `INeurAL` trains and returns them."""
 
-    Parameters
-    ----------
-    rounds
-        T, at least 1.
-    hidden_dim
-        m, at least 1.
-    kappa_nu
-        The constant κν, above 0, which the theorems leave open.
+    _dtype = torch.float32
 
-    Returns
-    -------
-    A float above 0.
+    def __init__(self, classes: tuple[ClfTarget, ...], m: int, depth: int, explores: bool) -> None:
+        self.classes, self.m, self.depth, self.explores = classes, m, depth, explores
+        self.features: tuple[FeatureName, ...] = ()  # the order of x_t, once there are weights
 
-    Examples
-    --------
-    >>> theorem_rate(10_000)
-    0.0001
+    def initialize(self, features: tuple[FeatureName, ...], seed: int, device: str) -> None:
+        """Draw θ_0: W_1 … W_{L-1} from N(0, 2/m), W_L from N(0, 1/m)."""
+        generator = torch.Generator().manual_seed(seed)
 
-    References
-    ----------
-    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    the two theorems of "Regret Analysis".
-    """
-    check_integer("rounds", rounds, least=1)
-    check_integer("hidden_dim", hidden_dim, least=1)
-    check_real("kappa_nu", kappa_nu, least=SMALLEST)
-    return kappa_nu / (math.sqrt(rounds) * hidden_dim)
+        def network(inputs: int) -> nn.Sequential:  # W_L σ(W_{L-1} … σ(W_1 x))
+            sizes = itertools.pairwise([inputs, *[self.m] * (self.depth - 1), 1])
+            layers = [nn.Linear(*size, False, "meta", self._dtype) for size in sizes]
+            for w in layers:
+                nn.init.normal_(w.to_empty(device="cpu").weight, 0, (2 / self.m) ** 0.5, generator)
+            layers[-1].weight.data /= math.sqrt(2)
+            modules = [f for w in layers for f in (w, nn.ReLU())]
+            return nn.Sequential(*modules[:-1], nn.Flatten(0)).to(device)
 
+        self.features, kd = features, len(self.classes) * len(features)
+        self.f1 = network(kd)
+        self.f2 = network(2 * kd) if self.explores else nn.Sequential()
+        self.e = torch.eye(len(self.classes), dtype=self._dtype, device=device)  # e_1 … e_k
 
-def printed(
-    classes: tuple[ClfTarget, ...],
-    rounds: int,
-    gamma: float = 2.0,
-    lr: float | None = None,
-    exploration_lr: float | None = None,
-    hidden_dim: int = 100,
-    n_layers: int = 2,
-    batch_size: int = 64,
-    delta: float = 0.1,
-    seed: int | None = None,
-    **training: Any,
-) -> INeurALSampler:
-    """Algorithms 1 and 2 as printed.
+    @property
+    def theta(self) -> list[Tensor]:
+        """(θ1, θ2): the matrices themselves."""
+        return [w.detach() for f in (self.f1, self.f2) for w in f.parameters()]
 
-    In round t the top class of f1 + f2 is predicted, with weights drawn uniformly from all iterates
-    so far, those of before the first step included. Its label is asked for when
+    def take(self, theta: list[Tensor]) -> Networks:
+        """Set the weights."""
+        for own, given in zip(self.theta, theta, strict=True):
+            own.copy_(given)
+        return self
 
-        f(î) - f(i°) < 2γβ_t,   β_t = √(2/t) + 3L/√(2t) + √(2 log(Tk/δ)/t)
+    def contexts(self, x: Tensor, e: Tensor) -> Tensor:
+        """x_{t,i} = e_i ⊗ x_t = (0, …, x_t, …, 0), a row each: of e (n, k), (n, kd)."""
+        return (e[:, :, None] * x[..., None, :]).flatten(1)
 
-    and otherwise î is learned as if it were the label. Then each network takes one step of SGD from
-    where it stands, on b contexts drawn uniformly without replacement from all so far.
-    `sampler.classifier.returned()` is what the algorithm returns (line 28).
+    def phi(self, contexts: Tensor) -> Tensor:
+        """φ(x_{t,i}) = (∇f1 / (√2 ‖∇f1‖), x_{t,i} / √2), ∇f1 being by x_{t,i}: (n, 2kd)."""
+        contexts = contexts.detach().requires_grad_()
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad(self.f1(contexts).sum(), contexts)
+        unit = nn.functional.normalize(slope, eps=torch.finfo(slope.dtype).tiny)  # 0 stays 0
+        return torch.cat([unit, contexts.detach()], 1) / math.sqrt(2)
 
-    Where the print leaves something open:
+    def f(self, contexts: Tensor) -> Tensor:
+        """f(x_{t,i}; θ) = f1(x_{t,i}; θ1) + f2(φ(x_{t,i}); θ2): (n,)."""
+        with torch.no_grad():
+            f1: Tensor = self.f1(contexts)
+            return f1 + self.f2(self.phi(contexts)) if self.explores else f1
 
-    - while fewer than b contexts are there, all are taken; the divisor stays b;
-    - φ of a context in the history is taken, as the definition of the DC embedding has it, of
-      the weights θ1 that predict in this round;
-    - where all units of f1 are off its gradient is 0, and so is that half of φ;
-    - iterates are all kept while they hold at most 100,000,000 numbers, and from then on a
-      reservoir stands for them: each draw is uniform over all iterates either way, but draws of
-      different rounds are not independent then.
+    def scores_one(self, x: X) -> dict[ClfTarget, float]:
+        """f(x_{t,i}; θ) by label; nothing before there are weights."""
+        if not self.features:
+            return {}
+        contexts = self.contexts(unit_vector(x, self.features).to(self.e), self.e)  # line 4
+        return dict(zip(self.classes, self.f(contexts).tolist(), strict=True))  # lines 5 to 7
 
-    Parameters
-    ----------
-    classes
-        All labels, in the order of the paper's classes 1 … k, at least two.
-    rounds
-        T, at least 1. From then on the oldest example makes room in the history.
-    gamma
-        γ, at least 0; above 1 in the theorems.
-    lr, exploration_lr
-        η1 and η2, above 0. None: that of the theorems, `theorem_rate`; η1 for η2.
-    hidden_dim, n_layers, batch_size
-        m, L and b.
-    delta
-        δ, in (0, 1).
-    seed
-        Seed of the weights and of all draws, at least 0. None: different every time.
-    training
-        Further fields of `Training`, e.g. `optimizer="adam"`.
+    def predict_one(self, x: X, **kwargs: Any) -> ClfTarget | None:
+        """The label of the highest score; None before there are weights."""
+        scores = self.scores_one(x)
+        return max(scores, key=scores.__getitem__, default=None)
 
-    Returns
-    -------
-    A sampler that takes examples of unit norm; others are an error. `Normalizer` of River makes
-    them so.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is out of its range.
-
-    Examples
-    --------
-    >>> from river import datasets, evaluate, metrics, preprocessing
-    >>> from river_ineural import paper
-
-    >>> classes = False, True
-    >>> learner = paper.printed(classes=classes, rounds=300, lr=0.5, seed=1)
-    >>> model = preprocessing.Normalizer() | learner
-    >>> stream = datasets.Phishing().take(300)
-    >>> accuracy = evaluate.progressive_val_score(
-    ...     stream, model, metrics.Accuracy()
-    ... )
-    >>> learner.n_queries  # β_t is wider than any gap so far
-    300
-
-    References
-    ----------
-    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    Algorithms 1 and 2.
-    """
-    if not (isinstance(classes, tuple) and len(classes) > 1):
-        raise ValueError(f"classes must be a tuple of at least two labels, got {classes!r}.")
-    if lr is None:
-        lr = theorem_rate(rounds, hidden_dim)
-    settings = replace(
-        AS_PRINTED, exploration_lr=lr if exploration_lr is None else exploration_lr, **training
-    )
-    classifier = INeurAL(
-        drift_detector=None,
-        hidden_dim=hidden_dim,
-        n_layers=n_layers,
-        lr=lr,
-        batch_size=batch_size,
-        n_steps=1,
-        adversarial_radius=0.0,
-        capacity=max(2, rounds),
-        center=False,
-        scale=False,
-        ranks=False,
-        pieces=False,
-        forest=False,
-        relevance=False,
-        normalize="assumed",
-        iterate="uniform",
-        training=settings,
-        classes=classes,
-        seed=seed,
-    )
-    return INeurALSampler(
-        classifier,
-        gamma=gamma,
-        width=TheoreticalWidth(delta=delta, horizon=rounds),
-        thrift=0.0,
-        confidence=0.0,
-        exploration=0.0,
-        audits=0.0,
-        seed=seed,
-    )
+    def learn_one(self, x: X, y: ClfTarget) -> None:
+        """An error: `INeurAL` learns."""
+        raise TypeError("Networks are fixed: the paper.INeurAL that holds them learns.")
 
 
-def experiments(
-    classes: tuple[ClfTarget, ...],
-    rounds: int,
-    gamma: float = 6.0,
-    budget: float | int = 0.03,
-    seed: int | None = None,
-) -> INeurALSampler:
-    """What the paper's experiments say they ran: `printed`, but for Adam and a hard cap.
+class INeurAL(ActiveLearningClassifier):
+    """I-NeurAL as printed (Ban et al., NeurIPS 2022), for T rounds on examples x_t of norm 1.
 
-    Two layers, width 100, batches of 64, Adam with rate 0.001, β_t with c1 = c2 = 1 and δ = 0.1
-    (appendix, "Implementation Details"; c3 = 1). When the budget is spent nothing is asked for, and
-    all predictions are learned.
+    Each call of `predict_one` is a round t. The class î of the highest score f = f1 + f2 is
+    predicted, by weights drawn from all iterates so far. With i° second, the label is asked for if
+
+        f(x_{t,î}) - f(x_{t,i°}) < 2γβ_t,   β_t = √(2/t) + 3L/√(2t) + √(2 log(Tk/δ)/t)
+
+    and otherwise î is learned at once as if it were the label. `learn_one` learns a label that was
+    asked for. Its residual is of the weights that predict by then.
+
+    Where the print is open: while fewer than b contexts are there all are taken, and the divisor
+    stays b. φ of a stored context is of the weights θ1 that predict in this round. Where all units
+    of f1 are off its gradient is 0, and so is that half of φ. Iterates are all kept while they hold
+    at most 100,000,000 numbers; then a reservoir stands for them. The first x_t names all features.
 
     Parameters
     ----------
-    classes, rounds, seed
-        As in `printed`.
-    gamma
-        γ, at least 0; the paper takes the best of `GAMMAS`.
+    classes, rounds
+        All labels, a tuple of at least two, in the order of the paper's 1 … k; T, at least 1.
+    gamma, delta, hidden_dim, n_layers, batch_size
+        γ ≥ 0 (above 1 in the theorems), δ in (0, 1), m ≥ 1, L ≥ 2 and b ≥ 1.
+    lr, exploration_lr, optimizer
+        η1 and η2, above 0. None: `theorem_rate` for η1, and η1 for η2. "sgd" as printed, or "adam",
+        which the paper's experiments take, with `lr=1e-3`.
     budget
-        As in `INeurALSampler`, with `rounds` as its horizon.
-
-    Returns
-    -------
-    A sampler that takes examples of unit norm; others are an error.
+        Labels at most: a share of T (float), a number (int), or None for any. When they are spent
+        nothing is asked for, and all predictions are learned. The paper's experiments have 0.03.
+    explores, device, seed
+        Whether there is f2, without which f = f1; where torch computes; an integer of at least 0,
+        or None for another run each time.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range.
+        If a parameter is out of its range, x has not norm 1, or y is none of the classes.
 
     Examples
     --------
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from river_ineural import paper
-
-    >>> learner = paper.experiments(
-    ...     classes=(False, True), rounds=1250, budget=0.1, seed=1
-    ... )
-    >>> model = preprocessing.Normalizer() | learner
-    >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
-    >>> _ = evaluate.progressive_val_score(stream, model, accuracy)
-    >>> learner.n_queries
-    125
-
-    References
-    ----------
-    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    appendix, "Further Details in Experiments".
+    >>> learner = paper.INeurAL((False, True), rounds=100, lr=0.5, budget=0.3, seed=1)
+    >>> model, stream = preprocessing.Normalizer() | learner, datasets.Phishing().take(100)
+    >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
+    >>> learner.n_rounds, learner.n_queries
+    (100, 30)
     """
-    sampler = printed(*(classes, rounds, gamma), lr=1e-3, seed=seed, optimizer="adam", beta2=0.999)
-    sampler.budget, sampler.horizon = budget, rounds
-    return sampler
+
+    def __init__(
+        self, classes: tuple[ClfTarget, ...], rounds: int, gamma: float = 2.0,
+        lr: float | None = None, exploration_lr: float | None = None, hidden_dim: int = 100,
+        n_layers: int = 2, batch_size: int = 64, delta: float = 0.1, optimizer: str = "sgd",
+        budget: float | int | None = None, explores: bool = True, device: str = "cpu",
+        seed: int | None = None,
+    ) -> None:  # fmt: skip
+        self.classifier: Networks  # θ_{t-1}, which predict
+        super().__init__(Networks(classes, hidden_dim, n_layers, explores), seed)
+        self.classes, self.rounds, self.gamma, self.delta = classes, rounds, gamma, delta
+        self.lr, self.exploration_lr, self.optimizer = lr, exploration_lr, optimizer
+        self.hidden_dim, self.n_layers, self.batch_size = hidden_dim, n_layers, batch_size
+        self.budget, self.explores, self.device = budget, explores, device
+        check_parameters(self)
+        self.n_rounds = self.n_queries = self.drawn = 0
+        self.history: list[tuple[Tensor, Tensor, Tensor]] = []  # line 2: of each x_t with its r_t
+        self._seeds = np.random.SeedSequence(seed).spawn(4)
+        self._subsets, self._draws, self._returns = map(np.random.default_rng, self._seeds[1:])
+
+    def initialize(self, *features: FeatureName) -> None:
+        """Line 1, for examples of these features: what the first example does otherwise."""
+        self.classifier.initialize(features, int(self._seeds[0].generate_state(1)[0]), self.device)
+        self.hat = copy.deepcopy(self.classifier)  # θ̂, which is trained
+        self.omega = [[w.clone() for w in self.hat.theta]]  # Ω_0
+        lr, make = self.lr or theorem_rate(self.rounds, self.hidden_dim), OPTIMIZERS[self.optimizer]
+        self.steps = [make(self.hat.f1.parameters(), lr)]
+        if self.explores:
+            self.steps += [make(self.hat.f2.parameters(), self.exploration_lr or lr)]
+
+    def beta(self, t: int) -> float:
+        """β_t of line 11 with c1 = c2 = c3 = 1."""
+        log = math.log(self.rounds * len(self.classes) / self.delta)
+        return math.sqrt(2 / t) + 3 * self.n_layers / math.sqrt(2 * t) + math.sqrt(2 * log / t)
+
+    def _ask_for_label(self, x: Any, y_pred: dict[ClfTarget, float]) -> bool:
+        top, second = sorted(y_pred.values(), reverse=True)[:2]  # lines 8 and 9
+        wanted = abs(top - second) < 2 * self.gamma * self.beta(self.n_rounds)  # line 11
+        return wanted and self.n_queries < most_labels(self.budget, self.rounds)
+
+    def predict_one(self, x: X, **kwargs: Any) -> tuple[ClfTarget, bool]:  # type: ignore[override]
+        """A round: the label predicted, and whether to ask for the true one."""
+        vector = self._vector(x)
+        scores = self.classifier.scores_one(x)  # lines 4 to 7
+        self.n_rounds += 1  # line 3
+        if self._returns.random() * self.n_rounds < 1:
+            self._returned = self.omega[self.drawn]  # line 28 if T = t, as each θ before with 1/t
+        label = max(scores, key=scores.__getitem__)  # line 8
+        self.n_queries += (ask := self._ask_for_label(x, scores))
+        if not ask:
+            self._learn(vector, label)  # lines 18 to 26
+        return label, ask  # lines 10, 12 and 13
+
+    def learn_one(self, x: X, y: ClfTarget) -> None:  # type: ignore[override]
+        """Learn the label that was asked for."""
+        if y not in self.classes:
+            raise ValueError(f"y={y!r} is none of classes={self.classes}: name all classes there.")
+        self._learn(self._vector(x), y)  # lines 14 to 17 and 24 to 26
+
+    def _vector(self, x: X) -> Tensor:
+        vector = unit_vector(x, self.classifier.features or x)
+        if not self.classifier.features:
+            self.initialize(*x)
+        return vector.to(self.classifier.e)
+
+    def _learn(self, x: Tensor, label: ClfTarget) -> None:
+        now, hat, e = self.classifier, self.hat, self.classifier.e
+        r1 = e[self.classes.index(label)]  # lines 15 and 20
+        r2 = r1 - now.f1(now.contexts(x, e)).detach()  # lines 16 and 21
+        self.history.append((x, r1, r2))  # lines 24 and 25
+        contexts, r1 = self._subset(1)  # line 2.2
+        self._descend(0, (r1 - hat.f1(contexts)) ** 2 / 2)  # lines 2.1 and 2.3
+        if self.explores:
+            contexts, r2 = self._subset(2)  # line 2.5
+            self._descend(1, (r2 - hat.f2(now.phi(contexts))) ** 2 / 2)  # lines 2.4 and 2.6
+        theta = [w.clone() for w in hat.theta]  # line 2.7
+        if (len(self.omega) + 1) * sum(w.numel() for w in theta) <= MOST_KEPT:
+            self.omega.append(theta)
+        elif (slot := int(self._draws.integers(len(self.history) + 1))) < len(self.omega):
+            self.omega[slot] = theta  # which keeps each iterate with the same probability
+        self.drawn = int(self._draws.integers(len(self.omega)))  # line 2.8
+        now.take(self.omega[self.drawn])
+
+    def _subset(self, which: int) -> tuple[Tensor, Tensor]:
+        """b contexts, drawn uniformly from all so far, with their r1 or r2."""
+        n, k = len(self.history) * len(self.classes), len(self.classes)
+        drawn = self._subsets.choice(n, min(self.batch_size, n), replace=False)
+        rows, e = [self.history[j] for j in drawn // k], self.classifier.e[drawn % k]
+        x, r = (torch.stack([row[part] for row in rows]) for part in (0, which))
+        return self.classifier.contexts(x, e), (r * e).sum(1)
+
+    def _descend(self, network: int, losses: Tensor) -> None:
+        self.steps[network].zero_grad()
+        torch.autograd.backward(losses.sum() / self.batch_size)
+        self.steps[network].step()
+
+    def returned(self) -> Networks:
+        """Line 28: networks with weights drawn uniformly from the θ_0 … θ_{T-1} that predicted."""
+        if not self.n_rounds:
+            raise ValueError("There is nothing to return before the first round: call predict_one.")
+        return copy.deepcopy(self.classifier).take(self._returned)

@@ -1,0 +1,147 @@
+"""What the printed algorithm takes: parameters in their ranges, and examples of norm 1."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from river.base.typing import FeatureName
+from torch import Tensor
+
+from river_ineural.inputs.validation import check_choice, check_integer, check_real, check_seed
+
+__all__ = ["check_parameters", "check_positive", "most_labels", "theorem_rate", "unit_vector"]
+
+ROUNDING = 1e-3  # a norm that differs from 1 by no more counts as 1
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless `value` is a finite number above 0."""
+    check_real(name, value)
+    if value < sys.float_info.min:
+        raise ValueError(f"{name} must be above 0, got {value}.")
+
+
+def check_parameters(model: Any) -> None:
+    """Raise unless the parameters of a `paper.INeurAL` are in their ranges."""
+    classes = model.classes
+    if not (isinstance(classes, tuple) and len(set(classes)) == len(classes) > 1):
+        raise ValueError(
+            f"classes must be a tuple of at least two different labels, got {classes!r}."
+        )
+    for name, least in {"rounds": 1, "hidden_dim": 1, "n_layers": 2, "batch_size": 1}.items():
+        check_integer(name, getattr(model, name), least)
+    check_real("gamma", model.gamma, least=0)
+    check_positive("delta", model.delta)
+    if model.delta >= 1:
+        raise ValueError(f"delta must be below 1, got {model.delta}.")
+    for name in ("lr", "exploration_lr"):
+        if getattr(model, name) is not None:
+            check_positive(name, getattr(model, name))
+    check_choice("optimizer", model.optimizer, ("sgd", "adam"))
+    check_choice("explores", model.explores, (True, False))
+    most_labels(model.budget, model.rounds)
+    check_device(model.device)
+    check_seed(model.seed)
+
+
+def check_device(device: Any) -> None:
+    """Raise unless torch can compute there."""
+    try:
+        torch.ones(1, device=device).item()
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"device={device!r} is not there: name one that this torch sees, as 'cpu' or 'cuda'."
+        ) from error
+
+
+def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> float:
+    """The learning rate of the theorems, η1 = η2 = κν / (√T m).
+
+    Parameters
+    ----------
+    rounds
+        T, at least 1.
+    hidden_dim
+        m, at least 1.
+    kappa_nu
+        The constant κν, above 0, which the theorems leave open.
+
+    Returns
+    -------
+    A float above 0.
+
+    Examples
+    --------
+    >>> theorem_rate(10_000)
+    0.0001
+
+    References
+    ----------
+    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
+    the two theorems of "Regret Analysis".
+    """
+    check_integer("rounds", rounds, least=1)
+    check_integer("hidden_dim", hidden_dim, least=1)
+    check_positive("kappa_nu", kappa_nu)
+    return kappa_nu / (math.sqrt(rounds) * hidden_dim)
+
+
+def most_labels(budget: float | int | None, rounds: int) -> float:
+    """How many labels may be asked for in so many rounds; None is no limit.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither None, nor a share (a float in [0, 1]), nor a number (an int of at least 0).
+
+    Examples
+    --------
+    >>> most_labels(0.03, 12_000), most_labels(60, 12_000), most_labels(None, 12_000)
+    (360, 60, inf)
+    """
+    if budget is None:
+        return math.inf
+    if not isinstance(budget, float):
+        check_integer("budget", budget, least=0)
+        return budget
+    if not 0 <= budget <= 1:
+        raise ValueError(
+            f"budget must be a share in [0, 1] as a float, got {budget}: write an int for a number."
+        )
+    return math.floor(budget * rounds + 1e-9)  # but for rounding: 0.29 · 100 is 28.999…
+
+
+def unit_vector(x: Mapping[FeatureName, Any], features: Iterable[FeatureName]) -> Tensor:
+    """The values of an example of norm 1, of these features in their order, in float64.
+
+    A feature that is left out is 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If x has another feature, holds other things than numbers, or has another norm.
+    """
+    if not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
+    known = dict.fromkeys(features)
+    if not known.keys() >= x.keys():
+        new = next(name for name in x if name not in known)
+        raise ValueError(
+            f"x has the feature {new!r}, which the first example had not, and the paper has one d: "
+            "give all features in the first example, as 0 where they are absent."
+        )
+    try:
+        vector = torch.tensor([x.get(name, 0.0) for name in known], dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"x must hold numbers only, got {dict(x)!r}: encode the others.") from error
+    norm = vector.norm().item()
+    if not 1 - ROUNDING <= norm <= 1 + ROUNDING:  # not if it is no number either
+        raise ValueError(
+            f"x has norm {norm:.6g}, but the paper assumes 1: "
+            "put river.preprocessing.Normalizer() in front."
+        )
+    return vector
