@@ -130,8 +130,7 @@ class INeurAL(ActiveLearningClassifier):
         Labels at most: a share of T (float), a number (int), or None for any. When they are spent
         nothing is asked for, and all predictions are learned. The paper's experiments have 0.03.
     explores, device, seed
-        Whether there is f2, without which f = f1; where torch computes; an integer of at least 0,
-        or None for another run each time.
+        Whether there is f2, or f = f1; a device of torch; at least 0, or None for any.
 
     Raises
     ------

@@ -346,6 +346,15 @@ def test_learners_are_what_their_names_say():
         assert getattr(models[name].classifier, setting) == value
         assert getattr(usual.classifier, setting) != value
     assert not models["no pseudo-labels"].self_training
+    for name, optimizer, lr, gamma, explores in (
+        ("the print", "adam", 1e-3, 6, True),
+        ("the print, no f2", "adam", 1e-3, 6, False),
+        ("the print, adam, lr=0.01, γ=2", "adam", 1e-2, 2, True),
+        ("the print, sgd, lr=0.5, γ=6", "sgd", 0.5, 6, True),
+    ):
+        own = models[name].learner
+        found = own.optimizer, own.lr, own.gamma, own.explores, own.exploration_lr
+        assert found == (optimizer, lr, gamma, explores, None)
     assert models["no random asks"].exploration == 0
     for budget, p in ((0.03, 0.1), (0.5, 0.55), (1.0, 1.0)):
         random = learners.LEARNERS["Random"](limits | {"budget": budget})
@@ -659,11 +668,10 @@ COLUMNS = (
 
 
 class Sure(base.Classifier):
-    """A learner that scores class 0 by 2 above class 1, whatever it learns; `returned` another."""
+    """A learner that scores class 0 by 2 above class 1, whatever it learns."""
 
     n_layers = 2
     known_labels = (0, 1)
-    iterate = "uniform"
 
     def __init__(self, seed=None, above=2.0):
         self.above = above
@@ -685,15 +693,18 @@ class Sure(base.Classifier):
     def debug_one(self, x):
         return ""
 
-    def returned(self):
-        return Sure(above=-2.0)
-
 
 @pytest.fixture
 def sure(monkeypatch):
-    """`Sure` in place of what theory runs, with the widths that it sets."""
+    """`Sure` in place of what theory runs, with the widths that it sets; it returns another."""
     monkeypatch.setattr(theory, "INeurAL", Sure)
-    return theory.defaults
+
+    def make(k, rounds, seed):
+        model = theory.defaults(k, rounds, seed)
+        model.returned = lambda: Sure(above=-2.0)
+        return model
+
+    return make
 
 
 def test_what_is_lost_is_over_fresh_points_and_of_what_is_returned(sure, monkeypatch):
@@ -756,19 +767,17 @@ def test_each_number_of_rounds_is_a_run_of_its_own(learner):
     """With its own T in the width, and the print in the theorems' rate; γ as the theorems want."""
     cells = [cell for cell in theory.runs(2, 20_000) if cell[:2] == (NAME, learner)]
     assert len(cells) == len(set(cells)) == 2 * len(theory.PARTS)
-    rates = set()
     for _, _, rounds, seed in cells:
         model = theory.LEARNERS[learner](2, rounds, seed)
-        assert model.width == active.TheoreticalWidth(horizon=rounds)
-        assert (model.budget, model.exploration, model.seed) == (None, 0.0, seed)
-        assert model.classifier.seed == seed
-        rates.add(model.classifier.lr)
-        printed = learner != "defaults"
-        assert model.gamma > 1 if printed else model.gamma == 1
-        assert model.classifier.iterate == ("uniform" if printed else "average")
-        assert model.classifier.normalize == ("assumed" if printed else True)  # norm 1, or an error
-    theorems = {river_ineural.paper.theorem_rate(rounds, 100) for _, _, rounds, _ in cells}
-    assert (rates == theorems) == (learner == "print, the theorems' rate")
+        assert (model.budget, model.seed) == (None, seed)
+        if learner == "defaults":
+            assert model.width == active.TheoreticalWidth(horizon=rounds)
+            assert (model.gamma, model.exploration, model.classifier.seed) == (1.0, 0.0, seed)
+            continue
+        assert (model.rounds, model.delta) == (rounds, 0.1)
+        assert model.gamma > 1
+        assert model.optimizer == "sgd"
+        assert model.lr == {"print, rate 0.5": 0.5, "print, the theorems' rate": None}[learner]
 
 
 @pytest.mark.parametrize("learner", theory.LEARNERS)

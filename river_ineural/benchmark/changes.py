@@ -22,6 +22,7 @@ from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.benchmark.figures import Rows, by_stream
 from river_ineural.benchmark.learners import LEARNERS as NEURAL
+from river_ineural.benchmark.learners import Run
 from river_ineural.benchmark.tables import spread
 from river_ineural.compare.streaming import (
     adaptive_forest,
@@ -41,7 +42,7 @@ DRAWN = (
     *("phishing back", "mnist arriving", "magic gradual"),
 )
 
-Make = Callable[[int, int, int], BudgetedSampler]  # of k classes, n rounds and a seed
+Make = Callable[[int, int, int], Run]  # of k classes, n rounds and a seed
 Classifier = Callable[[int, int], base.Classifier]  # of k classes and a seed
 Floats = NDArray[np.floating[Any]]
 
@@ -116,7 +117,7 @@ def examples(x: Floats) -> Iterator[X]:
 
 
 def progress(
-    model: BudgetedSampler, xs: Iterable[X], ys: list[int]
+    model: Run, xs: Iterable[X], ys: list[int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """In which rounds the prediction was wrong, and in which a label was asked for and learned."""
     wrong, asked = np.zeros(len(ys), bool), np.zeros(len(ys), bool)

@@ -12,11 +12,10 @@ import numpy as np
 from river_ineural.benchmark.cells import read
 from river_ineural.benchmark.cited import PAPER, RELEASED
 from river_ineural.benchmark.drawing import colours, draw, thinned
-from river_ineural.benchmark.ladder import RUNGS
 from river_ineural.benchmark.tables import SIX, best, ordered
 
 __all__ = [
-    *("ablation", "curves", "ladder", "policy", "run", "sensitivity", "sensitivity_curves"),
+    *("ablation", "curves", "policy", "run", "sensitivity", "sensitivity_curves"),
 ]
 
 DEFAULT = "steps 8 and 0.35"
@@ -194,34 +193,10 @@ def ablation(path: Path, folder: Path) -> None:
     draw(folder / "ablation", len(streams), paint, panel=(3.2, 0.6 + 0.2 * len(learners)))
 
 
-def ladder(path: Path, folder: Path) -> None:
-    """Regret of every rung over that of the defaults, mean and range over seeds."""
-    rows = by_stream(read(path))
-    names = [rung.name for rung in RUNGS]
-    streams = [stream for stream in streams_of(rows) if rows[stream, names[-1]]]
-
-    def paint(axes: Any) -> None:
-        (panel,) = axes.flat
-        for i, stream in enumerate(streams):
-            runs = [[int(row["regret"]) for row in rows[stream, name]] for name in names]
-            whole = statistics.mean(runs[-1])
-            at = [number for number, each in enumerate(runs) if each]
-            means = [statistics.mean(runs[number]) / whole for number in at]
-            ends = [[bound(runs[number]) / whole for number in at] for bound in (min, max)]
-            panel.plot(means, at, "o-", ms=3, color=f"C{i}", label=stream)
-            panel.fill_betweenx(at, *ends, color=f"C{i}", alpha=0.2, lw=0)
-        panel.axvline(1, color="gray", lw=0.8)
-        panel.set_yticks(range(len(names)), names, fontsize=8)
-        panel.invert_yaxis()
-        panel.set(xlabel="regret over that of the defaults", xscale="log")
-
-    draw(folder / "ladder", 1, paint, panel=(7.0, 5.0))
-
-
 FIGURES = {
     **dict.fromkeys(("regret", "compare", "multiclass", "baselines"), curves),
     **{"policy": policy, "sensitivity": sensitivity, "sensitivity-curves": sensitivity_curves},
-    **{"ablation": ablation, "ladder": ladder},
+    "ablation": ablation,
 }
 
 

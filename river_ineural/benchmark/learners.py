@@ -4,31 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from river import compose, preprocessing
+from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural import paper
 from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler, RandomSampler
 from river_ineural.active.width import TheoreticalWidth
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.benchmark import ladder
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.history import History
 from river_ineural.learning.state import State
 from river_ineural.learning.training import Training
 from river_ineural.neuronal import NeurONAL
-from river_ineural.paper import GAMMAS
 
 __all__ = [
-    *("ABLATIONS", "BASELINES", "LADDER", "LEARNERS", "POLICIES", "RETRAINED"),
-    *("SENSITIVITY", "SETTLED"),
+    *("ABLATIONS", "BASELINES", "LEARNERS", "POLICIES", "PRINT", "PRINT_TUNING", "RETRAINED"),
+    *("SENSITIVITY", "SETTLED", "OfUnitNorm", "Run"),
 ]
 
 Floats = NDArray[np.floating[Any]]
 Limits = dict[str, Any]  # budget, horizon, seed
-Make = Callable[[Limits], BudgetedSampler]
+
+
+class OfUnitNorm:
+    """`paper.INeurAL` with River's `Normalizer` in front, as a run uses a learner.
+
+    Parameters
+    ----------
+    learner
+        Is given examples of norm 1.
+    """
+
+    def __init__(self, learner: paper.INeurAL) -> None:
+        self.learner = learner
+        self.pipeline = self.behind(learner)
+        self.budget, self.horizon, self.seed = learner.budget, learner.rounds, learner.seed
+
+    @staticmethod
+    def behind(last: Any) -> compose.Pipeline:
+        """The normaliser with something behind it."""
+        normalizer = preprocessing.Normalizer()  # type: ignore[no-untyped-call]
+        return compose.Pipeline(normalizer, last)
+
+    @property
+    def n_queries(self) -> int:
+        """Labels asked for so far."""
+        return self.learner.n_queries
+
+    @property
+    def classifier(self) -> compose.Pipeline:
+        """What predicts without a round."""
+        return self.behind(self.learner.classifier)
+
+    def predict_one(self, x: dict[FeatureName, Any]) -> tuple[ClfTarget, bool]:
+        """A round."""
+        label, ask = self.pipeline.predict_one(x)
+        return label, ask
+
+    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
+        """Learn a label that was asked for."""
+        self.pipeline.learn_one(x, y)
+
+
+Run = BudgetedSampler | OfUnitNorm
+Make = Callable[[Limits], Run]
 
 
 class SharedRing(History):
@@ -61,6 +104,19 @@ def sampling(theoretical: bool = False, **settings: Any) -> Make:
     def make(limits: Limits) -> BudgetedSampler:
         width = TheoreticalWidth(horizon=limits["horizon"]) if theoretical else None
         return INeurALSampler(INeurAL(seed=limits["seed"]), width=width, **settings, **limits)
+
+    return make
+
+
+def printed(**settings: Any) -> Make:
+    """The print on two classes, as the paper's experiments run it unless told otherwise."""
+
+    def make(limits: Limits) -> OfUnitNorm:
+        chosen = {"optimizer": "adam", "lr": 1e-3, "gamma": 6.0, **settings}
+        learner = paper.INeurAL(
+            (0, 1), limits["horizon"], budget=limits["budget"], seed=limits["seed"], **chosen
+        )
+        return OfUnitNorm(learner)
 
     return make
 
@@ -108,8 +164,8 @@ BASELINES |= {f"ALPS {a}, {b}": alps(a, b) for a in SLACKS for b in SLACKS}
 # Of each the setting that is best at 3 % on most streams (`results/baselines.csv`).
 SETTLED = ("Random", "Margin 0.95", "NeuAL-NTK-F 0.8", "NeuAL-NTK-D 0.1", "ALPS 0.5, 0.5")
 SENSITIVITY: dict[str, Make] = {
-    **{f"constant width, γ = {gamma}": sampling(gamma=gamma) for gamma in GAMMAS},
-    **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in GAMMAS},
+    **{f"constant width, γ = {gamma}": sampling(gamma=gamma) for gamma in paper.GAMMAS},
+    **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in paper.GAMMAS},
 }
 ABLATIONS: dict[str, Make] = {
     "with f2": ineural(training=Training(exploration="scores")),
@@ -150,8 +206,14 @@ POLICIES: dict[str, Make] = {
         )
     },
 }
-LADDER: dict[str, Make] = {
-    rung.name: partial(ladder.learner, number) for number, rung in enumerate(ladder.RUNGS)
+PRINT: dict[str, Make] = {"the print": printed(), "the print, no f2": printed(explores=False)}
+PRINT_TUNING: dict[str, Make] = {
+    f"the print, {optimizer}, lr={lr:g}, γ={gamma:g}": printed(
+        optimizer=optimizer, lr=lr, gamma=gamma
+    )
+    for optimizer, rates in {"adam": (1e-3, 1e-2), "sgd": (0.1, 0.5)}.items()
+    for lr in rates
+    for gamma in (2.0, 6.0)
 }
 LEARNERS: dict[str, Make] = {
     "I-NeurAL": ineural(),
@@ -163,5 +225,6 @@ LEARNERS: dict[str, Make] = {
     **SENSITIVITY,
     **ABLATIONS,
     **POLICIES,
-    **LADDER,
+    **PRINT,
+    **PRINT_TUNING,
 }

@@ -25,11 +25,9 @@ from river_ineural.benchmark.cited import (
     RELEASED,
     RELEASED_METHODS,
 )
-from river_ineural.benchmark.ladder import RUNGS
 from river_ineural.benchmark.learners import (
     ABLATIONS,
     BASELINES,
-    LADDER,
     POLICIES,
     RETRAINED,
     SENSITIVITY,
@@ -37,8 +35,8 @@ from river_ineural.benchmark.learners import (
 )
 
 __all__ = [
-    *("EXPERIMENTS", "Experiment", "accuracies", "best", "ladder", "methods", "ordered"),
-    *("run", "table"),
+    *("EXPERIMENTS", "Experiment", "accuracies", "best", "methods", "ordered", "run"),
+    "table",
 ]
 
 SIX = tuple(STREAMS)
@@ -91,12 +89,6 @@ EXPERIMENTS = {
         budgets=(0.1,),
     ),
     "baselines": Experiment("regret of the paper's other methods", learners=(*BASELINES,)),
-    "ladder": Experiment(
-        "regret from the printed algorithm to the defaults, one change at a time",
-        values=(),
-        streams=("phishing", "ijcnn", "mnist"),
-        learners=(*LADDER,),
-    ),
 }
 
 
@@ -132,8 +124,6 @@ def run(
         print(table(path, value))
     if name in ("baselines", "multiclass"):
         print(methods(path))
-    if name == "ladder":
-        print(ladder(path))
     if name == "accuracy":
         print(accuracies(path))
 
@@ -211,26 +201,6 @@ def methods(path: Path) -> str:
             )
         lines.append(line(budget, method, cells))
     return "\n".join(lines)
-
-
-def ladder(path: Path) -> str:
-    """Markdown: what each rung sets and why; then its regret, and seconds a run."""
-    rows = [row for row in read(path) if not row["error"]]
-    streams = ordered(row["stream"] for row in rows)
-    reasons = ["|  | change | parameter | why |", "| --- " * 4 + "|"]
-    lines = [f"|  | change | {' | '.join(streams)} | seconds |"]
-    lines.append("| --- " * (3 + len(streams)) + "|")
-    for number, rung in enumerate(RUNGS):
-        own = [row for row in rows if row["learner"] == rung.name]
-        cells = [
-            spread([float(row["regret"]) for row in own if row["stream"] == stream], "{:,.0f}")
-            for stream in streams
-        ]
-        took = f"{statistics.mean(float(row['seconds']) for row in own):.1f}" if own else ""
-        lines.append(f"| {' | '.join((str(number), rung.name, *cells, took))} |")
-        parameter = f"`{rung.parameter}`" if number else "`paper.printed`"
-        reasons.append(f"| {number} | {rung.name} | {parameter} | {rung.why} |")
-    return "\n".join([*reasons, "", *lines])
 
 
 def accuracies(path: Path) -> str:

@@ -16,7 +16,6 @@ import torch
 from river import datasets
 from river.datasets.base import Dataset
 
-from river_ineural.active import BudgetedSampler
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changes import (
     OFF,
@@ -39,6 +38,7 @@ from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.benchmark.figures import Rows, by_stream
 from river_ineural.benchmark.learners import LEARNERS as NEURAL
+from river_ineural.benchmark.learners import Run
 from river_ineural.benchmark.tables import spread
 from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
@@ -75,7 +75,7 @@ def magic() -> Iterator[tuple[X, int]]:
     return zip(examples(stream.x), stream.y.tolist(), strict=True)
 
 
-def make(cell: Cell, stream: Stream) -> BudgetedSampler:
+def make(cell: Cell, stream: Stream) -> Run:
     """The learner of a cell; each is told how long the stream is."""
     if cell.learner in REFITTED:
         return sampler(cell.learner, stream.x, cell.budget, cell.seed)

@@ -42,9 +42,9 @@ SHOWN = {  # columns, what they are, and how they are written
 }
 
 
-def printed(**settings: Any) -> Callable[[int, int, int], INeurALSampler]:
-    """Algorithms 1 and 2 as printed: k, T and a seed → the sampler."""
-    return lambda k, rounds, seed: paper.printed(
+def printed(**settings: Any) -> Callable[[int, int, int], paper.INeurAL]:
+    """Algorithms 1 and 2 as printed: k, T and a seed → the learner."""
+    return lambda k, rounds, seed: paper.INeurAL(
         tuple(range(k)), rounds, gamma=GAMMA, seed=seed, **settings
     )
 
@@ -64,20 +64,46 @@ def defaults(k: int, rounds: int, seed: int) -> INeurALSampler:
     )
 
 
-LEARNERS: dict[str, Callable[[int, int, int], INeurALSampler]] = {
+LEARNERS: dict[str, Callable[[int, int, int], paper.INeurAL | INeurALSampler]] = {
     "print, the theorems' rate": printed(),
     "print, rate 0.5": printed(lr=0.5),
     "defaults": defaults,
 }
 
 
+def names_of(d: int) -> list[str]:
+    """Those of the features of `KnownPosterior`."""
+    return [f"x{j}" for j in range(d)]
+
+
 def predicted(classifier: Any, x: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Of each point (n, d) the class of the highest score, and how far the next one is below."""
-    scores = np.full((len(x), max(2, 1 + max(classifier.known_labels))), -np.inf)
-    names = [f"x{j}" for j in range(x.shape[1])]
-    scores[:, list(classifier.known_labels)] = classifier._state.scores_of_many(names, x)
+    if isinstance(classifier, paper.Networks):
+        k, points = len(classifier.classes), torch.as_tensor(x).to(classifier.e)
+        contexts = classifier.contexts(
+            points.repeat_interleave(k, dim=0), classifier.e.repeat(len(x), 1)
+        )
+        scores = classifier.f(contexts).view(len(x), k).numpy()
+    else:
+        scores = np.full((len(x), max(2, 1 + max(classifier.known_labels))), -np.inf)
+        known = list(classifier.known_labels)
+        scores[:, known] = classifier._state.scores_of_many(names_of(x.shape[1]), x)
     runner_up, top = np.sort(scores, axis=1)[:, -2:].T
     return scores.argmax(1), top - runner_up
+
+
+def known_labels(classifier: Any) -> tuple[Any, ...]:
+    """The labels that a classifier can predict."""
+    printed = isinstance(classifier, paper.Networks)
+    labels: tuple[Any, ...] = classifier.classes if printed else classifier.known_labels
+    return labels
+
+
+def threshold_of(model: Any, t: int, k: int) -> float:
+    """2γβ_t: in round t the labels of gaps below it are asked for."""
+    if isinstance(model, paper.INeurAL):
+        return 2 * model.gamma * model.beta(t)
+    return float(2 * model.gamma * model.width(t, k, model.classifier.n_layers))
 
 
 def population(
@@ -89,10 +115,11 @@ def population(
     classifier has none. Before any class is known nothing is predicted, and all are asked for.
     """
     best = posteriors.max(1)
-    if not classifier.known_labels:
+    labels = known_labels(classifier)
+    if not labels:
         return float(best.mean()), 1.0
     top, gap = predicted(classifier, x)
-    asked = gap < threshold if len(classifier.known_labels) > 1 else np.ones(len(x))
+    asked = gap < threshold if len(labels) > 1 else np.ones(len(x))
     return float((best - posteriors[np.arange(len(x)), top]).mean()), float(asked.mean())
 
 
@@ -108,8 +135,9 @@ def run_one(name: str, learner: str, rounds: int, seed: int) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     stream = KnownPosterior(rounds, seed=seed, **STREAMS[name])
-    model = LEARNERS[learner](stream.n_classes, rounds, seed)
-    width: Any = model.width
+    model: Any = LEARNERS[learner](stream.n_classes, rounds, seed)
+    if isinstance(model, paper.INeurAL):
+        model.initialize(*names_of(stream.n_features))  # θ_0, before it sees an example
     rng = np.random.default_rng([seed, 2])
     starts = np.arange(0, rounds, EVERY)
     lengths = np.minimum(EVERY, rounds - starts)
@@ -118,7 +146,7 @@ def run_one(name: str, learner: str, rounds: int, seed: int) -> dict[str, Any]:
     fresh_regret, fresh_labels, latest = 0.0, 0.0, 0.0
     for t, (x, y) in enumerate(stream):
         if t in stands_for:
-            threshold = 2 * model.gamma * width(t + 1, stream.n_classes, model.classifier.n_layers)
+            threshold = threshold_of(model, t + 1, stream.n_classes)
             lost, asked = population(model.classifier, *stream.draw(FRESH, rng), threshold)
             fresh_regret += stands_for[t] * lost
             fresh_labels += stands_for[t] * asked
@@ -130,9 +158,8 @@ def run_one(name: str, learner: str, rounds: int, seed: int) -> dict[str, Any]:
         asks.append(ask)
         if ask:
             model.learn_one(x, y)
-    classifier = model.classifier
-    if classifier.iterate == "uniform":
-        classifier = classifier.returned()  # line 28
+    # Line 28; the defaults have no such line and return what predicts.
+    classifier = model.returned() if hasattr(model, "returned") else model.classifier
     returned, _ = population(classifier, *stream.draw(FRESH_AT_THE_END, rng))
     posteriors = stream.posteriors(np.array(points))
     chosen = np.array(labels)
