@@ -29,7 +29,7 @@ from river import drift
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, Training, active, load, paper, save
+from river_ineural import INeurAL, Training, active, load, save
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 from river_ineural.storage import container
 
@@ -77,9 +77,6 @@ def cases(n):
         (x := dict(zip("abc", rng.uniform(-2, 2, 3).tolist(), strict=True)), int(x["b"] // 1) % 2)
         for _ in range(n + 120)
     ]
-    units = [(x, y) for x, y in blobs(n + 60, n_features=4, seed=1)]
-    units = [({f: v / np.hypot.reduce([*x.values()]) for f, v in x.items()}, y) for x, y in units]
-    printed = paper.printed(classes=(0, 1), rounds=n + 60, lr=0.5, hidden_dim=8, seed=1)
     detector = drift.binary.DDM(warm_start=20)
     return {
         "what appears": (sampler(), grows, 120),
@@ -91,7 +88,6 @@ def cases(n):
         "taken apart": (sampler(hidden_dim=32, lr=1e-2, pieces=True), few_apart, 120),
         "at random": (active.RandomSampler(learner(), p=0.4, seed=3), grows, 120),
         "by margin": (active.MarginSampler(learner(), seed=3), grows, 120),
-        "as printed": (printed, units, 60),
         "in a trial": changing("surprise", 165, n),
         "after a drift": changing("surprise", 230, n),
         "River's detector": changing(detector, 160, n),

@@ -1,10 +1,10 @@
-"""Algorithms 1 and 2, written from the print alone: what `paper.printed` has to agree with.
+"""Algorithms 1 and 2, written from the print alone: what `paper.INeurAL` has to agree with.
 
 The paper's dense layout, contexts built as they are defined, autograd for every gradient, all
 iterates kept, all in float64. It has the print's parameters and no others, and names its lines.
 
 What is random is given: θ_0, and generators for the subsets, for the draws from Ω, and for what is
-returned. Where the print leaves something open, `paper.printed` says what is done.
+returned. Where the print leaves something open, `paper.INeurAL` says what is done.
 """
 
 from __future__ import annotations

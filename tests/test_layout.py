@@ -136,7 +136,7 @@ def test_what_is_public_can_be_imported():
         (active, "ConstantWidth NeurONALWidth TheoreticalWidth Width BudgetedSampler"),
         (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
         (inspection, "Recorder Point explain plot progress reasons"),
-        (paper, "printed experiments theorem_rate GAMMAS"),
+        (paper, "INeurAL Networks theorem_rate GAMMAS"),
         (datasets, "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
     ):
         assert set(names.split()) <= set(owner.__all__)

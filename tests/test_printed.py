@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import math
+import pickle
 
 import numpy as np
 import pytest
 import torch
 from printed import Printed, adam, sgd
-from reference import dense, flatten
+from river import datasets, evaluate, metrics, preprocessing
+from river.active.base import ActiveLearningClassifier
 
-from river_ineural import INeurAL, paper
+from river_ineural import paper
 
 ROUNDS, DIM, WIDTH, BATCH = 300, 5, 12, 16
 ETA = {"sgd": 0.3, "adam": 3e-3}
+PRINTED = {"gamma": 0.1, "delta": 0.1, "rounds": ROUNDS, "batch_size": BATCH}
 
 
 def stream(k, seed=0, rounds=ROUNDS):
@@ -26,46 +30,36 @@ def stream(k, seed=0, rounds=ROUNDS):
         yield {f"f{j}": value for j, value in enumerate(x.tolist())}, label
 
 
-def pair(k, n_layers, optimizer, gamma=0.06, monkeypatch=None, rounds=ROUNDS, **settings):
-    """`paper.printed` in float64, and its twin with the same θ_0 and the same generators."""
-    monkeypatch.setattr(INeurAL, "_dtype", torch.float64)
-    sampler = paper.printed(
-        tuple(range(k)),
-        rounds,
-        gamma=gamma,
-        lr=ETA[optimizer],
-        exploration_lr=ETA[optimizer] / 2,
-        hidden_dim=WIDTH,
-        n_layers=n_layers,
-        batch_size=BATCH,
-        seed=4,
-        optimizer=optimizer,
-        beta2=0.999,
-        **settings,
+def learner(k=2, seed=4, **settings):
+    """Of a size that is soon learned."""
+    return paper.INeurAL(
+        tuple(range(k)), **{"lr": 0.3, "hidden_dim": WIDTH, "seed": seed, **PRINTED, **settings}
     )
-    state = sampler.classifier._state
-    first = state.grown([f"f{j}" for j in range(DIM)], np.zeros((1, DIM)), [])
+
+
+def matrices(theta):
+    """The weights of both networks as the twin has them: two lists, the last of each a vector."""
+    theta = [w.clone() for w in theta]
+    depth = len(theta) // 2
+    return [[*part[:-1], part[-1].flatten()] for part in (theta[:depth], theta[depth:])]
+
+
+def pair(k, n_layers, optimizer, monkeypatch, of_twin=None):
+    """The print in float64, and its twin with the same θ_0 and the same generators."""
+    monkeypatch.setattr(paper.Networks, "_dtype", torch.float64)
+    eta1 = ETA[optimizer]
+    own = {"lr": eta1, "exploration_lr": eta1 / 2, "n_layers": n_layers, "optimizer": optimizer}
+    model = learner(k, **own)
+    model.initialize(*(f"f{j}" for j in range(DIM)))
+    told = PRINTED | own | (of_twin or {})
     make = {"sgd": sgd, "adam": adam}[optimizer]
     twin = Printed(
-        without_constant(first.trainer.weights),
-        *(k, rounds, gamma, 0.1, BATCH),
-        *(make(ETA[optimizer]), make(ETA[optimizer] / 2)),
-        copy.deepcopy(state.history.rng),
-        copy.deepcopy(first.trainer.rng),
-        copy.deepcopy(state.trainer.iterates.rng),
+        matrices(model.classifier.theta),
+        *(k, told["rounds"], told["gamma"], told["delta"], told["batch_size"]),
+        *(make(told["lr"]), make(told["exploration_lr"])),
+        *map(copy.deepcopy, (model._subsets, model._draws, model._returns)),
     )
-    return sampler, twin
-
-
-def without_constant(weights):
-    """(θ1, θ2) of the package's `Weights`, the column in front left out, which has to be 0."""
-    theta1, theta2 = dense(weights, 1 + DIM)
-    m = len(theta1[0])
-    blocks1, blocks2 = theta1[0].view(m, -1, 1 + DIM), theta2[0].view(m, -1, 1 + DIM)
-    assert not blocks1[..., 0].any(), "weights of the constant differ by what they are"
-    assert not blocks2[..., 0].any(), "weights of the constant differ by what they are"
-    first1, first2 = (blocks[..., 1:].reshape(m, -1).clone() for blocks in (blocks1, blocks2))
-    return [first1, *(w.clone() for w in theta1[1:])], [first2, *(w.clone() for w in theta2[1:])]
+    return model, twin
 
 
 def assert_near(actual, expected, what):
@@ -74,44 +68,39 @@ def assert_near(actual, expected, what):
     assert error <= 1e-8, f"{what} differ by {error:.2g}"
 
 
-def assert_same_weights(weights, theta, what):
-    for actual, expected in zip(without_constant(weights), theta, strict=True):
-        assert_near(flatten(actual), flatten(expected), what)
+def assert_same_weights(theta, expected, what):
+    for network, its_twin in zip(matrices(theta), expected, strict=True):
+        for actual, own in zip(network, its_twin, strict=True):
+            assert_near(actual, own, what)
 
 
-def run_side_by_side(sampler, twin, examples):
+def run_side_by_side(model, twin, examples):
     """Algorithm 1 on both. Returns how many labels were asked for."""
-    model = sampler.classifier
     for t, (x, y) in enumerate(examples):
-        vector = torch.tensor(list(x.values()), dtype=torch.float64)
-        before = model.scores_one(x)
-        assert len(before) == twin.k, f"round {t}: classes"
-        label, ask = sampler.predict_one(x)
-        scores, top, query = twin.observe(vector)
+        before = model.classifier.scores_one(x)
+        label, ask = model.predict_one(x)
+        scores, top, query = twin.observe(torch.tensor(list(x.values()), dtype=torch.float64))
         assert_near(list(before.values()), scores, f"round {t}: scores")
-        assert (label, ask) == (top, query), f"round {t}"
+        assert (label, ask) == (top, query), f"round {t}: decisions differ"
         if ask:
-            sampler.learn_one(x, y)
+            model.learn_one(x, y)
         twin.learn(y if query else top)
 
-        trainer, history = model._state.trainer, model._state.history
-        assert trainer.iterates.served == twin.drawn, "iterates"
-        assert len(trainer.iterates.kept) == len(twin.omega) == t + 2, "iterates"
-        assert_same_weights(trainer.weights, twin.hat, f"round {t}: θ̂")
-        assert_same_weights(trainer.predicting, twin.theta, f"round {t}: θ")
-        assert history.filled[0] == slice(0, t + 1), f"round {t}: history"
-        shape = (t + 1, twin.k)
-        reward = torch.stack([r for _, r in twin.h1]).view(shape)
-        residual = torch.stack([r for _, r in twin.h2]).view(shape)
-        assert_near(history.targets[: t + 1, 0], reward, "rewards")
-        assert_near(history.targets[: t + 1, 1], residual, "residuals")
-    stored = model._state.history.x[: t + 1, 1:] + model._state.scaling.reference[1:]
-    own = [twin.h1[t * twin.k][0][:DIM] for t in range(twin.t)]
-    assert_near(stored, torch.stack(own), "examples")
-    assert sampler.n_queries == twin.n_queries
-    assert sampler.n_pseudo_labels == twin.t - twin.n_queries
-    returned = model.returned()
-    assert_same_weights(returned._state.trainer.predicting, twin.returned(), "what is returned")
+        assert model.drawn == twin.drawn, "iterates"
+        assert len(model.omega) == len(twin.omega) == t + 2, "iterates"
+        assert_same_weights(model.hat.theta, twin.hat, f"round {t}: θ̂")
+        assert_same_weights(model.omega[-1], twin.omega[-1], f"round {t}: the last of Ω")
+        assert_same_weights(model.classifier.theta, twin.theta, f"round {t}: θ")
+        own_x, rewards, residuals = model.history[-1]
+        assert len(model.history) * twin.k == len(twin.h1) == len(twin.h2)
+        contexts, reward = zip(*twin.h1[-twin.k :], strict=True)
+        _, residual = zip(*twin.h2[-twin.k :], strict=True)
+        assert_near(model.classifier.contexts(own_x, model.classifier.e), torch.stack(contexts), "")
+        assert_near(rewards, torch.stack(reward), "rewards")
+        assert_near(residuals, torch.stack(residual), "residuals")
+    assert model.n_queries == twin.n_queries
+    assert model.n_rounds == twin.t
+    assert_same_weights(model.returned().theta, twin.returned(), "what is returned")
     return twin.n_queries
 
 
@@ -119,27 +108,299 @@ def run_side_by_side(sampler, twin, examples):
 @pytest.mark.parametrize("n_layers", [2, 3])
 @pytest.mark.parametrize("k", [2, 5])
 def test_every_round_is_as_printed(k, n_layers, optimizer, monkeypatch):
-    sampler, twin = pair(k, n_layers, optimizer, monkeypatch=monkeypatch)
-    n_queries = run_side_by_side(sampler, twin, stream(k))
+    model, twin = pair(k, n_layers, optimizer, monkeypatch)
+    n_queries = run_side_by_side(model, twin, stream(k))
     assert 20 < n_queries < ROUNDS - 20  # both branches
-    assert len({tuple(flatten(theta[0]).tolist()) for theta in twin.served}) > 50
+    assert len({tuple(theta[0][0].flatten().tolist()) for theta in twin.served}) > 50
 
 
-@pytest.mark.usefixtures("by_torch")
+@pytest.mark.parametrize(
+    ("change", "differ"),
+    [
+        ({"delta": 0.2}, "decisions"),
+        ({"rounds": 2 * ROUNDS}, "decisions"),
+        ({"gamma": 0.11}, "decisions"),
+        ({"batch_size": BATCH - 1}, "θ̂"),
+        ({"lr": 2.9e-3}, "θ̂"),
+        ({"exploration_lr": 1.4e-3}, "θ̂"),
+    ],
+    ids=str,
+)
+def test_a_parameter_that_differs_shows(change, differ, monkeypatch):
+    """δ and T too, which only β_t has: it is 2 % narrower with 0.2 for 0.1."""
+    model, twin = pair(2, 2, "adam", monkeypatch, of_twin=change)
+    with pytest.raises(AssertionError, match=f"{differ} differ"):
+        run_side_by_side(model, twin, stream(2))
+
+
+def test_the_width_by_hand():
+    """Of T = 300, k = 2, L = 3, δ = 0.1: (√2 + 9/√2 + √(2 log 6,000)) / √t."""
+    model = learner(n_layers=3)
+    constant = math.sqrt(2) + 9 / math.sqrt(2) + math.sqrt(2 * math.log(6_000))
+    assert [model.beta(t) for t in (1, 100)] == pytest.approx([constant, constant / 10])
+
+
+def test_initial_weights_have_the_variances_of_the_paper():
+    """2/m in hidden layers and 1/m in the last."""
+    model = learner(hidden_dim=200, n_layers=3)
+    model.initialize(*range(50))
+    for f, inputs in (model.classifier.f1, 100), (model.classifier.f2, 200):
+        first, second, last = f.parameters()
+        assert [w.shape for w in (first, second, last)] == [(200, inputs), (200, 200), (1, 200)]
+        for w, variance in (first, 0.01), (second, 0.01), (last, 0.005):
+            assert w.var().item() == pytest.approx(variance, rel=5 / math.sqrt(w.numel() / 2))
+
+
+def test_the_embedding_where_all_units_are_off():
+    """That half is 0, the other is x / √2; elsewhere the norm of both is 1."""
+    model = learner()
+    x, _ = next(stream(2))
+    model.initialize(*x)
+    networks = model.classifier
+    contexts = networks.contexts(torch.tensor([*x.values()]), networks.e)
+    torch.testing.assert_close(networks.phi(contexts).norm(dim=1), torch.ones(2))
+    networks.f1[0].weight.data.copy_(-contexts.sum(0).expand(WIDTH, -1))
+    off = networks.phi(contexts)
+    assert not off[:, : 2 * DIM].any()
+    torch.testing.assert_close(off[:, 2 * DIM :], contexts / math.sqrt(2))
+
+
+def played(model, examples):
+    """The decisions."""
+    decisions = []
+    for x, y in examples:
+        decisions.append(model.predict_one(x))
+        if decisions[-1][1]:
+            model.learn_one(x, y)
+    return decisions
+
+
+def test_a_full_omega_is_a_reservoir(monkeypatch):
+    """Room for 5 iterates: each of 41 is kept as often as the others, and one of them predicts."""
+    counts = np.zeros(41)
+    examples = list(stream(2, rounds=40))
+    n_runs = 60
+    for seed in range(n_runs):
+        model = learner(seed=seed, hidden_dim=2, batch_size=2, lr=0.1)
+        model.initialize(*examples[0][0])
+        monkeypatch.setattr(paper, "MOST_KEPT", 5 * sum(w.numel() for w in model.hat.theta))
+        every = [model.omega[0]]
+        for example in examples:
+            played(model, [example])
+            every.append([w.clone() for w in model.hat.theta])
+            assert len(model.omega) == min(5, len(every))
+        keys = [tuple(torch.cat([w.flatten() for w in theta]).tolist()) for theta in every]
+        for theta in model.omega:
+            counts[keys.index(tuple(torch.cat([w.flatten() for w in theta]).tolist()))] += 1
+        kept = model.omega[model.drawn]
+        assert all(map(torch.equal, model.classifier.theta, kept))
+    early, late = counts[:20].sum(), counts[21:].sum()
+    assert abs(early - late) < 4 * math.sqrt(n_runs * 5)
+
+
+def test_returned_is_what_predicted_in_some_round():
+    """θ_0 after one round; and it neither learns nor changes when the learner does."""
+    model = learner()
+    with pytest.raises(ValueError, match="call predict_one"):
+        model.returned()
+    assert model.classifier.predict_one({"f0": 1.0}) is None
+    first, *rest = stream(2, rounds=20)
+    model.initialize(*first[0])
+    theta0 = [w.clone() for w in model.classifier.theta]
+    played(model, [first])
+    result = model.returned()
+    played(model, rest)
+    assert all(map(torch.equal, result.theta, theta0))
+    assert result.predict_one(first[0]) in (0, 1)
+    with pytest.raises(TypeError, match="fixed"):
+        result.learn_one(*first)
+
+
+def test_a_late_label_has_the_residual_of_the_weights_that_predict_by_then():
+    model = learner()
+    (x, y), *others = stream(2, rounds=10)
+    _, ask = model.predict_one(x)
+    assert ask
+    played(model, others)
+    networks = model.classifier
+    f1 = networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e)).detach()
+    model.learn_one(x, y)
+    reward = torch.eye(2)[y]
+    torch.testing.assert_close(model.history[-1][1], reward)
+    torch.testing.assert_close(model.history[-1][2], reward - f1)
+    assert len(model.history) == model.n_rounds == 10
+
+
+def test_without_f2_the_score_is_f1():
+    model = learner(explores=False)
+    decisions = played(model, stream(2))
+    assert 0 < model.n_queries < ROUNDS
+    assert len(model.classifier.theta) == len(model.hat.theta) == 2
+    x, _ = next(stream(2))
+    networks = model.classifier
+    f1 = networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e))
+    assert list(networks.scores_one(x).values()) == f1.tolist()
+    assert decisions != played(learner(), stream(2))
+
+
+@pytest.mark.parametrize(("budget", "cap"), [(0, 0), (7, 7), (0.05, 15), (1.0, None), (None, None)])
+def test_a_budget_is_a_cap(budget, cap):
+    """When it is spent nothing is asked for, and every prediction is learned."""
+    model = learner(budget=budget)
+    decisions = played(model, stream(2))
+    asked = [ask for _, ask in decisions]
+    uncapped = [ask for _, ask in played(learner(), stream(2))]
+    if cap is None:
+        assert asked == uncapped
+    else:
+        assert sum(asked) == model.n_queries == cap
+        assert asked[: cap + 1] == [*uncapped[:cap], False]  # the first are asked for
+    assert len(model.history) == model.n_rounds == ROUNDS
+    for (label, ask), (_, r1, _) in zip(decisions, model.history, strict=True):
+        assert ask or int(r1.argmax()) == label
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("classes", (1,), ValueError),
+        ("classes", [0, 1], ValueError),
+        ("classes", (0, 0), ValueError),
+        *((name, 0, ValueError) for name in ("rounds", "hidden_dim", "batch_size")),
+        *((name, 1.5, TypeError) for name in ("rounds", "hidden_dim", "batch_size", "n_layers")),
+        ("n_layers", 1, ValueError),
+        ("gamma", -1.0, ValueError),
+        ("gamma", "2", TypeError),
+        *(("delta", value, ValueError) for value in (0.0, 1.0, math.nan)),
+        *((name, 0.0, ValueError) for name in ("lr", "exploration_lr")),
+        *((name, "0.1", TypeError) for name in ("lr", "exploration_lr")),
+        ("optimizer", "rmsprop", ValueError),
+        ("budget", -1, ValueError),
+        ("budget", 1.5, ValueError),
+        ("budget", math.nan, ValueError),
+        ("budget", "3%", TypeError),
+        ("explores", "yes", ValueError),
+        ("device", "tpu-of-nobody", ValueError),
+        ("device", "meta", ValueError),
+        ("seed", -1, ValueError),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_named(name, value, error):
+    with pytest.raises(error, match=name):
+        paper.INeurAL(**{"classes": (0, 1), "rounds": 10, name: value})
+
+
+@pytest.mark.parametrize(
+    ("x", "error", "match"),
+    [
+        ({"a": 0.5}, ValueError, r"norm 0\.5, .*preprocessing\.Normalizer\(\)"),
+        ({"a": 0.6, "b": 0.9}, ValueError, "Normalizer"),
+        ({}, ValueError, "norm 0"),
+        ({"a": math.nan, "b": 1.0}, ValueError, "norm nan"),
+        ({"a": 0.6, "b": "0.8"}, TypeError, "numbers only"),
+        ({"a": 0.6, "b": None}, TypeError, "numbers only"),
+        ([0.6, 0.8], TypeError, "dict"),
+        ({"a": 0.6, "c": 0.8}, ValueError, "feature 'c'"),
+    ],
+)
+def test_an_example_that_is_refused_changes_nothing(x, error, match):
+    """Be it the first or a later one; a new feature is one only later on."""
+    model = learner()
+    if match != "feature 'c'":
+        with pytest.raises(error, match=match):
+            model.predict_one(x)
+        assert model.classifier.features == ()
+    model.predict_one({"a": 0.6, "b": -0.8004})  # 1 but for rounding
+    for call in (lambda: model.predict_one(x), lambda: model.learn_one(x, 1)):
+        with pytest.raises(error, match=match):
+            call()
+    assert (model.n_rounds, len(model.history)) == (1, 0)
+    with pytest.raises(ValueError, match="y=2 is none of classes"):
+        model.learn_one({"a": 1.0}, 2)
+
+
+def test_what_is_left_out_is_0_and_the_order_is_that_of_the_first_example():
+    model = learner()
+    model.predict_one({"a": 0.6, "b": 0.8, "c": 0.0})
+    score = model.classifier.scores_one
+    assert score({"b": 0.8, "a": 0.6}) == score({"c": 0.0, "a": 0.6, "b": 0.8})
+
+
+def test_a_seed_says_all_and_no_other_generator_is_touched():
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    one, again, other = (learner(seed=seed, budget=0.2) for seed in (1, 1, 2))
+    assert played(one, stream(2)) == played(again, stream(2)) != played(other, stream(2))
+    assert all(map(torch.equal, one.hat.theta, again.hat.theta))
+    assert all(map(torch.equal, one.returned().theta, again.returned().theta))
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
+    unseeded = [learner(seed=None) for _ in range(2)]
+    for model in unseeded:
+        model.initialize("a")
+    assert not torch.equal(unseeded[0].hat.theta[0], unseeded[1].hat.theta[0])
+
+
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_every_round_is_as_printed_by_torch(optimizer, monkeypatch):
-    """The same with the phases that run on a GPU."""
-    sampler, twin = pair(3, 2, optimizer, monkeypatch=monkeypatch, rounds=100)
-    run_side_by_side(sampler, twin, stream(3, rounds=100))
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_goes_on_alike(copied, optimizer):
+    """And apart; before the first round and after many."""
+    examples = list(stream(2))
+    model = learner(optimizer=optimizer, lr=ETA[optimizer])
+    fresh = copied(model)
+    played(model, examples[:100])
+    twin = copied(model)
+    theta = [w.clone() for w in twin.classifier.theta]
+    decisions = played(model, examples[100:])
+    assert all(map(torch.equal, twin.classifier.theta, theta))
+    assert played(twin, examples[100:]) == decisions
+    assert all(map(torch.equal, twin.hat.theta, model.hat.theta))
+    assert played(fresh, examples)[100:] == decisions
 
 
-@pytest.mark.parametrize("name", ["lr", "exploration_lr"])
-def test_a_rate_of_0_is_an_error_not_another_rate(name):
-    with pytest.raises(ValueError, match=name):
-        paper.printed((0, 1), 10, **{name: 0.0})
+def test_a_clone_has_the_parameters_and_has_learned_nothing():
+    model = learner(k=3, optimizer="adam", budget=0.1, explores=False)
+    played(model, stream(3, rounds=20))
+    clone = model.clone()
+    assert clone._get_params() == model._get_params()
+    assert (clone.n_rounds, clone.history, clone.classifier.features) == (0, [], ())
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: preprocessing.Normalizer() | m])
+def test_river_evaluates_it_alone_and_behind_a_normaliser(wrap):
+    """It learns the labels that it asked for, and its own predictions of all others."""
+    model = paper.INeurAL((False, True), 200, gamma=0.1, lr=0.5, seed=3)
+    examples = list(datasets.Phishing().take(200))
+    if wrap(model) is model:
+        normalizer = preprocessing.Normalizer()
+        examples = [(normalizer.transform_one(x), y) for x, y in examples]
+    assert isinstance(wrap(model), ActiveLearningClassifier)
+    *_, last = evaluate.iter_progressive_val_score(
+        examples, wrap(model), metrics.Accuracy(), step=50
+    )
+    assert 0 < model.n_queries == last["Samples used"] < 200
+    assert len(model.history) == model.n_rounds == 200
+    assert last["Accuracy"].get() > 0.6
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_gpu_has_the_weights_and_the_decisions_of_the_cpu(optimizer, cuda, monkeypatch):
+    monkeypatch.setattr(paper.Networks, "_dtype", torch.float64)
+    here, there = (
+        learner(device=device, optimizer=optimizer, lr=ETA[optimizer]) for device in ("cpu", cuda)
+    )
+    assert played(here, stream(2, rounds=100)) == played(there, stream(2, rounds=100))
+    for own, other in zip(here.hat.theta, there.hat.theta, strict=True):
+        assert other.device.type == "cuda"
+        torch.testing.assert_close(own, other.cpu())
 
 
 def test_f2_has_the_rate_of_f1_unless_told():
-    assert paper.printed((0, 1), 10, lr=0.5).classifier.training.exploration_lr == 0.5
-    told = paper.printed((0, 1), 10, lr=0.5, exploration_lr=0.1)
-    assert told.classifier.training.exploration_lr == 0.1
+    def rates(**settings):
+        model = paper.INeurAL((0, 1), 100, hidden_dim=10, **settings)
+        model.initialize("a")
+        return [step.param_groups[0]["lr"] for step in model.steps]
+
+    assert rates() == [0.01, 0.01]  # of the theorems
+    assert rates(lr=0.5) == [0.5, 0.5]
+    assert rates(lr=0.5, exploration_lr=0.1) == [0.5, 0.1]
+    assert rates(exploration_lr=0.1) == [0.01, 0.1]
