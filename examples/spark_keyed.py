@@ -202,7 +202,7 @@ def throughput(folder: Path, n: int) -> None:
 def warmed(d: int, n_rows: int) -> active.INeurALSampler:
     """A learner of d features whose history holds so many rows, drawn at random, and no more."""
     rng = np.random.default_rng(0)
-    model = INeurAL(n_steps=0, pieces=False, seed=1)
+    model = INeurAL(n_steps=0, seed=1)
     rows = pd.DataFrame(rng.normal(size=(n_rows, d)), columns=[f"x{j}" for j in range(d)])
     model.learn_many(rows, pd.Series(rng.choice(["a", "b"], n_rows)))
     return active.INeurALSampler(model, budget=0.0, seed=1)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from river_ineural import active
 from river_ineural.classifier import INeurAL
-from river_ineural.learning.training import Training
 from river_ineural.neuronal import NeurONAL
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = [
     "INeurAL",
     "NeurONAL",
-    "Training",
     "active",
     "baselines",
     "datasets",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -14,20 +13,17 @@ from river.base.typing import ClfTarget
 from river_ineural.inputs.encoder import Encoder
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
-from river_ineural.inputs.parameters import Fixed, Live, renamed
+from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed, choice, integer, real
-from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.change import Watch
+from river_ineural.learning.explorers import EXPLORERS, ExplorationNetwork, Explorer, Explorers
 from river_ineural.learning.forest import Forest
 from river_ineural.learning.history import History
-from river_ineural.learning.iterates import Iterates
-from river_ineural.learning.optimizer import Optimizer
-from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.state import State
+from river_ineural.learning.steps import Recipe
 from river_ineural.learning.tensors import lasting
 from river_ineural.learning.trainer import Trainer
-from river_ineural.learning.training import SMALLEST, Training
 from river_ineural.network import contexts
 from river_ineural.network.device import available
 from river_ineural.network.networks import Shape
@@ -35,19 +31,18 @@ from river_ineural.protocol import NeuralClassifier
 
 __all__ = ["INeurAL"]
 
-MOVED = {
-    name: f"INeurAL(training=Training({name}=...))"
-    for name in (
-        *("optimizer", "exploration_lr", "exploration_share"),
-        *("pseudo_label_steps", "init_scale", "labelled_share"),
+SMALLEST = 1e-37  # learning rate that float32 can hold
+
+
+def check_explorers(name: str, explorers: Any) -> None:
+    """Raise unless it is a tuple of known names without repetitions."""
+    fine = isinstance(explorers, tuple) and all(
+        isinstance(each, str) and each in EXPLORERS for each in explorers
     )
-}
-
-
-def check_training(name: str, training: Any) -> None:
-    """Raise unless it is one, or None."""
-    if not (training is None or isinstance(training, Training)):
-        raise TypeError(f"{name} must be None or a Training, got {training!r}.")
+    if not fine or len(set(explorers)) < len(explorers):
+        raise ValueError(
+            f"{name} must be a tuple of some of {tuple(EXPLORERS)}, got {explorers!r}."
+        )
 
 
 def check_detector(name: str, detector: Any) -> None:
@@ -67,19 +62,18 @@ def check_classes(name: str, classes: Any) -> None:
 
 
 class INeurAL(NeuralClassifier):
-    """Neural classifier with an exploitation network and, if wanted, an exploration network.
+    """Neural classifier with an exploitation network f1, and explorers that estimate its errors.
 
-    The exploitation network f1 estimates P(y = i | x) for each class i. In the paper an exploration
-    network f2 estimates what f1 gets wrong, r1 - f1, from the derivative-context embedding φ of f1
-    (its input gradient and its input), and a class is scored, and the top one predicted, by
+    f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates what f1 gets
+    wrong, r1 - f1, from the derivative-context embedding φ of f1: its input gradient and its input.
+    A random forest of the given labels estimates the same by its votes v. A class is scored, and
+    the top one predicted, by
 
-        f(x_i) = f1(x_i; θ1) + f2(φ(x_i); θ2)        (Algorithm 1, line 6)
+        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i)    (Algorithm 1, line 6)
 
-    By default there is no f2, f = f1: it has made no difference in any form that was tried, and was
-    a third of the work (docs/deviations.md, 9). `Training(exploration="scores")` is the paper's.
-
-    Beside it stands a random forest of the given labels, whose votes v correct f by ω (v - f1), an
-    estimate of the residual r1 - f1 as f2 is one (docs/deviations.md, 9).
+    where p is f1 within [0, 1]. α and ω say how far each is believed: they follow by least squares
+    from the given labels, each predicted before it is learned (`learning.explorers.Explorers`). In
+    the paper α = 1, and there is no forest.
 
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
     else 0) and residual r2 = r1 - f1, taken before it is learned. Then the networks take mini-batch
@@ -102,49 +96,14 @@ class INeurAL(NeuralClassifier):
         there are more classes than two: ⌈b/k⌉ would be too few to learn from.
     n_steps
         Steps after each example whose label was given, at least 0. A fraction of a step is carried
-        over to the next example. May be set later on, as `lr` and `adversarial_radius`.
-    adversarial_radius
-        How far at most, at least 0, the examples of a batch are moved to where f1 errs, in units of
-        their norm; 0 turns adversarial training off. The radius used starts at a third of that and
-        shrinks, down to a fifteenth, while more than 1 % of the given labels drawn are missed. With
-        room for up to 256 features cross-validation finds out whether they may be moved as far, a
-        third as far, or not at all.
+        over to the next example. May be set later on, as `lr`.
     capacity
         Examples in the history, at least 2. A quarter of them can be pseudo-labelled ones, which
         never push out an example whose label was given.
-    center
-        Whether to subtract the running mean of the examples learned.
-    scale
-        Whether to divide each feature by the fourth root of the running mean of the fourth power of
-        its distance from that mean, and a feature of two values by twice their distance, so that
-        its unit does not matter.
-    ranks
-        Whether half of a feature is its rank, where its values lie far out or in clumps. Not with
-        more than 256 features.
-    pieces
-        Whether features can be taken apart into six linear pieces each, in columns of their own,
-        where cross-validation finds that better: no gain beside a forest. Not with more than 256.
-    forest
-        Whether a random forest of the given labels has the part in the scores that its word proves
-        to be worth: `learning.forest.Forest`. Not with more than 256 features.
-    relevance
-        Whether to enlarge features, up to four times each, that f1 has found to matter, and to
-        shrink the others: by the fourth root of the mean square of f1's input gradient. Not with
-        more than 256 features.
-    normalize
-        Whether to scale each example to unit norm, after those, as the paper assumes. A
-        constant, the root mean square of the norms so far, goes in front of it first, so that the
-        direction keeps what unit norm would forget. "assumed": neither is done, and an example
-        that does not come with unit norm is an error.
-    iterate
-        "average" predicts with an exponential average of the weights over some 50 steps
-        (`Training(n_averaged=50)`), which forgets the noise of single batches; "last" with the
-        current weights; "uniform" with weights drawn, each time something is learned, uniformly
-        from all iterates so far, the initial weights among them (Algorithm 2, line 8); a reservoir
-        of 8 (`Training(n_iterates=8)`) stands for them.
-    training
-        How they are trained, and whether there is an f2, a `Training`; None for its defaults. It
-        has what the paper's algorithm sets otherwise.
+    explorers
+        Who estimates the errors of f1, a tuple of some of "network", which is f2, and "forest",
+        which is not grown where there are more than 256 features. ("network",) is the paper's
+        method, believed as far as labels bear it out; () is f1 alone.
     drift_detector
         How the labels that are given tell that the stream has changed. "surprise" weighs each
         mistake by how sure the model was: `learning.change.Surprise`. One of `river.drift.binary`
@@ -195,26 +154,15 @@ class INeurAL(NeuralClassifier):
     _dtype = torch.float32
     _form: Callable[[int, int, int, int, bool], Shape] = contexts.Shape  # of the networks
 
-    default_training = Training()
+    _recipe = Recipe(exploration_lr=1e-3, exploration_share=0.25, balance=0.0, span=50)
 
     hidden_dim = Fixed[int](integer(1))
     n_layers = Fixed[int](integer(2))
-    lr = Live[float](real(SMALLEST), lambda model, lr: model._state.trainer.change(lr=lr))
+    lr = Live[float](real(SMALLEST), lambda model, lr: model._state.trainer.change_rate(lr))
     batch_size = Fixed[int](integer(1))
     n_steps = Live[float](real(0))
-    adversarial_radius = Live[float](
-        real(0), lambda model, radius: model._state.trainer.change(radius=radius)
-    )
     capacity = Fixed[int](integer(2))
-    center = Fixed[bool](choice(True, False))
-    scale = Fixed[bool](choice(True, False))
-    ranks = Fixed[bool](choice(True, False))
-    pieces = Fixed[bool](choice(True, False))
-    forest = Fixed[bool](choice(True, False))
-    relevance = Fixed[bool](choice(True, False))
-    normalize = Fixed[bool | str](choice(True, False, "assumed"))
-    iterate = Fixed[str](choice("average", "last", "uniform"))
-    training = Fixed[Training | None](check_training)
+    explorers = Fixed[tuple[str, ...]](check_explorers)
     drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)
     classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)
     categories = Fixed[bool](choice(True, False))
@@ -224,7 +172,6 @@ class INeurAL(NeuralClassifier):
     device = Fixed[str](advice="`to` moves the model")
     seed = Fixed[int | None](lambda name, seed: check_seed(seed))
 
-    @renamed(MOVED)
     def __init__(
         self,
         hidden_dim: int = 100,
@@ -232,17 +179,8 @@ class INeurAL(NeuralClassifier):
         lr: float = 1.4e-3,
         batch_size: int = 64,
         n_steps: float = 8.0,
-        adversarial_radius: float = 0.15,
         capacity: int = 8192,
-        center: bool = True,
-        scale: bool = True,
-        ranks: bool = True,
-        pieces: bool = False,
-        forest: bool = True,
-        relevance: bool = True,
-        normalize: bool | str = True,
-        iterate: str = "average",
-        training: Training | None = None,
+        explorers: tuple[str, ...] = ("network", "forest"),
         drift_detector: base.BinaryDriftDetector | str | None = "surprise",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,
@@ -257,17 +195,8 @@ class INeurAL(NeuralClassifier):
         self.lr = lr
         self.batch_size = batch_size
         self.n_steps = n_steps
-        self.adversarial_radius = adversarial_radius
         self.capacity = capacity
-        self.center = center
-        self.scale = scale
-        self.ranks = ranks
-        self.pieces = pieces
-        self.forest = forest
-        self.relevance = relevance
-        self.normalize = normalize
-        self.iterate = iterate
-        self.training = training
+        self.explorers = explorers or ()  # an empty list is one of `_get_params`
         self.drift_detector = drift_detector
         self.classes = classes
         self.categories = categories
@@ -282,48 +211,28 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches, of_result, of_sample, of_folds, of_trees = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(6)
+        of_weights, of_batches, of_trees = (
+            np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(3)
         )
-        training = self.training or self.default_training
-        normalize = self.normalize is True
-        unit_norm = self.normalize == "assumed"
-        takes_apart = self.pieces and not unit_norm
-        ranking = Ranking(self.ranks, takes_apart, of_sample, like)
-        shape = self._form(0, 0, self.hidden_dim, self.n_layers, training.explores)
-        trainer = Trainer(
-            shape,
-            training,
-            self.lr,
-            self.batch_size,
-            Optimizer(training, like.new_zeros(shape.n_parameters)),
-            Iterates(self.iterate, training.n_iterates, training.n_averaged, of_result),
-            Adversary(self.adversarial_radius, like),
-            0 if normalize else CONSTANT,
-            of_weights,
-            of_folds,
-            like,
-        )
+        shape = self._form(0, 0, self.hidden_dim, self.n_layers, "network" in self.explorers)
+        trainer = Trainer(shape, self._recipe, self.lr, self.batch_size, of_weights, like)
+        known: dict[str, Explorer] = {
+            "network": ExplorationNetwork(),
+            "forest": Forest(of_trees, trainer.dtype),
+        }
         encoding = self.categories or self.missing
-        if encoding and unit_norm:
-            raise ValueError(
-                "normalize='assumed' takes x as it is: encode strings and missing values in front "
-                "of Normalizer(), without categories and missing."
-            )
         return State(
             FeatureIndex(
                 *(self.max_features, CONSTANT),
                 recycles=True,
-                unit_norm=unit_norm,
                 encoder=Encoder(self.categories, self.missing) if encoding else None,
             ),
             LabelIndex(self.max_classes, self.classes or ()),
-            Scaling(self.center, self.scale, normalize, self.relevance, ranking, like),
-            History(self.capacity, training.labelled_share, of_batches, like),
+            Scaling(like),
+            History(self.capacity, of_batches, like),
             trainer,
+            Explorers({name: known[name] for name in self.explorers}),
             self._first_watch(),
-            takes_apart,
-            Forest(of_trees, trainer.dtype) if self.forest else None,
         )
 
     def _first_watch(self) -> Watch | None:
@@ -343,26 +252,25 @@ class INeurAL(NeuralClassifier):
         """Whether a change was noticed just now, and labels say the most."""
         return self._state.trial is not None
 
-    def returned(self) -> Self:
-        """A copy that predicts with what the algorithm returns (Algorithm 1, line 28).
+    @property
+    def warning(self) -> bool:
+        """Whether labels point to a change, not enough for an alarm."""
+        watch = self._state.watch
+        return watch is not None and watch.warns
 
-        Those are weights drawn uniformly from all that have predicted, one a round: an example
-        learned ends a round.
+    def clone(
+        self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
+    ) -> Self:
+        """A model with the same parameters, or these, that has learned nothing."""
+        if new_params and new_params.get("explorers") == ():
+            new_params = new_params | {"explorers": []}
+        return super().clone(new_params, include_attributes)
 
-        Raises
-        ------
-        ValueError
-            Unless `iterate` is "uniform".
-        """
-        if self.iterate != "uniform":
-            raise ValueError(
-                f"iterate={self.iterate!r} predicts with what is learned last, and returns that: "
-                "use the model as it is, or iterate='uniform'."
-            )
-        result = copy.deepcopy(self)
-        result._state.trainer.conclude()
-        return result
+    def _get_params(self) -> dict[str, Any]:
+        """With an empty list for an empty tuple, of which River would look at the first item."""
+        params = super()._get_params()
+        return params | {"explorers": params["explorers"] or []}
 
     @property
     def _mutable_attributes(self) -> set[str]:
-        return {"lr", "n_steps", "adversarial_radius"}
+        return {"lr", "n_steps"}

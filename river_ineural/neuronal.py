@@ -6,7 +6,7 @@ from river import base
 from river.base.typing import ClfTarget
 
 from river_ineural.classifier import INeurAL
-from river_ineural.learning.training import Training
+from river_ineural.learning.steps import Recipe
 from river_ineural.network import outputs
 
 __all__ = ["NeurONAL"]
@@ -20,31 +20,30 @@ class NeurONAL(INeurAL):
     what f1 gets wrong from the end-to-end embedding of f1: the output h1 of its first hidden layer
     and its gradient with respect to its last layer, the whole of norm 1,
 
-        f(x) = f1(x; θ1) + f2(φ(x); θ2)
+        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p)
         φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
 
-    That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the residual
-    r - f1 is taken before an example is learned, what was learned is bounded, and the same methods
-    do the same. Time hardly grows with k (docs/how-many-classes.md).
+    That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the forest
+    whose votes are v, the trust α and ω, the residual r - f1 that is taken before an example is
+    learned, the bounded history, the methods. Time hardly grows with k
+    (docs/how-many-classes.md).
 
-    Deviations from the paper, and how to have its form:
+    Deviations from the paper:
 
-    - f1 predicts and decides what is asked for. f = f1 + f2 says which predictions are sure enough
-      to be learned as pseudo-labels: those whose top class is the same, with a gap of `confidence`,
-      of which f1 alone has half (`Training(exploration="scores")`: f does all three).
+    - f2 and the forest are believed as far as labels bear them out; in the paper f = f1 + f2.
     - f estimates rewards, r = 1 for the class, where the paper estimates losses 1 - r and takes the
       least: the same scores but for their sign.
     - The copies of the hidden layer in φ are kept as one, in other axes: the same function and the
       same steps of gradient descent (`network.outputs`). Adam's steps differ in those axes.
     - Output layers start as N(0, 1/m) and are not scaled by √m; the paper has N(0, 1/(Km)), which
-      an output layer that classes join cannot have. First layers start a third as large
-      (`Training(init_scale=1)`).
-    - The error at the class of an example weighs √(k - 1) times as much as each of the k - 1 others
-      (`Training(balance=0)`): of k outputs one is to be 1, and with few labels a class all k would
-      be learned as 0 first. So f1 estimates what grows with P(y = i | x), not that itself; for two
-      classes it is the same.
-    - As for `INeurAL`: Adam, several steps an example, adversarial training, an average of the
-      iterates, two rings of history, standardised examples (docs/deviations.md).
+      an output layer that classes join cannot have. That of f2 starts as 0, first layers a third as
+      large.
+    - The error at the class of an example weighs √(k - 1) times as much as each of the k - 1
+      others: of k outputs one is to be 1, and with few labels a class all k would be learned as 0
+      first. So f1 estimates what grows with P(y = i | x), not that itself; for two classes it is
+      the same.
+    - As for `INeurAL`: Adam, several steps an example, an average of the iterates, two rings of
+      history, standardised examples (docs/deviations.md).
 
     The sampler decides as for `INeurAL`; `active.NeurONALWidth` has the paper's β_t.
 
@@ -58,17 +57,9 @@ class NeurONAL(INeurAL):
     batch_size
         Twice the examples a step, at least 1: b contexts of two classes, as for `INeurAL`, and
         twice as many.
-    training
-        How both networks are trained; None for `NeurONAL.default_training`, in which f2 takes part
-        in every step after a given label and learns residuals of given labels only, as fast as f1,
-        `balance` is 1/2, and the average that predicts is of 24 steps. `dataclasses.replace`
-        changes some of it.
-    pieces, forest
-        As for `INeurAL`; by default there are pieces and no forest, which has been measured less
-        here.
-    n_layers, n_steps, adversarial_radius, capacity, center, scale, ranks, relevance
+    n_layers, n_steps, capacity, explorers
         As for `INeurAL`, with the same defaults.
-    normalize, iterate, drift_detector, classes, categories, missing, max_features, max_classes
+    drift_detector, classes, categories, missing, max_features, max_classes
         As for `INeurAL`, with the same defaults.
     device, seed
         As for `INeurAL`, with the same defaults.
@@ -98,14 +89,7 @@ class NeurONAL(INeurAL):
 
     _form = outputs.OutputShape
 
-    default_training = Training(
-        exploration="self-training",
-        exploration_lr=3e-3,
-        exploration_share=1.0,
-        residuals="given",
-        balance=0.5,
-        n_averaged=24,
-    )
+    _recipe = Recipe(exploration_lr=3e-3, exploration_share=0.25, balance=0.5, span=24)
 
     def __init__(
         self,
@@ -114,17 +98,8 @@ class NeurONAL(INeurAL):
         lr: float = 3e-3,
         batch_size: int = 128,
         n_steps: float = 8.0,
-        adversarial_radius: float = 0.15,
         capacity: int = 8192,
-        center: bool = True,
-        scale: bool = True,
-        ranks: bool = True,
-        pieces: bool = True,
-        forest: bool = False,
-        relevance: bool = True,
-        normalize: bool | str = True,
-        iterate: str = "average",
-        training: Training | None = None,
+        explorers: tuple[str, ...] = ("network", "forest"),
         drift_detector: base.BinaryDriftDetector | str | None = "surprise",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,
@@ -140,17 +115,8 @@ class NeurONAL(INeurAL):
             lr=lr,
             batch_size=batch_size,
             n_steps=n_steps,
-            adversarial_radius=adversarial_radius,
             capacity=capacity,
-            center=center,
-            scale=scale,
-            ranks=ranks,
-            pieces=pieces,
-            forest=forest,
-            relevance=relevance,
-            normalize=normalize,
-            iterate=iterate,
-            training=training,
+            explorers=explorers,
             drift_detector=drift_detector,
             classes=classes,
             categories=categories,

@@ -33,10 +33,11 @@ from river_ineural.storage.classes import (
 )
 from river_ineural.storage.container import Arrays, pack, unpack
 from river_ineural.storage.errors import LoadError, SaveError
-from river_ineural.storage.migrations import MIGRATIONS, Document
 from river_ineural.storage.values import Reference, Stored, Writer, read, replaced
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes"]
+
+Document = dict[str, Any]
 
 MODELS = {**LEARNERS, **SAMPLERS}
 PACKAGES = ("numpy", "torch", "river")
@@ -105,7 +106,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
     Raises
     ------
     LoadError
-        A ValueError: the file is damaged, of a newer version, or none of ours.
+        A ValueError: the file is damaged, of another schema, or none of ours.
     OSError
         If the file cannot be read.
     ValueError
@@ -157,7 +158,8 @@ def from_file(file: BinaryIO, device: str | None) -> Any:
     if device is not None:
         available(device)
     try:
-        document, arrays = migrated(*unpack(file))
+        document, arrays = unpack(file)
+        check_version(document)
         return built(verified(document, arrays, LoadError), device)
     except LoadError:
         raise
@@ -209,21 +211,16 @@ def held(model: Any) -> Iterator[None]:
         yield
 
 
-def migrated(document: Document, arrays: Arrays) -> tuple[Document, Arrays]:
-    """A file of this version's schema, made of one of an older."""
-    schema = document.get("schema")
-    if type(schema) is not int or schema < 1:
-        raise LoadError(f"its schema is {schema!r:.80}, not a number from 1 on")
-    if schema > SCHEMA:
-        made = document.get("versions")
-        by = f" by river_ineural {made.get('river_ineural')}" if isinstance(made, dict) else ""
+def check_version(document: Document) -> None:
+    """Raise LoadError unless a file is of this version's schema."""
+    schema, made = document.get("schema"), document.get("versions")
+    if type(schema) is not int or schema != SCHEMA:
+        by = made.get("river_ineural") if isinstance(made, dict) else None
         raise LoadError(
-            f"it was saved{by} in schema {schema}, and river_ineural {river_ineural.__version__} "
-            f"knows those up to {SCHEMA}: pip install -U river-ineural"
+            f"it is of schema {schema!r:.80}, and river_ineural {river_ineural.__version__} reads "
+            f"schema {SCHEMA}: load it with the version that made it ({by}), or learn the stream "
+            "anew"
         )
-    for number in range(schema, SCHEMA):
-        document, arrays = MIGRATIONS[number](document, arrays)
-    return document, arrays
 
 
 def verified(

@@ -15,7 +15,7 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.inputs.features import Checked
 from river_ineural.inputs.validation import check_real
-from river_ineural.inputs.versions import SCHEMA, complete
+from river_ineural.inputs.versions import SCHEMA, check_schema
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
 from river_ineural.network.scores import gap, nearest_distribution, probabilities
@@ -42,18 +42,15 @@ def check_weight(w: float) -> None:
     check_real("w", w, least=0, most=HEAVIEST)
 
 
-def table(labels: list[ClfTarget], parts: Iterable[Floats], scores: list[float]) -> str:
-    """f1, f2, what trees correct, and the score, a class a line, and the gap.
-
-    `parts` are f1, f1 + f2 and the corrections, (1, k) each. What there is none of is 0.
-    """
-    heads = ("f1", "f2", "trees", "score")
+def table(labels: list[ClfTarget], f1: Floats, added: dict[str, Floats]) -> str:
+    """f1, what each explorer adds, and the score, a class a line, and the gap: (1, k) each."""
+    scores = sum(added.values(), f1)
+    heads = ("f1", *added, "score")
     lines = [f"{'class':<16}" + "".join(f"{head:>10}" for head in heads)]
-    f1, both, more = (part[0] for part in parts)
-    rows = np.stack([f1, both - f1, more, scores], axis=1).tolist()
+    rows = np.concatenate([f1, *added.values(), scores]).T.tolist()
     for label, row in zip(labels, rows, strict=True):
         lines.append(f"{label!s:<16}" + "".join(f"{value:>10.5f}" for value in row))
-    return "\n".join([*lines, f"gap: {gap(scores):.5f}"])
+    return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
 
 
 def return_to_device(model: NeuralClassifier) -> None:
@@ -172,7 +169,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
             state.features.touch()
-            self._state = state.told(arrival, w, pseudo_label, self.n_steps, n_known)
+            self._state = state.told(arrival, w, self.n_steps, n_known)
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:
@@ -182,15 +179,22 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return row
 
     @single_threaded
-    def _parts(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, Floats, Floats]:
-        """f1, f1 + f2, and what trees correct, (1, k) each; the caller holds the lock."""
+    def _seen(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, dict[str, Floats]]:
+        """f1, and what each explorer adds, (1, k) each; the caller holds the lock."""
         names, values = self._state.features.read(x)
-        return self._state.explored(names, values[None])
+        f1, added = self._state.seen(names, values[None])
+        return f1, dict(zip(self._state.explorers.parts, added, strict=True))
+
+    @property
+    def trust(self) -> dict[str, float]:
+        """How far each explorer is believed now, in [0, 1]: α of f2, ω of the forest."""
+        explorers = self._state.explorers
+        return dict(zip(explorers.parts, explorers.trust, strict=True))
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score of each class: an estimate of P(y | x), not confined to [0, 1].
 
-        f1, or with `Training(exploration="scores")` f1 + f2 (Algorithm 1, line 6), and corrections.
+        f1 and what explorers add (Algorithm 1, line 6).
 
         Parameters
         ----------
@@ -208,21 +212,6 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         with self._lock:
             return dict(zip(self._state.labels.labels, self._scored(x), strict=True))
-
-    def explored_one(
-        self, x: dict[FeatureName, Any]
-    ) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
-        """`scores_one`, and the scores by which the model may teach itself.
-
-        Takes, returns and raises what `scores_one` does, twice. The second is by f1 + f2 with
-        `Training(exploration="self-training")`, else the first itself.
-        """
-        if self._state.trainer.training.exploration != "self-training":
-            return (scores := self.scores_one(x)), scores
-        with self._lock:
-            labels, (f1, both, more) = self._state.labels.labels, self._parts(x)
-        rows = [(part + more)[0].tolist() for part in (f1, both)]
-        return dict(zip(labels, rows[0], strict=True)), dict(zip(labels, rows[1], strict=True))
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -248,9 +237,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return nearest_distribution(self.scores_one(x, **kwargs))
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
-        """A table of f1, f2, trees' corrections and score by class, and the gap of the top two."""
+        """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
         with self._lock:
-            return table(self._state.labels.labels, self._parts(x), self._scored(x))
+            shown = table(self._state.labels.labels, *self._seen(x))
+            trust = ", ".join(f"{name} {value:.3f}" for name, value in self.trust.items())
+        return f"{shown}\ntrust: {trust or 'no explorers'}"
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.
@@ -359,9 +350,6 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        schema = state.pop("schema", 0)
-        if schema < SCHEMA:
-            state = {"forest": False} | state
+        check_schema(state.pop("schema", None))
         self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
-        complete(self, schema)
         return_to_device(self)

@@ -21,25 +21,11 @@ import numpy as np
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, NeurONAL, Training, active
+from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.learning.scaling import CONSTANT
 
 PACKAGE = str(river_ineural.__path__[0])
 STREAM = blobs(60, n_features=4, n_classes=2, seed=4)
-
-
-AS_PRINTED = {
-    "iterate": "uniform",
-    "training": Training(
-        batches="separate",
-        labelled_share=None,
-        pseudo_label_exploration=True,
-        exploration_share=1.0,
-        pseudo_label_steps=1.0,
-        late_class_steps=1.0,
-        n_iterates=4,
-    ),
-}
 
 
 def trained(kind=INeurAL, **settings):
@@ -65,8 +51,6 @@ def assert_whole(model):
     k, room = len(labels), trainer.shape.n_features
     assert labels.index == {label: i for i, label in enumerate(labels.labels)}
     columns = sorted(features.columns.values())
-    start, n = features.reserved
-    columns = sorted([*columns, *range(start, start + n)])
     assert columns == list(range(CONSTANT, CONSTANT + len(features)))
     assert trainer.n_features == CONSTANT + len(features) <= room
     assert trainer.shape.n_classes == k
@@ -85,8 +69,7 @@ def assert_whole(model):
     state = model._state
     for flat in (
         state.trainer.flat,
-        *state.trainer.iterates.kept,
-        *state.trainer.iterates.returned,
+        state.trainer.average.flat,
         *state.trainer.optimizer.moments,
     ):
         assert flat.isfinite().all()
@@ -115,11 +98,6 @@ def exceptions_at_every_call():
 def exceptions_at_every_line():
     """An interrupt at each 16th line of the package, from another one on with room for all."""
     at_every_line(trained(n_steps=1))
-
-
-def exceptions_at_every_line_of_the_print():
-    """The same with what only the printed algorithm does, at every 80th line."""
-    at_every_line(trained(n_steps=1, **AS_PRINTED), every=80)
 
 
 def exceptions_at_every_line_of_outputs():
@@ -320,10 +298,7 @@ def modes_of_torch():
     stream = shifting(50, 6, 3)
 
     def run(around, kind):
-        settings = AS_PRINTED if kind == "print" else {"iterate": kind}
-        model = active.INeurALSampler(
-            INeurAL(hidden_dim=8, batch_size=8, seed=1, **settings), budget=30, seed=1
-        )
+        model = active.INeurALSampler(kind(hidden_dim=8, batch_size=8, seed=1), budget=30, seed=1)
         decisions = []
         for t, (x, y) in enumerate(stream):
             with around() if t % 2 else contextlib.nullcontext():
@@ -350,7 +325,7 @@ def modes_of_torch():
         lambda: default(torch.set_default_dtype, torch.float16, torch.float32),
         lambda: default(torch.set_default_device, "meta", None),
     )
-    for kind in ("average", "uniform", "last", "print"):
+    for kind in (INeurAL, NeurONAL):
         expected = run(contextlib.nullcontext, kind)
         for around in arounds:
             assert run(around, kind) == expected, (kind, around)

@@ -29,7 +29,7 @@ from river import drift
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, Training, active, load, save
+from river_ineural import INeurAL, NeurONAL, active, load, save
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 from river_ineural.storage import container
 
@@ -40,18 +40,18 @@ def turned(stream):
     return [(x, (y + 1) % 3) for x, y in stream]
 
 
-def learner(**settings):
-    return INeurAL(**{"hidden_dim": 8, "batch_size": 16, "n_steps": 3.0, "seed": 1, **settings})
+def learner(kind=INeurAL, **settings):
+    return kind(**{"hidden_dim": 8, "batch_size": 16, "n_steps": 3.0, "seed": 1, **settings})
 
 
 def sampler(**settings):
     inner = learner(capacity=60, **settings)
-    return active.INeurALSampler(inner, budget=0.5, confidence=0.4, seed=2)
+    return active.INeurALSampler(inner, budget=0.5, seed=2)
 
 
 def changing(detector, at, n):
     """A sampler that asks for all, and a stream that changes after 150 rounds; when to save it."""
-    inner = learner(drift_detector=detector, pieces=True)
+    inner = learner(drift_detector=detector)
     model = active.INeurALSampler(inner, gamma=1e3, seed=2)
     stream = blobs(3000, n_features=5, n_classes=3, noise=0.4, seed=3)[: at + n]
     return model, stream[:150] + turned(stream[150:]), at
@@ -72,20 +72,14 @@ def cases(n):
         )
         for x, y in grows
     ]
-    rng = np.random.default_rng(5)
-    few_apart = [
-        (x := dict(zip("abc", rng.uniform(-2, 2, 3).tolist(), strict=True)), int(x["b"] // 1) % 2)
-        for _ in range(n + 120)
-    ]
     detector = drift.binary.DDM(warm_start=20)
     return {
         "what appears": (sampler(), grows, 120),
-        "uniform iterates": (sampler(iterate="uniform"), grows, 120),
-        "plain descent": (sampler(lr=0.3, training=Training(optimizer="sgd")), grows, 120),
-        "deep, no ranks": (sampler(n_layers=3, ranks=False, relevance=False), grows, 120),
+        "an output a class": (sampler(kind=NeurONAL), grows, 120),
+        "deep, no forest": (sampler(n_layers=3, explorers=("network",)), grows, 120),
+        "f1 alone": (sampler(explorers=()), grows, 120),
         "categories and gaps": (sampler(categories=True, missing=True), gaps, 120),
         "few features": (sampler(max_features=7, max_classes=3), few, 120),
-        "taken apart": (sampler(hidden_dim=32, lr=1e-2, pieces=True), few_apart, 120),
         "at random": (active.RandomSampler(learner(), p=0.4, seed=3), grows, 120),
         "by margin": (active.MarginSampler(learner(), seed=3), grows, 120),
         "in a trial": changing("surprise", 165, n),

@@ -1,4 +1,4 @@
-"""The forest beside f1, written out: an example at a time, a split at a time.
+"""The forest beside f1, written out: a node at a time, a split at a time.
 
 Nothing is shared with the package but the draws of its generator, made here in the same order.
 """
@@ -8,113 +8,93 @@ from __future__ import annotations
 import itertools
 from collections import deque
 
-TREES, NODES, EXAMPLES, FEW, DRAWS = 64, 511, 768, 50, 1024
+import numpy as np
+
+TREES, NODES, EXAMPLES, DRAWS = 64, 511, 768, 1024
+FEW, SELDOM = 100, 0.3
 
 
 class Node:
-    """A leaf, until it is split."""
+    """A leaf, until it is split. Weights (n, k) are 0 but at the class of each example."""
 
-    def __init__(self, examples, n_classes):
-        self.examples = examples  # (x, class, weight)
-        self.weights = [sum(w for _, c, w in examples if c == y) for y in range(n_classes)]
-        self.left = self.right = None
-
-    @property
-    def mixed(self):
-        return sum(weight > 0 for weight in self.weights) > 1
-
-    @property
-    def label(self):
-        """The commonest class, None of no examples."""
-        return self.weights.index(max(self.weights)) if self.examples else None
+    def __init__(self, x, weights):
+        self.x, self.weights = x, weights
+        self.total = weights.sum(axis=0)
+        self.left = None
 
     def vote(self, x):
+        """The class, None of no examples."""
         if self.left is None:
-            return self.label
+            return int(self.total.argmax()) if len(self.x) else None
         return (self.left if x[self.feature] <= self.threshold else self.right).vote(x)
 
 
-def purity(examples, n_classes):
+def purity(weights):
     """Σ_y w_y² / Σ_y w_y, which grows as Gini impurity falls."""
-    weights = Node(examples, n_classes).weights
-    return sum(weight**2 for weight in weights) / sum(weights)
+    return (weights**2).sum(axis=-1) / weights.sum(axis=-1)
 
 
-def tree(examples, features, n_tries, n_classes, draws):
+def tree(x, weights, features, n_tries, draws):
     """Level by level; features are drawn for each node from those that vary there."""
-    root = Node([example for example in examples if example[2] > 0], n_classes)
+    there = weights.any(axis=1)
+    root = Node(x[there], weights[there])
     order, waiting, n_nodes = list(features), deque([root]), 1
     while waiting:
         node = waiting.popleft()
-        if not node.mixed or n_nodes + 2 > NODES:
+        if (node.total > 0).sum() < 2 or n_nodes + 2 > NODES:
             continue
-        best, split = purity(node.examples, n_classes) * (1 + 1e-9), None
+        best, split = purity(node.total) * (1 + 1e-9), None
         left, tried = len(order), 0
         while left and tried < n_tries:
             drawn = int(next(draws) * left)
             left -= 1
             order[drawn], order[left] = order[left], order[drawn]
             feature = order[left]
-            values = sorted({x[feature] for x, _, _ in node.examples})
-            tried += len(values) > 1
-            for low, high in itertools.pairwise(values):
-                sides = [
-                    [e for e in node.examples if (e[0][feature] <= low) == wanted]
-                    for wanted in (True, False)
-                ]
-                found = sum(purity(side, n_classes) for side in sides)
-                if found > best:
-                    best, split = found * (1 + 1e-9), (feature, (low + high) / 2, sides)
+            ascending = np.argsort(node.x[:, feature], kind="stable")
+            values = node.x[ascending, feature]
+            parts = np.flatnonzero(values[1:] > values[:-1])
+            tried += len(parts) > 0
+            below = node.weights[ascending].cumsum(axis=0)[parts]
+            found = purity(below) + purity(node.total - below)
+            for at, each in zip(parts.tolist(), found.tolist(), strict=True):
+                if each > best:
+                    best, split = each * (1 + 1e-9), (feature, (values[at] + values[at + 1]) / 2)
         if split:
-            node.feature, node.threshold, sides = split
-            node.left, node.right = (Node(side, n_classes) for side in sides)
+            node.feature, node.threshold = split
+            low = node.x[:, node.feature] <= node.threshold
+            node.left, node.right = (Node(node.x[s], node.weights[s]) for s in (low, ~low))
             waiting += [node.left, node.right]
             n_nodes += 2
     return root
 
 
 class ReferenceForest:
-    """Its trees, and ω."""
+    """Trees that vote."""
 
     def __init__(self, rng):
         self.rng = rng
         self.trees, self.due = deque([None] * TREES), float(TREES)  # the oldest in front
-        self.told, self.of = 0.0, 0.0
 
-    @property
-    def part(self):
-        return min(1.0, max(0.0, (2.5 + self.told) / (5 + self.of)))
-
-    def apart(self, x, f1):
-        """v - p of each class."""
+    def estimate(self, x, f1):
+        """v - p of each class; 0 without trees."""
+        if self.trees[-1] is None:
+            return [0.0] * len(f1)
         said = [each.vote(x) for each in self.trees]
         return [said.count(y) / TREES - min(1, max(0, f)) for y, f in enumerate(f1)]
 
-    def corrections(self, x, f1):
-        if self.trees[-1] is None:
-            return [0.0] * len(f1)
-        return [self.part * each for each in self.apart(x, f1)]
-
-    def weigh(self, x, f1, residual, weight):
-        if self.trees[-1] is not None and weight > 0:
-            apart = self.apart(x, f1)
-            self.told = 0.99 * self.told + sum(r * a for r, a in zip(residual, apart, strict=True))
-            self.of = 0.99 * self.of + sum(a * a for a in apart)
-
-    def learn(self, examples, features, n_tries, n_classes, n):
-        """`examples`, the oldest first: (x, class, weight)."""
-        held = len(examples)
-        if n_classes < 2 or not features:
+    def learn(self, x, weights, features, n_tries, n):
+        """After n more labels: all examples x (held, d), the oldest first, weights (held, k)."""
+        if weights.shape[1] < 2 or not features:
             return
-        self.due = min(TREES, self.due + n * max(0.1, TREES * min(1, (FEW / held) ** 1.5)))
+        held = len(x)
+        self.due = min(TREES, self.due + n * max(SELDOM, TREES * min(1, (FEW / held) ** 1.5)))
         if self.due >= 1 and held > EXAMPLES:
-            examples = [examples[i] for i in self.rng.choice(held, EXAMPLES, replace=False)]
+            chosen = self.rng.choice(held, EXAMPLES, replace=False)
+            x, weights = x[chosen], weights[chosen]
         while self.due >= 1:
             self.due -= 1
-            drawn = [int(self.rng.random() * len(examples)) for _ in examples]
-            sample = [
-                (x, y, w * drawn.count(i)) for i, (x, y, w) in enumerate(examples) if i in drawn
-            ]
-            self.trees.popleft()
+            drawn = [int(self.rng.random() * len(x)) for _ in x]
+            often = np.array([drawn.count(i) for i in range(len(x))])
             draws = itertools.cycle(self.rng.random(DRAWS).tolist())
-            self.trees.append(tree(sample, features, n_tries, n_classes, draws))
+            self.trees.popleft()
+            self.trees.append(tree(x, weights * often[:, None], features, n_tries, draws))

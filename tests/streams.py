@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from river_ineural.active import INeurALSampler
 
 
 def blobs(
@@ -40,3 +44,17 @@ def shifting(
         rng.shuffle(names)
         stream.append(({name: x[name] for name in names or ["f0"]}, f"class {label % known}"))
     return stream
+
+
+class Quiet(INeurALSampler):
+    """Asks for nothing at random."""
+
+    def _audits(self, margin):
+        return False
+
+
+class Eager(Quiet):
+    """Would ask in every round."""
+
+    def _threshold(self, *given):
+        return math.inf

@@ -7,7 +7,6 @@ import csv
 import dataclasses
 import itertools
 import math
-import subprocess
 import sys
 from pathlib import Path
 
@@ -62,24 +61,13 @@ def test_speed_prints_and_writes_a_row_a_size(tmp_path, monkeypatch, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + len(labels) + len(ratios)
 
 
-def test_the_slow_twin_is_found_from_anywhere(tmp_path):
-    """By `benchmark speed`, which no test runner has told where the tests are."""
-    code = (
-        "from river_ineural.benchmark import contenders; print(contenders.slow_twin(3, 2).labels)"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert found.stdout == "[0, 1]\n"
-
-
 def test_profile_has_a_part_a_line_and_parts_are_within_the_whole(monkeypatch, capsys):
     monkeypatch.setattr(profile, "SIZES", ((5, 2),))
     profile.run(n_calls=20)
     printed = [line.rsplit(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:]]
     times = {name: float(time) for name, time in printed}
     assert 0 < times["  a step"] < times["learn_one"]
-    assert 0 < times["    examples moved"] < times["  a step"]
+    assert 0 < times["    draw"] < times["  a step"]
 
 
 def test_dense_contexts_are_the_blocks_written_out():
@@ -96,13 +84,13 @@ def test_dense_contexts_are_the_blocks_written_out():
 @pytest.mark.parametrize(("d", "k"), [(7, 2), (3, 5)])
 def test_the_floor_and_the_model_take_a_step_of_the_same_size(d, k):
     """The floor is no floor if its networks or its batch are smaller than the model's."""
-    model = speed.new_model(k, exploration="scores")
+    model = speed.new_model(k)
     model.learn_one({f"f{j}": 1.0 for j in range(d)}, 0)
     trainer = model._state.trainer
     assert trainer.shape[:3] == (k, d + 1, speed.WIDTH)
     sizes = [len(part) for part in trainer.weights.networks]
     floor = contenders.Floor(d + 1, k)
-    assert trainer.steps.activations.n_contexts == floor.n
+    assert trainer.step.activations.n_contexts == floor.n
     assert sizes == [floor.split, len(floor.flat) - floor.split]
 
 
@@ -323,28 +311,15 @@ def test_learners_are_what_their_names_say():
         assert constant.gamma == theoretical.gamma == gamma
         assert constant.width is None
         assert theoretical.width == active.TheoreticalWidth(horizon=1000)
-    for name, steps in {
-        "0.25 an example": (0.25, 0.25),
-        "4 an example": (4.0, 4.0),
-        "steps 8 and 0": (8.0, 0.0),
-        "steps 12 and 0.35": (12.0, 0.35),
-    }.items():
-        classifier = models[name].classifier
-        assert (classifier.n_steps, classifier.training.pseudo_label_steps) == steps
-    usual = models["I-NeurAL"]
-    for name, setting, value in (
-        ("no centring", "center", False),
-        ("no scaling", "scale", False),
-        ("no ranks", "ranks", False),
-        ("with linear pieces", "pieces", True),
-        ("no forest", "forest", False),
-        ("no relevance", "relevance", False),
-        ("no adversarial training", "adversarial_radius", 0.0),
-        ("last iterate", "iterate", "last"),
-        ("iterate drawn uniformly", "iterate", "uniform"),
+    for name, explorers in (
+        ("I-NeurAL", ("network", "forest")),
+        ("f1 and f2", ("network",)),
+        ("f1 and forest", ("forest",)),
+        ("f1 alone", ()),
+        ("NeurONAL, f1 and forest", ("forest",)),
     ):
-        assert getattr(models[name].classifier, setting) == value
-        assert getattr(usual.classifier, setting) != value
+        assert models[name].classifier.explorers == explorers
+    assert models["no drift detector"].classifier.drift_detector is None
     assert not models["no pseudo-labels"].self_training
     for name, optimizer, lr, gamma, explores in (
         ("the print", "adam", 1e-3, 6, True),
@@ -355,40 +330,18 @@ def test_learners_are_what_their_names_say():
         own = models[name].learner
         found = own.optimizer, own.lr, own.gamma, own.explores, own.exploration_lr
         assert found == (optimizer, lr, gamma, explores, None)
-    assert models["no random asks"].exploration == 0
     for budget, p in ((0.03, 0.1), (0.5, 0.55), (1.0, 1.0)):
         random = learners.LEARNERS["Random"](limits | {"budget": budget})
         assert random.p == pytest.approx(p)
 
 
-def test_ablations_leave_out_what_they_say():
-    """One ring keeps what is newest, of both kinds; with f2 the score is no longer f1."""
-    limits = {"budget": None, "horizon": None, "seed": 1}
-    makers = learners.ABLATIONS
-    one_ring = makers["one ring"](limits).classifier
-    for i in range(6):
-        one_ring.learn_one({"a": float(i)}, i % 2, pseudo_label=i > 2)
-    assert (one_ring._state.history.n_labelled, one_ring._state.history.n_pseudo_labelled) == (6, 0)
-
-    for name, of_f1 in ("I-NeurAL", True), ("with f2", False), ("f2 teaches", True):
-        model = learners.LEARNERS[name](limits).classifier
-        for i in range(6):
-            model.learn_one({"a": float(i)}, i % 2)
-        f1, both, more = (part[0] for part in model._parts({"a": 1.0}))
-        scores = (f1 if of_f1 else both) + more
-        assert list(model.scores_one({"a": 1.0}).values()) == scores.tolist()
-        assert (f1 == both).all() == (name == "I-NeurAL")
-
-
 @pytest.mark.usefixtures("small_ijcnn")
 def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    names = ["0.5 an example", "1 an example", "steps 8 and 0.35"]
+    names = ["f1 and f2", "f1 alone", "no pseudo-labels"]
     rows = [
         cells.run_cell(cells.Cell("ijcnn", name, 0.5, seed)) for name in names for seed in (0, 1)
     ]
-    cells.write(tmp_path / "policy.csv", rows)
-    figures.run(tmp_path, tmp_path)
     cells.write(tmp_path / "regret.csv", [row for row in rows if row["learner"] == names[0]])
     other = [row | {"stream": "elsewhere:stream"} for row in rows]
     cells.write(tmp_path / "compare.csv", other)
@@ -403,7 +356,7 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
         )
     ]
     cells.write(tmp_path / "sensitivity.csv", swept)
-    left_out = ["I-NeurAL", "with f2", "one ring"]
+    left_out = ["I-NeurAL", "f1 and f2", "f1 alone"]
     parts = [row | {"learner": left_out[i // 2]} for i, row in enumerate(rows)]
     cells.write(tmp_path / "ablation.csv", parts)
     cells.write(tmp_path / "baselines.csv", parts[2:])
@@ -412,13 +365,13 @@ def test_figures_show_the_rows_that_are_there(tmp_path, capsys):
     figures.run(tmp_path, again)
     for drawn in again.iterdir():
         assert drawn.read_bytes() == (tmp_path / drawn.name).read_bytes()
-    names = ("policy", "regret", "compare", "sensitivity", "ablation", "baselines")
+    names = ("regret", "compare", "sensitivity", "ablation", "baselines")
     for name in (*names, "sensitivity-curves"):
         for theme in ("light", "dark"):
             assert (tmp_path / f"{name}-{theme}.svg").stat().st_size > 1000
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 + 7 + 7
-    both = tables.table(tmp_path / "policy.csv", "seconds")
-    assert both.count("| 50% |") == 3
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 6 + 6
+    both = tables.table(tmp_path / "regret.csv", "seconds")
+    assert both.count("| 50% |") == 1
 
 
 def test_of_each_method_the_best_setting_is_shown(tmp_path):
@@ -772,7 +725,8 @@ def test_each_number_of_rounds_is_a_run_of_its_own(learner):
         assert (model.budget, model.seed) == (None, seed)
         if learner == "defaults":
             assert model.width == active.TheoreticalWidth(horizon=rounds)
-            assert (model.gamma, model.exploration, model.classifier.seed) == (1.0, 0.0, seed)
+            assert (model.gamma, model.classifier.seed) == (1.0, seed)
+            assert not any(model._audits(gap) for gap in (0.5, 1.0, 9.0) for _ in range(100))
             continue
         assert (model.rounds, model.delta) == (rounds, 0.1)
         assert model.gamma > 1

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from river import base, evaluate, linear_model, metrics
-from streams import blobs
+from streams import Quiet, blobs
 
 from river_ineural import INeurAL, active, baselines
 from river_ineural.active import Budget, Decision
@@ -60,8 +60,8 @@ class Scored(base.Classifier):
 
 def scored(*scores, **settings):
     """I-NeurAL's decision about scores that stay."""
-    defaults = {"self_training": False, "exploration": 0.0, "audits": 0.0, "seed": 1}
-    return active.INeurALSampler(Scored(*scores), **{**defaults, **settings})
+    kind = settings.pop("kind", Quiet)
+    return kind(Scored(*scores), **{"self_training": False, "seed": 1, **settings})
 
 
 SURE, UNSURE = (0.0, 1.0), (0.5, 0.5)
@@ -467,41 +467,26 @@ def test_a_class_that_comes_after_200_rounds_is_found(seed):
 
 
 @pytest.mark.parametrize(
-    ("budget", "horizon", "audits", "expected"),
+    ("budget", "horizon", "expected"),
     [
-        (0.1, 20_000, 0.25, 100),
-        (0.1, 20_000, 0.0, 0),
-        (1_000, 10_000, 1.0, 400),
-        (0.1, None, 0.25, 2_000),  # all of it: what would overflow is spent
-        (0.1, None, 0.0, 0),
-        (2_000, None, 1.0, 0),  # its rate is not known
-        (None, None, 1.0, 0),
+        (0.1, 20_000, 100),  # a fifth of a quarter: no round adds to it
+        (1_000, 10_000, 100),
+        (0.1, None, 500),  # a quarter of the rate
+        (2_000, None, 20_000 / 99.5),  # the rate is not known: after 50 rounds, one in 50
+        (None, None, 20_000 / 99.5),
     ],
 )
-def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(
-    budget, horizon, audits, expected
-):
-    model = scored(*SURE, gamma=0.0, budget=budget, horizon=horizon, audits=audits)
+def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(budget, horizon, expected):
+    kind = active.INeurALSampler
+    model = scored(*SURE, gamma=0.0, budget=budget, horizon=horizon, kind=kind)
     for _ in range(20_000):
         model.predict_one(X)
     assert abs(model.n_queries - expected) <= 5 * math.sqrt(expected)
     assert model.n_by_reason["audit"] == model.n_queries
 
 
-def test_a_class_that_is_seldom_predicted_is_audited_more_often():
-    model = scored(*SURE, gamma=0.0, budget=0.1, horizon=100_000, audits=0.5)
-    asked = {False: 0, True: 0}
-    for t in range(40_000):
-        seldom = t % 20 == 0
-        model.classifier.scores = SURE[::-1] if seldom else SURE
-        asked[seldom] += model.predict_one(X)[1]
-    # 0.1 · 0.5 / 5 where the common class is predicted; 1/(2 · 0.05) times as often elsewhere
-    for seldom, expected in (False, 38_000 * 0.01), (True, 2_000 * 0.1):
-        assert abs(asked[seldom] - expected) <= 5 * math.sqrt(expected)
-
-
 def test_no_number_is_drawn_where_there_are_no_audits():
-    model = scored(*SURE, gamma=0.0, budget=100, exploration=0.02, audits=0.5)
+    model = scored(*SURE, gamma=0.0, budget=100, kind=active.INeurALSampler)
     state = model._rng.getstate()
     for _ in range(49):
         model.predict_one(X)
@@ -510,25 +495,17 @@ def test_no_number_is_drawn_where_there_are_no_audits():
     assert model._rng.getstate() != state
 
 
-def test_audits_have_a_range():
-    for bad in (-0.1, 1.1, "x"):
-        with pytest.raises((TypeError, ValueError), match="audits"):
-            scored(*SURE, audits=bad)
-
-
 # Changes
 
 
 class Changing(Scored):
-    changing = False
+    changing = warning = False
     n_drifts = 0
 
 
 def test_in_a_change_what_is_held_back_may_be_asked_for():
     learner = Changing(0.5, 0.501)
-    model = active.INeurALSampler(
-        learner, budget=Budget(0.0, burst=100), exploration=0.0, audits=0.0, seed=1
-    )
+    model = Quiet(learner, budget=Budget(0.0, burst=100), seed=1)
     for _ in range(200):
         if model.predict_one(X)[1]:
             model.learn_one(X, 1)
@@ -646,3 +623,14 @@ def test_debug_one_says_what_the_next_round_does():
         after = copy.deepcopy(model)
         after.predict_one(X)
         assert text == f"\nthreshold: {after.last_decision.threshold:.5f}"
+
+
+def test_a_warning_asks_in_every_round_that_the_budget_allows():
+    learner = Changing(*SURE)
+    model = Quiet(learner, gamma=0.0, budget=10, self_training=False, seed=1)
+    assert not any(model.predict_one(X)[1] for _ in range(20))
+    learner.warning = True
+    asked = [model.predict_one(X)[1] for _ in range(20)]
+    assert asked == [True] * 10 + [False] * 10
+    assert model.n_by_reason["warning"] == 10
+    assert model.n_by_reason["budget"] == 10

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from river import drift
 from streams import blobs
 
-from river_ineural import INeurAL
+from river_ineural import INeurAL, active
 from river_ineural.learning import change
 from river_ineural.learning.change import COMPARED, Surprise, Trial, Watch, evidence, kind_of
-from river_ineural.learning.ranking import Ranking
 from river_ineural.learning.scaling import MEMORY
 
 
@@ -162,6 +161,34 @@ def test_a_detector_of_rivers_is_told_of_sure_labels_only(detector):
     assert detector.drift_detected is False  # the one given is only a pattern
 
 
+def test_what_points_to_a_change_is_a_warning_until_it_is_calm():
+    """Above a quarter of what an alarm takes; right predictions take it back."""
+    watch = grown_up(Watch(None))
+    assert not watch.warns
+    assert watch.see(scores(0, 1.0), 1) == 0
+    assert watch.warns
+    n = 0
+    while watch.warns:
+        assert max(watch.surprise.sums) > change.CALM
+        assert watch.see(scores(0, 1.0), 0) == 0
+        n += 1
+    assert 0 < n < 20
+    assert max(watch.surprise.sums) <= change.CALM
+
+
+def test_a_detector_of_rivers_that_warns_is_heard():
+    """Before its alarm; one that knows no warnings gives none."""
+    for detector, warns in (drift.binary.HDDMW(), True), (drift.binary.FHDDM(), False):
+        watch, warned = grown_up(Watch(detector)), []
+        for label in [0] * 60 + [1] * 40:
+            alarm = watch.see(scores(0, 0.9), label)
+            warned.append(watch.warns)
+            if alarm:
+                break
+        assert not any(warned[:60])
+        assert any(warned[60:-1]) == warns
+
+
 # Trial
 
 
@@ -233,7 +260,7 @@ def test_what_has_not_changed_is_kept():
     """Two of four classes change places: the others are known as before, within 10 labels more."""
     steady = blobs(800, n_features=6, n_classes=4, noise=0.4, seed=5)
     # Without a forest, whose trees lose more of it at first: see docs/experiments.md
-    model, after = learned(steady[:400], forest=False), turned(steady[400:], 4, only=2)
+    model, after = learned(steady[:400], explorers=("network",)), turned(steady[400:], 4, only=2)
     kept = [(x, y) for x, y in after if y >= 2]
     before = accuracy(model, kept)
     n = until_alarm(model, after)
@@ -387,6 +414,27 @@ def test_without_a_detector_nothing_is_noticed():
     assert (model.n_drifts, model.changing) == (0, False)
 
 
+def test_a_sampler_asks_while_its_learner_is_warned():
+    """A sure mistake, then one label a round, never beyond the budget, until the alarm."""
+    learner = learned(STEADY)
+    sampler = active.INeurALSampler(learner, gamma=0.0, budget=3, seed=1)
+    told = learned(STEADY)
+    after = [(x, y) for x, y in turned(MORE, 3) if max(told.scores_one(x).values()) > 0.9]
+    sampler.learn_one(*after[0])
+    assert learner.warning
+    reasons = []
+    for x, y in after[1:]:
+        _, ask = sampler.predict_one(x)
+        reasons.append(sampler.last_decision.reason)
+        if ask:
+            sampler.learn_one(x, y)
+        if learner.changing:
+            break
+    assert 0 < len(reasons) <= 3
+    assert set(reasons) == {"warning"}
+    assert sampler.n_queries == len(reasons)
+
+
 def test_detectors_of_rivers():
     model = small(drift_detector=drift.binary.DDM(warm_start=10))
     for x, y in STEADY:
@@ -434,8 +482,7 @@ def test_a_first_frame_may_be_longer_than_the_memory():
     rows = np.random.default_rng(0).normal(3, 2, size=(MEMORY + 500, 2))
     scaling = learned(STEADY)._state.scaling
     like = torch.empty(0)
-    ranking = Ranking(True, False, np.random.default_rng(0), like)
-    fresh = type(scaling)(True, True, True, True, ranking, like)
+    fresh = type(scaling)(like)
     fresh = fresh.widened(2, slice(0, 2), np.zeros(2))
     fresh.update(rows)
     assert torch.allclose(fresh.moments[0], torch.from_numpy(rows.mean(axis=0)))

@@ -15,7 +15,7 @@ from kept import sealed
 
 from river_ineural import INeurAL
 from river_ineural.learning import trees
-from river_ineural.learning.forest import NODES, TREES, Forest
+from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES, Forest
 from river_ineural.learning.history import History
 from river_ineural.learning.trees import grow
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
@@ -36,6 +36,10 @@ def slopes(n, seed=0, n_features=6):
         yield x, sum(x.values()) > 0
 
 
+def forest_of(model):
+    return model._state.explorers.parts["forest"]
+
+
 def learned(stream, **settings):
     model = INeurAL(**{"hidden_dim": 16, "seed": 1, **settings})
     for x, y in stream:
@@ -49,55 +53,49 @@ def wrong(stream, **settings):
     for x, y in stream:
         mistakes += model.predict_one(x) != y
         model.learn_one(x, y)
-    return mistakes, model._state.forest and model._state.forest.part
+    return mistakes, model.trust.get("forest")
 
 
 # What it is worth
 
 
 def test_it_is_believed_where_thresholds_part_the_classes():
-    alone, _ = wrong(corners(400), forest=False)
-    beside, part = wrong(corners(400))
+    alone, _ = wrong(corners(400), explorers=())
+    beside, trust = wrong(corners(400))
     assert beside < 0.75 * alone
-    assert part > 0.7
+    assert trust > 0.7
 
 
 def test_it_is_not_believed_where_a_slope_does():
-    alone, _ = wrong(slopes(400), forest=False)
-    beside, part = wrong(slopes(400))
+    alone, _ = wrong(slopes(400), explorers=())
+    beside, trust = wrong(slopes(400))
     assert beside <= 1.25 * alone
-    assert part < 0.35
+    assert trust < 0.35
 
 
-@hypothesis.settings(deadline=None, max_examples=30)
 @hypothesis.given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 40))
-def test_scores_lie_between_f1_and_the_votes(seed, n_classes, n):
-    """And keep what f1 has beyond 0 and 1; the part that trees have is a share."""
+def test_it_says_what_votes_are_beyond_f1(seed, n_classes, n):
+    """Votes are a distribution; what f1 has beyond 0 and 1 stays."""
     rng = np.random.default_rng(seed)
     forest = Forest(rng, np.float32)
-    history = History(64, 0.5, rng, torch.empty(0)).resized(4, n_classes)
-    all_vary = SimpleNamespace(varies=lambda: np.ones(4, bool))
-    named = SimpleNamespace(unreserved=np.arange(4))
+    history = History(64, rng, torch.empty(0)).resized(5, n_classes)
+    scaling = SimpleNamespace(varies=lambda: np.ones(5, bool), narrow=True)
+    x = rng.normal(size=(20, 5)).astype(np.float32)
+    inside = rng.random((20, n_classes)).astype(np.float32)
+    assert not forest.estimate(x, inside, inside).any()
     for _ in range(n):
-        x = rng.normal(size=(1, 4)).astype(np.float32)
         targets = np.zeros((1, 2, n_classes), np.float32)
         targets[0, 0, rng.integers(n_classes)] = 1
-        targets[0, 1] = targets[0, 0] - rng.normal(size=n_classes)
-        f1 = targets[:, 0] - targets[:, 1]
-        forest.weigh(targets[:, 1], forest.apart(x, f1), np.ones(1))
-        history.add(x, targets, np.ones(1, np.float32), pseudo_label=False)
-        forest.learn(history, all_vary, named, 1)
-        assert 0 <= forest.part <= 1
-    x = rng.normal(size=(20, 4)).astype(np.float32)
-    inside = rng.random((20, n_classes)).astype(np.float32)
-    apart = forest.corrections(x, inside)
-    votes = inside + apart / forest.part if forest.part else inside
+        example = rng.normal(size=(1, 5)).astype(np.float32)
+        history.add(example, targets, np.ones(1, np.float32), pseudo_label=False)
+        forest.learn(history, scaling, range(4), 1)
+    votes = inside + forest.estimate(x, inside, inside)
     assert votes == pytest.approx(np.clip(votes, 0, 1), abs=1e-5)
-    assert votes.sum(axis=1) == pytest.approx(np.ones(20) if forest.part else votes.sum(axis=1))
+    assert votes.sum(axis=1) == pytest.approx(np.ones(20))
     beyond = inside + np.where(rng.random(inside.shape) < 0.5, 3, 0).astype(np.float32)
     whole = np.where(beyond > 1, 1, beyond)
     np.testing.assert_allclose(
-        forest.corrections(x, beyond), forest.corrections(x, whole), atol=1e-6
+        forest.estimate(x, beyond, beyond), forest.estimate(x, whole, whole), atol=1e-6
     )
 
 
@@ -145,9 +143,9 @@ def test_examples_of_no_weight_teach_nothing():
     other = INeurAL(seed=1)
     for x, y in corners(10):
         other.learn_one(x, y, w=0.0)
-    assert not (other._state.forest.child >= 0).any()
-    assert other._state.forest.part == 0.5
-    assert (model._state.forest.child >= 0).any()
+    assert not (forest_of(other).child >= 0).any()
+    assert other.trust["forest"] == 0.5
+    assert (forest_of(model).child >= 0).any()
 
 
 # What bounds it
@@ -155,11 +153,10 @@ def test_examples_of_no_weight_teach_nothing():
 
 def test_it_is_left_out_where_features_are_many():
     model = learned(corners(12, n_features=257))
-    assert not model._state.forest.grown
+    assert not forest_of(model).grown
     x, _ = next(corners(1, seed=1, n_features=257))
-    f1, _, more = model._parts(x)
-    assert (more == 0).all()
-    assert list(model.scores_one(x).values()) == f1[0].tolist()
+    assert not model._seen(x)[1]["forest"].any()
+    assert model.trust["forest"] == 0.5
 
 
 def test_work_and_memory_are_bounded(monkeypatch):
@@ -173,8 +170,8 @@ def test_work_and_memory_are_bounded(monkeypatch):
         model.learn_one(x, int(rng.integers(2)))  # labels at random make the largest trees
         counts.append(len(grown) - before)
     assert max(counts) == TREES
-    assert 0.1 * 400 <= sum(counts[-400:]) <= 64 * (50 / 2100) ** 1.5 * 400
-    forest = model._state.forest
+    assert SELDOM * 400 - 1 <= sum(counts[-400:]) <= TREES * (FEW / 2100) ** POWER * 400 + 1
+    forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
 
@@ -183,9 +180,9 @@ def test_only_given_labels_teach_it():
     model = INeurAL(hidden_dim=4, seed=1)
     for i, (x, y) in enumerate(corners(20)):
         model.learn_one(x, y)
-        before = pickle.dumps(model._state.forest)
+        before = pickle.dumps(forest_of(model))
         model.learn_one(x, i % 3, pseudo_label=True)
-        assert pickle.dumps(model._state.forest) == before
+        assert pickle.dumps(forest_of(model)) == before
 
 
 def test_rounding_is_no_threshold():
@@ -194,22 +191,22 @@ def test_rounding_is_no_threshold():
     for i, (x, _) in enumerate(corners(30)):
         model.learn_one(x | {"same": 0.3 if i % 2 else 0.1 + 0.2}, i % 2)
     column = model._state.features.columns["same"]
-    assert not (model._state.forest.feature == column).any()
-    assert (model._state.forest.feature > 0).any()
+    assert not (forest_of(model).feature == column).any()
+    assert (forest_of(model).feature > 0).any()
 
 
 def test_after_a_change_it_learns_anew():
     model = INeurAL(hidden_dim=16, seed=1)
     for x, y in corners(150):
         model.learn_one(x, y)
-    former = model._state.forest
+    former = forest_of(model)
     for x, y in corners(60, seed=1):
         model.learn_one(x, not y)
         if model.n_drifts:
             break
     assert model.n_drifts == 1
-    assert model._state.forest is not former
-    assert model._state.trial.former.forest is former
+    assert forest_of(model) is not former
+    assert model._state.trial.former.explorers.parts["forest"] is former
 
 
 # In a file
@@ -238,7 +235,7 @@ def test_trees_that_lead_nowhere_are_refused(name, value):
 
 def test_leaves_of_unknown_classes_are_refused():
     model = learned(corners(30))
-    forest = model._state.forest
+    forest = forest_of(model)
     leaf = int(np.flatnonzero(forest.feature[0] < 0)[0])
     for label, fine in ((1, True), (-1, True), (2, False), (-2, False)):
         document, arrays = container.unpack(io.BytesIO(to_bytes(model)))

@@ -188,7 +188,7 @@ def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
     step = model._state.trainer.step
     model._state.trainer.step = lambda *args, **kwargs: (n_steps.append(1), step(*args, **kwargs))
     xs, ys = XS[40:60], [("red", "green", "blue")[y] for _, y in STREAM[40:60]]
-    f1 = [torch.tensor(model._parts(x)[0][0]) for x in xs]
+    f1 = [torch.tensor(model._seen(x)[0][0]) for x in xs]
     weights = [0.5 + i for i in range(20)]
     model.learn_many(frame(xs)[["f4", "f1", "f2", "f3", "f0"]], series(ys), series(weights))
     history, rows = model._state.history, slice(40, 60)
@@ -239,7 +239,7 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     assert model._state.scaling.moments[0, column].item() == pytest.approx(mean, rel=1e-5)
     # residuals of the second pass are under the weights and the mean before the frame too
     f1 = model._state.history.targets[:15, 0] - model._state.history.targets[:15, 1]
-    expected = [before._parts({"t": t, "u": 1.0})[0][0] for t in stored]
+    expected = [before._seen({"t": t, "u": 1.0})[0][0] for t in stored]
     assert f1.numpy() == pytest.approx(np.array(expected), abs=1e-6)
     assert np.ptp(expected, axis=0).min() > 1e-4
 

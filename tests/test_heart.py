@@ -31,7 +31,6 @@ def in_a_process(name, **environment):
     [
         "exceptions_at_every_call",
         "exceptions_at_every_line",
-        "exceptions_at_every_line_of_the_print",
         "exceptions_at_every_line_of_outputs",
         "interrupts",
         "threads_that_predict",

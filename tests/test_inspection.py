@@ -12,6 +12,7 @@ from rich.console import Console
 from river import datasets, evaluate, linear_model, metrics, preprocessing, utils
 
 from river_ineural import INeurAL, active, inspection
+from river_ineural.active import ineural
 from river_ineural.active.decision import REASONS
 from river_ineural.datasets import KnownPosterior
 
@@ -123,10 +124,10 @@ def test_what_is_no_step_is_refused():
         inspection.Recorder(small(), size=1)
 
 
-def test_every_decision_has_its_words():
+def test_every_decision_has_its_words(monkeypatch):
     """In a run that has each reason; numbers as they stand in the decision."""
     stream = KnownPosterior(margin=1.0, seed=1).take(900)
-    model, seen = small(budget=0.1, audits=1.0), {}
+    model, seen = small(budget=0.1), {}
     assert inspection.explain(model.last_decision) == "no round yet"
     for t, (x, y) in enumerate(stream):
         _, ask = model.predict_one(x)
@@ -134,7 +135,8 @@ def test_every_decision_has_its_words():
             model.learn_one(x, bool(y) != (t >= 500))
         seen[model.last_decision.reason] = model.last_decision
     model.budget = 1
-    model.gamma, model.thrift = 100.0, 0.0
+    monkeypatch.setattr(ineural, "THRIFT", 0.0)
+    model._threshold = lambda *given: math.inf
     model.predict_one(x)
     seen[model.last_decision.reason] = model.last_decision
     assert set(seen) == {*REASONS}
@@ -145,11 +147,32 @@ def test_every_decision_has_its_words():
         if not math.isnan(decision.threshold):
             assert f"{decision.gap:.3f}" in words
             assert f"{decision.threshold:.3f}" in words
+            assert all(f"the {name} {t:.2f}" in words for name, t in decision.trust.items())
             below = decision.gap < decision.threshold
             assert ("is below" in words) == below
             assert ("is not below" in words) != below
-    unlimited = seen["gap"]._replace(budget_left=math.inf)
+    unlimited = seen["gap"]._replace(budget_left=math.inf, trust={})
     assert inspection.explain(unlimited).endswith("; no limit")
+
+
+def test_it_is_told_how_far_explorers_are_believed():
+    """As the learner says, where it says so; what each adds makes up the score."""
+    model = small()
+    for _ in run(model):
+        pass
+    trust = model.last_decision.trust
+    assert trust == model.classifier.trust
+    assert list(trust) == ["network", "forest"]
+    assert all(0 <= value <= 1 for value in trust.values())
+    head, *rows, _, told, _ = model.debug_one(STREAM[0][0]).splitlines()
+    assert head.split() == ["class", "f1", *trust, "score"]
+    for row in rows:
+        _, *parts, score = row.split()
+        assert sum(map(float, parts)) == pytest.approx(float(score), abs=2e-5)
+    assert told == "trust: " + ", ".join(f"{name} {value:.3f}" for name, value in trust.items())
+    other = active.MarginSampler(linear_model.LogisticRegression(), seed=1)
+    other.predict_one(STREAM[0][0])
+    assert other.last_decision.trust == {}
 
 
 def test_reasons_add_up():
@@ -213,9 +236,11 @@ def test_a_plot_begins_where_the_recorder_did():
     assert drawn == pytest.approx(model.n_queries - before)
 
 
-def test_a_plot_without_a_metric_and_with_refusals():
+def test_a_plot_without_a_metric_and_with_refusals(monkeypatch):
     figures = pytest.importorskip("matplotlib.figure")
-    model = small(budget=5, thrift=0.0, gamma=100.0)
+    monkeypatch.setattr(ineural, "THRIFT", 0.0)
+    model = small(budget=5)
+    model._threshold = lambda *given: math.inf  # a label is wanted in every round
     recorder = inspection.Recorder(model, 10)
     for x, y in STREAM[:60]:
         if model.predict_one(x)[1]:

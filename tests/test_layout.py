@@ -61,7 +61,7 @@ def test_a_room_imports_only_from_below(path):
     if path.parent == ROOT and path.name == "__init__.py":
         return
     for other in imported(path):
-        public = {"INeurAL": "classifier", "Training": "classifier", "NeurONAL": "neuronal"}
+        public = {"INeurAL": "classifier", "NeurONAL": "neuronal"}
         known = public.get(other, other)
         below = LEVEL[known] < LEVEL[room(path)] or known == room(path)
         test_hook = name(path) == "active/ineural.py" and known == "classifier"
@@ -122,7 +122,6 @@ def test_what_is_public_can_be_imported():
     from river_ineural import (
         INeurAL,
         NeurONAL,
-        Training,
         active,
         baselines,
         datasets,
@@ -141,10 +140,9 @@ def test_what_is_public_can_be_imported():
     ):
         assert set(names.split()) <= set(owner.__all__)
     assert sys.modules["river_ineural"].__all__ == [
-        *("INeurAL", "NeurONAL", "Training", "active", "baselines", "datasets"),
+        *("INeurAL", "NeurONAL", "active", "baselines", "datasets"),
         *("inspection", "load", "paper", "save"),
     ]
-    kinds = INeurAL, NeurONAL, Training
-    assert [kind.__name__ for kind in kinds] == ["INeurAL", "NeurONAL", "Training"]
+    assert [kind.__name__ for kind in (INeurAL, NeurONAL)] == ["INeurAL", "NeurONAL"]
     with pytest.raises(AttributeError, match="nothing"):
         river_ineural.nothing  # noqa: B018

@@ -29,21 +29,27 @@ shapes = st.builds(
 )
 
 
-def grow(flat, old, new, used, init_scale, rng):
+def grow(flat, old, new, used, rng):
     """Weights of a larger shape, features used before and after."""
     before, after = used
     grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
     columns = slice(before, after)
-    drawn = draw(grown, new, old.n_classes, columns, after, init_scale, 0, rng)
+    drawn = draw(grown, new, old.n_classes, columns, after, rng)
     drawn.write(new.weights(grown))
     return grown
 
 
 def fresh(shape, rng, dtype=torch.float64):
-    """Weights drawn for a shape."""
+    """Weights drawn for a shape, f2 no longer silent."""
     empty = shape._replace(n_classes=0, n_features=0)
-    flat = torch.zeros(empty.n_parameters, dtype=dtype)
-    return grow(flat, empty, shape, (0, shape.n_features), 1.0, rng)
+    flat = grow(
+        *(torch.zeros(empty.n_parameters, dtype=dtype), empty, shape, (0, shape.n_features), rng)
+    )
+    silent = shape.weights(flat).networks[1] == 0
+    shape.weights(flat).networks[1][silent] = torch.from_numpy(
+        rng.normal(0, shape.hidden_dim**-0.5, int(silent.sum()))
+    ).to(dtype)
+    return flat
 
 
 def unit(rng, n, d, dtype=torch.float64):
@@ -101,8 +107,9 @@ def check_scores_and_gradients(shape, n_examples, seed):
     w.gradients(x, forms.raw(targets), forms.raw(weights / len(built)), a, g)
     actual1, actual2 = dense(g, d)
     each = weight.flatten()
-    expected1 = loss_gradient(built, reward.flatten(), each, theta1)
-    expected2 = loss_gradient(phi, residual.flatten(), 2 * each, theta2)
+    of_f1, of_f2 = (lambda theta: network(built, theta)), (lambda theta: network(phi, theta))
+    expected1 = loss_gradient(of_f1, reward.flatten(), each, theta1)
+    expected2 = loss_gradient(of_f2, residual.flatten(), 2 * each, theta2)
     torch.testing.assert_close(flatten(actual1), flatten(expected1))
     torch.testing.assert_close(flatten(actual2), flatten(expected2))
 
@@ -184,7 +191,7 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
     flat, x = fresh(shape, rng), unit(rng, 2, d)
     w, a = passed(flat, shape, x)
     larger = shape._replace(n_classes=k + n_new, n_features=d + n_new_features)
-    grown = grow(flat, shape, larger, (d, d + n_new_features), 1.0, rng)
+    grown = grow(flat, shape, larger, (d, d + n_new_features), rng)
     new, b = passed(grown, larger, torch.nn.functional.pad(x, (0, n_new_features)))
     assert torch.equal(new.context[:, :, :k, :d], w.context)
     assert torch.equal(new.gradient[..., :k, :d], w.gradient)
@@ -217,21 +224,25 @@ def test_without_f2_f1_is_the_same_and_all_there_is(shape, seed):
     torch.testing.assert_close(g.networks[0], both.networks[0])
     assert alone.n_parameters == len(of_f1)
     larger = alone._replace(n_classes=k + 1, n_features=d + 2)
-    grown = grow(of_f1, alone, larger, (d, d + 2), 1.0, rng)
+    grown = grow(of_f1, alone, larger, (d, d + 2), rng)
     assert torch.equal(larger.weights(grown).context[:, :, :k, :d], v.context)
 
 
 def test_initial_weights_have_the_paper_s_variance():
-    """N(0, 2/m) in hidden layers, N(0, 1/m) in the output layer; all layers have mean 0."""
+    """N(0, 2/m) in hidden layers, the first a third of that, N(0, 1/m) in the output layer; all
+    layers have mean 0. f2 is silent.
+    """
     shape = Shape(n_classes=3, n_features=40, hidden_dim=200, n_layers=3)
-    w = Weights(fresh(shape, np.random.default_rng(0)), shape)
+    empty = shape._replace(n_classes=0, n_features=0)
+    nothing, used = torch.zeros(empty.n_parameters).double(), (0, shape.n_features)
+    w = Weights(grow(nothing, empty, shape, used, np.random.default_rng(0)), shape)
+    assert not w.output2.any()
     for part, variance in (
-        (w.context, 2 / 200),
-        (w.gradient, 2 / 200),
+        (w.context, 0.3**2 * 2 / 200),
+        (w.gradient, 0.3**2 * 2 / 200),
         (w.hidden1[0], 2 / 200),
         (w.hidden2[0], 2 / 200),
         (w.output1, 1 / 200),
-        (w.output2, 1 / 200),
     ):
         n = part.numel()
         assert abs(part.mean()) < 5 * (variance / n) ** 0.5
@@ -244,11 +255,11 @@ def test_reserved_columns_change_nothing():
     tight, roomy = Shape(2, 4, 8, 2), Shape(2, 9, 8, 2)
     empty = Shape(0, 0, 8, 2)
     flat = torch.zeros(empty.n_parameters, dtype=torch.float64)
-    grown = grow(flat, empty, roomy, (0, 4), 1.0, rng)
+    grown = grow(flat, empty, roomy, (0, 4), rng)
     w = Weights(grown, roomy)
     assert not w.context[..., 4:].any()
     assert not w.gradient[..., 4:].any()
-    same = grow(flat, empty, tight, (0, 4), 1.0, np.random.default_rng(3))
+    same = grow(flat, empty, tight, (0, 4), np.random.default_rng(3))
     x = unit(rng, 3, 4)
     _, a = passed(same, tight, x)
     _, b = passed(grown, roomy, torch.nn.functional.pad(x, (0, 5)))

@@ -11,7 +11,7 @@ from reference_outputs import axes, embedding, network
 from streams import shifting
 from test_networks import BOTH, fresh, grow, phases, unit
 
-from river_ineural import INeurAL, NeurONAL, Training, active, persistence
+from river_ineural import INeurAL, NeurONAL, active, persistence
 from river_ineural.network import outputs
 from river_ineural.network import phases as forms
 
@@ -55,12 +55,12 @@ def test_steps_of_gradient_descent_are_those_on_the_paper_s_embedding(
     torch.testing.assert_close(kept @ kept.t(), torch.eye(len(kept)).double())
     theta1 = [w.f1.first, *w.f1.hidden, w.f1.output]
     theta2 = [w.f2.first @ kept, *w.f2.hidden, w.f2.output]
-    phi = torch.stack([embedding(row, theta1) for row in x])
+    phi = embedding(x, theta1)
     for kind, (theta, rows, found) in enumerate(
         ((theta1, x, g.f1), (theta2, phi, g.f2)),
     ):
         theta = [matrix.clone().requires_grad_() for matrix in theta]
-        made = torch.stack([network(row, theta) for row in rows])
+        made = network(rows, theta)
         torch.testing.assert_close((f1, scores - f1)[kind], made.detach())
         loss = (weight[:, kind] * (targets[:, kind] - made) ** 2 / 2).sum()
         first, *others = torch.autograd.grad(loss, theta)
@@ -77,11 +77,12 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
     flat, x = fresh(shape, rng), unit(rng, 2, d)
     w, a = passed(flat, shape, x)
     larger = shape._replace(n_classes=k + n_new, n_features=d + n_new_features)
-    grown = grow(flat, shape, larger, (d, d + n_new_features), 1.0, rng)
+    grown = grow(flat, shape, larger, (d, d + n_new_features), rng)
     new, b = passed(grown, larger, torch.nn.functional.pad(x, (0, n_new_features)))
     for layer, known in zip(new.by_class, w.by_class, strict=True):
         assert torch.equal(layer[:k], known)
-        assert layer[k:].all()
+    assert new.f1.output[k:].all()
+    assert not new.f2.output[k:].any()
     assert torch.equal(new.f1.first[:, :d], w.f1.first)
     assert new.f1.first[:, d:].all()
     assert all(torch.equal(*layers) for layers in zip(new.deep, w.deep, strict=True))
@@ -95,10 +96,6 @@ def test_an_example_that_no_unit_answers_scores_zero():
         flat = torch.zeros(shape.n_parameters)
         _, a = passed(flat, shape, torch.ones(n_examples, 4) / 2)
         assert not a.scores.any()
-    model = NeurONAL(hidden_dim=4, n_steps=0, training=Training(init_scale=0), seed=1)
-    model.learn_one({"a": 1.0}, "x")
-    model.learn_one({"a": 2.0}, "y")
-    assert model.scores_one({"a": 3.0}) == {"x": 0.0, "y": 0.0}
 
 
 def test_parameters_are_those_of_ineural_with_other_defaults():
@@ -109,11 +106,7 @@ def test_parameters_are_those_of_ineural_with_other_defaults():
         "hidden_dim",
         "lr",
         "batch_size",
-        "pieces",
-        "forest",
     }
-    assert NeurONAL(seed=1)._state.trainer.training is NeurONAL.default_training
-    assert INeurAL.default_training == Training()
 
 
 @pytest.mark.parametrize("n_layers", [2, 3])

@@ -166,7 +166,6 @@ MEET = (
     lambda: setattr(small(), "hidden_dim", 3),
     lambda: active.INeurALSampler(linear_model.LogisticRegression()),
     lambda: INeurAL(device="cuda:99"),
-    lambda: INeurAL(optimizer="sgd"),
     lambda: save(preprocessing.StandardScaler() | small(), "x"),
     lambda: save(linear_model.LogisticRegression(), "x"),
     no_file,

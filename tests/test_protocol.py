@@ -7,7 +7,6 @@ import math
 import pickle
 import threading
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
 from streams import blobs
 
-from river_ineural import INeurAL, NeurONAL, Training, active
+from river_ineural import INeurAL, active
 from river_ineural.active.learner import route
 from river_ineural.baselines import RetrainedNetwork
 
@@ -172,7 +171,7 @@ def test_an_imbalanced_wrapper_sees_the_labels_that_are_given():
             super().learn_one(x, y, **kwargs)
 
     wrapper = Counting(small(), desired_dist={0: 0.5, 1: 0.5}, seed=1)
-    model = active.INeurALSampler(wrapper, budget=40, confidence=0.2, seed=1)
+    model = active.INeurALSampler(wrapper, budget=40, seed=1)
     for x, y in STREAM * 2:
         if model.predict_one(x)[1]:
             model.learn_one(x, y)
@@ -242,7 +241,7 @@ def test_a_learning_rate_set_later_counts():
         lambda model: model.mutate({"lr": 1e-30}),
         lambda model: model.mutate({"n_steps": 0}),
     ):
-        model = small(iterate="last", adversarial_radius=0.0)
+        model = small()
         for x, y in STREAM[:20]:
             model.learn_one(x, y)
         before = model._state.trainer.weights.networks[0].clone()
@@ -254,24 +253,11 @@ def test_a_learning_rate_set_later_counts():
         assert before.equal(model._state.trainer.weights.networks[0])
 
 
-def test_a_radius_set_later_counts():
-    model, twin = small(), small()
-    for x, y in STREAM[:20]:
-        model.learn_one(x, y)
-        twin.learn_one(x, y)
-    model.adversarial_radius = 0.0
-    x, y = STREAM[20]
-    model.learn_one(x, y)
-    twin.learn_one(x, y)
-    assert model.scores_one(x) != twin.scores_one(x)
-    assert model.adversarial_radius == 0.0
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         *(("hidden_dim", 5), ("n_layers", 3), ("batch_size", 4), ("capacity", 9)),
-        *(("center", False), ("iterate", "last"), ("training", Training()), ("seed", 3)),
+        *(("explorers", ()), ("seed", 3)),
         *(("max_features", 3), ("classes", (1, 2)), ("device", "cpu")),
     ],
 )
@@ -287,7 +273,7 @@ def test_other_parameters_say_what_to_do(name, value):
 
 def test_bad_values_set_later_are_refused():
     model = small()
-    for name in ("lr", "n_steps", "adversarial_radius"):
+    for name in ("lr", "n_steps"):
         with pytest.raises(ValueError, match=name):
             setattr(model, name, -1.0)
         assert getattr(model, name) > 0
@@ -315,39 +301,16 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
     assert all(random.predict_one(x)[1] for x, _ in STREAM)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("optimizer", "exploration_lr", "exploration_share"),
-        *("pseudo_label_steps", "init_scale", "labelled_share"),
-    ],
-)
-def test_old_names_say_the_new_ones(name):
-    """What the message says to write works; bad values are named there."""
-    value = getattr(Training(), name)
-    message = rf"{name} has moved: write INeurAL\(training=Training\({name}=...\)\)"
-    with pytest.raises(TypeError, match=message):
-        INeurAL(**{name: value})
-    assert getattr(INeurAL(training=Training(**{name: value})).training, name) == value
-    bad = "rmsprop" if name == "optimizer" else -1.0
-    with pytest.raises(ValueError, match=name):
-        Training(**{name: bad})
-    with pytest.raises(TypeError, match="training"):
-        INeurAL(training="slow")
-
-
 # Steps that are not finite
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("lr", [1e3, 1e30])
 @pytest.mark.parametrize("kind", ["compiled", "eager"])
-def test_too_large_a_rate_ends_in_no_nan(optimizer, lr, kind, request):
+def test_too_large_a_rate_ends_in_no_nan(lr, kind, request):
     """Weights stay finite, probabilities a distribution, and at most one warning is given."""
     if kind == "eager":
         request.getfixturevalue("by_torch")
-    training = Training(optimizer=optimizer, exploration_lr=lr, exploration_share=1.0)
-    model = active.INeurALSampler(small(lr=lr, training=training), budget=100, seed=1)
+    model = active.INeurALSampler(small(lr=lr), budget=100, seed=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for x, y in STREAM:
@@ -361,14 +324,16 @@ def test_too_large_a_rate_ends_in_no_nan(optimizer, lr, kind, request):
         assert "not finite and was not taken" in str(caught[0].message)
         assert model.n_queries < 20  # scores that are no numbers ask for nothing
     trainer = model.classifier._state.trainer
-    for flat in (trainer.flat, *trainer.optimizer.moments, *trainer.iterates.kept):
+    for flat in (trainer.flat, *trainer.optimizer.moments, trainer.average.flat):
         assert flat.isfinite().all()
+    explorers = model.classifier._state.explorers
+    assert np.isfinite(explorers.a).all()
+    assert np.isfinite(explorers.b).all()
 
 
 def test_a_heavy_example_passes():
-    """Plain SGD, a weight of a million: it learns on, and is good again."""
-    training = Training(optimizer="sgd", exploration_lr=0.005)
-    model = INeurAL(hidden_dim=32, lr=0.5, capacity=40, training=training, seed=1)
+    """A weight of a million: it learns on, and is good again."""
+    model = INeurAL(hidden_dim=32, capacity=40, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for i, (x, y) in enumerate(STREAM * 4):
@@ -379,7 +344,7 @@ def test_a_heavy_example_passes():
 def test_a_gap_that_is_no_number_never_asks():
     """Nor at random after a silence; one class alone still does."""
     learner = Centroids()
-    model = active.INeurALSampler(learner, exploration=1.0, seed=1)
+    model = active.INeurALSampler(learner, seed=1)
     x = STREAM[0][0]
     assert model.predict_one(x)[1]
     learner.learn_one(x, 0)
@@ -438,30 +403,3 @@ def test_a_call_waits_for_its_turn(kind, name):
         assert thread.is_alive()
     thread.join(60)
     assert not thread.is_alive()
-
-
-@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
-@pytest.mark.parametrize("k", [2, 6])  # by loops for one example, and by products
-def test_the_role_of_exploration(kind, k):
-    """Networks are the same where labels alone are learned; what scores is not. "none": no f2."""
-    stream = [({"a": float(t % 7), "b": float(t % 5)}, t % k) for t in range(60)]
-    x, models = {"a": 2.0, "b": 1.5}, {}
-    for role in ("scores", "self-training", "none"):
-        training = replace(kind.default_training, exploration=role, exploration_lr=0.01)
-        models[role] = model = kind(hidden_dim=8, training=training, drift_detector=None, seed=1)
-        for example in stream:
-            model.learn_one(*example)
-    f1, both = (models[role].scores_one(x) for role in ("self-training", "scores"))
-    assert list(f1.values()) == pytest.approx(models["scores"]._parts(x)[0][0].tolist(), abs=1e-5)
-    assert not models["none"]._state.trainer.weights.networks[1].numel()
-    assert f1 != pytest.approx(both, abs=1e-3)
-    assert models["self-training"].explored_one(x) == (f1, both)
-    for role in ("scores", "none"):
-        scores, sure = models[role].explored_one(x)
-        assert scores is sure
-        assert scores == models[role].scores_one(x)
-    for role, scores in ("scores", both), ("self-training", f1):
-        assert models[role].predict_one(x) == max(scores, key=scores.get)
-        frame = pd.DataFrame([x, x])
-        assert models[role].predict_many(frame).tolist() == [models[role].predict_one(x)] * 2
-        assert f"{max(scores.values()):.5f}" in models[role].debug_one(x)

@@ -100,7 +100,7 @@ def test_asks_the_uncertain_rounds():
     asked, sure = [], []
     for seed in SEEDS:
         stream = blobs(1000, n_features=4, n_classes=3, seed=seed, noise=0.6)
-        model = sampler(seed, exploration=0.0)
+        model = sampler(seed)
         for t, (x, y) in enumerate(stream):
             label, ask = model.predict_one(x)
             if t >= 200:

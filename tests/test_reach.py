@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_budget import X, scored
 
+from river_ineural.active import INeurALSampler
 from river_ineural.active.reach import STEP, SURE, Reach
 
 FAR, RIGHT, WRONG = (-0.2, 1.2), 1, 0
@@ -19,10 +20,17 @@ def asked(model, n):
     return [t for t in range(n) if model.predict_one(X)[1]]
 
 
+class Settled(INeurALSampler):
+    """Asks at random for nothing."""
+
+    def _audits(self, margin):
+        return self._reach.short_of(margin) and self._first_of_few()
+
+
 def model_of(*scores, **settings):
     """Nothing else asks: audits at random are all but impossible."""
     return scored(
-        *scores, **{"gamma": 0.0, "budget": 0.1, "horizon": 10**6, "audits": 1e-9, **settings}
+        *scores, **{"gamma": 0.0, "budget": 0.1, "horizon": 10**6, "kind": Settled, **settings}
     )
 
 
@@ -57,10 +65,6 @@ def test_what_was_borne_out_fades():
 @pytest.mark.parametrize("scores", [(0.0, 1.0), (0.0, 1.0 + STEP), (math.nan, 1.0)])
 def test_usual_gaps_need_no_proof(scores):
     assert asked(model_of(*scores), 300) == []
-
-
-def test_without_audits_it_is_not_asked_for():
-    assert asked(model_of(*FAR, audits=0.0), 300) == []
 
 
 def test_while_labels_are_on_their_way_it_is_asked_for_more_and_more_seldom():

@@ -6,16 +6,11 @@ import pytest
 from river import linear_model, preprocessing
 from river.checks import yield_checks
 
-from river_ineural import INeurAL, NeurONAL, Training, active, baselines
+from river_ineural import INeurAL, NeurONAL, active, baselines
 
 MODELS = {
     "INeurAL": INeurAL(),
-    "INeurAL-as-printed": INeurAL(
-        n_steps=1,
-        adversarial_radius=0,
-        iterate="uniform",
-        training=Training(batches="separate", labelled_share=None, n_iterates=None),
-    ),
+    "f1-and-f2": INeurAL(n_steps=2, explorers=("network",)),
     "INeurAL-encoding": INeurAL(n_steps=2, categories=True, missing=True),
     "NeurONAL": NeurONAL(hidden_dim=50, n_steps=2),
     "INeurALSampler": active.INeurALSampler(INeurAL(n_steps=2)),

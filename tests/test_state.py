@@ -9,7 +9,6 @@ import pickle
 import random
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -17,31 +16,20 @@ import pandas as pd
 import pytest
 import torch
 from river import preprocessing
-from scipy.stats import chisquare
 from streams import blobs, shifting
 
 import river_ineural
-from river_ineural import INeurAL, NeurONAL, Training, active
+from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
-from river_ineural.learning import iterates
 
 STREAM = shifting(150, 6, 3, seed=2)
 VARIANTS = {
     "default": {},
-    "sgd": {"lr": 0.3, "training": Training(optimizer="sgd", exploration_lr=0.1)},
-    "uniform iterate": {"iterate": "uniform"},
-    "last iterate": {"iterate": "last"},
     "deep": {"n_layers": 3},
+    "f1 alone": {"explorers": ()},
     "an output a class": {"kind": NeurONAL},
-    "a deep output a class": {"kind": NeurONAL, "n_layers": 3, "iterate": "uniform"},
-    "separate batches": {
-        "iterate": "uniform",
-        "classes": (0, 1, 2),
-        "training": Training(
-            batches="separate", labelled_share=None, n_iterates=None, pseudo_label_exploration=True
-        ),
-    },
+    "a deep output a class": {"kind": NeurONAL, "n_layers": 3},
 }
 
 
@@ -56,8 +44,6 @@ def make(pipeline=False, **settings):
         preprocessing.StandardScaler() | inner if pipeline else inner,
         gamma=2.0,
         budget=60,
-        confidence=0.4,
-        exploration=0.1,
         seed=2,
     )
 
@@ -97,7 +83,7 @@ def test_the_seed_of_the_sampler_decides_when_it_explores():
         inner = INeurAL(hidden_dim=8, seed=1)
         for x, y in STREAM[:20]:
             inner.learn_one(x, y)
-        model = active.INeurALSampler(inner, gamma=0.0, exploration=0.1, seed=seed)
+        model = active.INeurALSampler(inner, gamma=0.0, seed=seed)
         asked.append([model.predict_one(x)[1] for x, _ in STREAM * 3])
     assert any(asked[0])
     assert asked[0] == asked[1] != asked[2]
@@ -111,7 +97,7 @@ def test_no_seed_differs_every_time():
 @pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
 @pytest.mark.parametrize("twin", ["pickle", "deepcopy"])
 def test_a_copy_goes_on_as_the_original(twin, settings, pipeline):
-    """From the middle of a stream, generators, optimiser and iterates included."""
+    """From the middle of a stream, generators, optimiser and average included."""
     model = make(pipeline, **settings)
     run(model, STREAM[:70])
     copied = pickle.loads(pickle.dumps(model)) if twin == "pickle" else copy.deepcopy(model)
@@ -158,16 +144,15 @@ def test_another_process_runs_the_same(hash_seed):
 
 def test_a_pickle_holds_no_tensor():
     """Arrays only: a pickle made on a device is read without one, and holds nothing twice."""
-    model = make(iterate="uniform", training=Training(exploration="scores"))
+    model = make()
     run(model, STREAM)
     data = pickle.dumps(model)
     assert b"torch" not in data
     n_parameters = model.classifier._state.trainer.shape.n_parameters
     history = 60 * (6 + 2 * 3 + 1)
-    ranking = (60 + 2 * 16) * 8  # a sample of the rows, quantiles; there is room for 8 features
-    forest = model.classifier._state.forest.__getstate__()
+    forest = model.classifier._state.explorers.parts["forest"].__getstate__()
     trees = sum(forest[name].nbytes for name in ("feature", "threshold", "child"))
-    assert len(data) < 4 * (1.1 * (1 + 2 + 9) * n_parameters + history + ranking) + trees + 10_000
+    assert len(data) < 4 * (1.1 * (1 + 2 + 1) * n_parameters + history) + trees + 10_000
     assert trees < 64 * 10 * 100
 
 
@@ -243,7 +228,7 @@ def test_no_global_generator_or_thread_count_is_touched(seed):
     torch.set_num_threads(3)
     try:
         before = snapshot()
-        model = make(pipeline=True, seed=seed, iterate="uniform")
+        model = make(pipeline=True, seed=seed)
         run(model, STREAM[:60])
         inner = model.classifier[-1]
         X = pd.DataFrame([x for x, _ in STREAM[:20]]).fillna(0.0)
@@ -285,9 +270,7 @@ def measured(model):
 
 def test_memory_of_the_classifier_is_constant():
     """After 50,000 examples as much as after 5,000, within 1 %."""
-    # Columns of pieces would come, or go, in between
-    usual = {"hidden_dim": 4, "capacity": 1000, "iterate": "uniform", "drift_detector": None}
-    model = small(**usual, pieces=False)
+    model = small(hidden_dim=4, capacity=1000, drift_detector=None)
     stream = blobs(5_000, n_features=3, n_classes=3)
     usage = []
     for n_passes in (1, 9):
@@ -305,9 +288,7 @@ def test_memory_of_the_sampler_is_constant():
     those on their way, which are no more than the budget of the rounds they are expected for.
     """
     inner = small(hidden_dim=4, capacity=1000)
-    model = active.INeurALSampler(
-        preprocessing.StandardScaler() | inner, budget=0.03, confidence=0.5, seed=1
-    )
+    model = active.INeurALSampler(preprocessing.StandardScaler() | inner, budget=0.03, seed=1)
     stream = blobs(5_000, n_features=3, n_classes=3)
     usage, waiting = [], []
     for n_passes in (1, 9):
@@ -328,105 +309,6 @@ def test_memory_of_the_sampler_is_constant():
     assert abs(usage[1] / usage[0] - 1) < 0.01
 
 
-# Iterates
-
-
-def after_round(trainer):
-    """What a round of one step leaves: an iterate more, another draw."""
-    trainer.iterates.retire()
-    trainer.iterates.after_step(trainer.flat, trainer.rng)
-    trainer.iterates.draw(trainer.rng)
-    trainer.serve()
-
-
-def tiny_trainer(seed, **training):
-    """Its weights are 0; all that they are later is the number of the round."""
-    model = INeurAL(hidden_dim=1, iterate="uniform", training=Training(**training), seed=seed)
-    state = model._state.grown(["x"], np.zeros((1, 1)), [False, True])
-    for flat in (state.trainer.flat, *state.trainer.iterates.kept):
-        flat.zero_()
-    return state.trainer
-
-
-@pytest.mark.parametrize("n_iterates", [3, 8, None])
-def test_the_served_iterate_is_a_uniform_draw_from_all(n_iterates):
-    """Over 1,500 small runs of 12 rounds each of the 13 iterates serves equally often (χ²), and
-    each of the 12 that served is returned equally often.
-    """
-    n_rounds, served, returned = 12, Counter(), Counter()
-    for seed in range(1_500):
-        trainer = tiny_trainer(seed, n_iterates=n_iterates)
-        at = {}
-        for t in range(1, n_rounds + 1):
-            trainer.flat.fill_(t)
-            at[t] = int(trainer.predicting.output1[0])
-            trainer.iterates.returned = []
-            after_round(trainer)
-            if trainer.iterates.returned:
-                last = t
-                assert int(trainer.iterates.returned[0][0]) == at[t]
-        served[int(trainer.predicting.output1[0])] += 1
-        returned[last] += 1
-    assert set(served) == set(range(n_rounds + 1))
-    assert set(returned) == set(range(1, n_rounds + 1))
-    assert chisquare(list(served.values())).pvalue > 1e-3
-    assert chisquare(list(returned.values())).pvalue > 1e-3
-
-
-@pytest.mark.parametrize(("n_iterates", "most"), [(8, 8), (1, 1), (None, 501), (600, 501)])
-def test_iterates_are_bounded_copies(n_iterates, most):
-    """At most so many are kept, the initial weights first, and training on changes none."""
-    trainer = tiny_trainer(0, n_iterates=n_iterates)
-    for t in range(1, 501):
-        trainer.flat.fill_(t)
-        after_round(trainer)
-        assert len(trainer.iterates.kept) == min(t + 1, most)
-    trainer.flat.fill_(-1)
-    assert all(iterate.min() == iterate.max() >= 0 for iterate in trainer.iterates.kept)
-    assert len({int(iterate[0]) for iterate in trainer.iterates.kept}) == most
-
-
-def test_all_iterates_are_kept_up_to_a_number_of_numbers(monkeypatch):
-    """From then on they are a reservoir."""
-    trainer = tiny_trainer(0, n_iterates=None)
-    monkeypatch.setattr(iterates, "MOST_KEPT", 5 * trainer.flat.numel() + 1)
-    for t in range(1, 100):
-        trainer.flat.fill_(t)
-        after_round(trainer)
-    assert len(trainer.iterates.kept) == 5
-    assert max(int(iterate[0]) for iterate in trainer.iterates.kept) > 10
-
-
-def test_what_is_returned_is_what_has_predicted():
-    """Line 28: another model, which predicts as some round did, whatever is learned later."""
-    plain = dict.fromkeys(("center", "scale", "ranks", "relevance", "normalize", "forest"), False)
-    model = small(iterate="uniform", classes=(0, 1, 2), **plain)
-    stream = blobs(40, n_features=4, n_classes=3)
-    predictions = []
-    x, _ = stream[0]
-    for features, y in stream[:30]:
-        predictions.append(model.scores_one(x))
-        model.learn_one(features, y)
-    result = model.returned()
-    told = result.scores_one(x)
-    assert any(told == pytest.approx(past) for past in predictions)
-    for features, y in stream[30:]:
-        model.learn_one(features, y)
-    assert result.scores_one(x) == told
-    assert pickle.loads(pickle.dumps(result)).scores_one(x) == told
-    with pytest.raises(ValueError, match="iterate='average'"):
-        small().returned()
-
-
-def test_last_iterate_predicts_with_the_current_weights():
-    model = small(iterate="last")
-    for x, y in STREAM[:30]:
-        model.learn_one(x, y)
-    trainer = model._state.trainer
-    assert trainer.iterates.kept == []
-    assert trainer.predicting.context.data_ptr() == trainer.weights.context.data_ptr()
-
-
 def test_an_average_of_iterates_predicts():
     """The mean of the first 50; from then on each 8th step moves it by 8/50 of what is between."""
     model, iterates = small(n_steps=1, classes=(0, 1)), []
@@ -438,7 +320,7 @@ def test_an_average_of_iterates_predicts():
             expected = torch.stack(iterates).mean(0)
         elif len(iterates) % 8 == 0:
             expected = expected + (iterates[-1] - expected) * 8 / 50
-        (average,) = trainer.iterates.kept
+        average = trainer.average.flat
         torch.testing.assert_close(average, expected)
         assert trainer.predicting.context.untyped_storage().data_ptr() == average.data_ptr()
 

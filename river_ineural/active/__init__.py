@@ -4,7 +4,7 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import Decision
 from river_ineural.active.ineural import INeurALSampler
-from river_ineural.active.learner import ChangingLearner, ExploringLearner, Learner
+from river_ineural.active.learner import ChangingLearner, Learner
 from river_ineural.active.margin import MarginSampler
 from river_ineural.active.random import RandomSampler
 from river_ineural.active.width import ConstantWidth, NeurONALWidth, TheoreticalWidth, Width
@@ -15,7 +15,6 @@ __all__ = [
     "ChangingLearner",
     "ConstantWidth",
     "Decision",
-    "ExploringLearner",
     "INeurALSampler",
     "Learner",
     "MarginSampler",

@@ -20,7 +20,7 @@ from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed
-from river_ineural.inputs.versions import SCHEMA, complete
+from river_ineural.inputs.versions import SCHEMA, check_schema
 
 __all__ = ["BudgetedSampler"]
 
@@ -117,7 +117,8 @@ class BudgetedSampler(ActiveLearningClassifier):
             return None
         ask, reason, gap, threshold, left = self._last
         # Made here: a round that nobody asks about pays nothing.
-        return Decision(ask, reason, gap, threshold, whole(left))
+        trust = dict(getattr(route(self.classifier)[0], "trust", {}))
+        return Decision(ask, reason, gap, threshold, whole(left), trust)
 
     @property
     def n_drifts(self) -> int:
@@ -225,9 +226,8 @@ class BudgetedSampler(ActiveLearningClassifier):
             return {"schema": SCHEMA, **copy.deepcopy(state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        schema = state.pop("schema", 0)
+        check_schema(state.pop("schema", None))
         self.__dict__.update(state, _lock=threading.RLock())
-        complete(self, schema)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
 __all__ = ["AUDIT", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
 
-Reason = Literal["few classes", "gap", "audit", "change", "none", "budget"]
+Reason = Literal["few classes", "gap", "audit", "warning", "change", "none", "budget"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 Wanted = tuple[Reason, float, float]
@@ -27,13 +28,17 @@ class Decision(NamedTuple):
         Whether the label was asked for.
     reason
         Why: "few classes", fewer than two are known; "gap", it is below the threshold; "change",
-        the same while the learner is in the middle of a change; "audit", at random, or where the
-        gap is larger than any that labels have borne out. Why not:
-        "none", nothing spoke for it; "budget", it was wanted, but the budget did not allow it.
+        the same while the learner is in the middle of a change, or at random then; "warning",
+        labels point to a change, and more of them settle it; "audit", at random, or where the gap
+        is larger than any that labels have borne out. Why not: "none", nothing spoke for it;
+        "budget", it was wanted, but the budget did not allow it.
     gap, threshold
         Asked for is what has a gap below the threshold; NaN where there is none.
     budget_left
         Labels that may be asked for at once after this round; inf without a limit.
+    trust
+        How far the learner believes each of its explorers by now, in [0, 1], by name; empty if it
+        has none. What each added to the scores of an x is in `debug_one`.
 
     Examples
     --------
@@ -57,3 +62,4 @@ class Decision(NamedTuple):
     gap: float
     threshold: float
     budget_left: float
+    trust: Mapping[str, float] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -15,10 +14,9 @@ from river_ineural.active.account import Account
 from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import UNWANTED, Wanted
-from river_ineural.active.learner import check_learner, explored, route
+from river_ineural.active.learner import check_learner, route
 from river_ineural.active.newcomers import Newcomers
 from river_ineural.active.pipelines import checked, steps_learn, transformed
-from river_ineural.active.rarity import Rarity
 from river_ineural.active.reach import Reach
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
@@ -28,10 +26,12 @@ from river_ineural.network.scores import nearest_distribution, top_and_gap
 __all__ = ["INeurALSampler"]
 
 USUAL = ConstantWidth()
+CONFIDENCE = 0.6  # gap from which a prediction is learned as a pseudo-label
+THRIFT = 0.75  # exponent of the share of the budget that is left, in the threshold
+AUDITS = 0.25  # share of the labels a round that are asked for at random where nothing else asks
+FEWER = 0.2  # of the audits, where the number of labels is fixed: no round adds to it
+SILENCE = 0.02  # probability of asking after 1/SILENCE rounds without a question, without audits
 INQUIRY = 0.25  # probability of asking in any round in the middle of a change
-FEWER = 0.2  # of the audits, where the number of labels is fixed
-ALONE = 0.5  # of `confidence`, which f1 has to reach where f1 + f2 says what may be learned
-WIDER = 3.0  # times the threshold, at most, where the rare one of two classes is predicted
 
 
 def check_width(name: str, width: Any) -> None:
@@ -43,18 +43,18 @@ def check_width(name: str, width: Any) -> None:
 class INeurALSampler(BudgetedSampler):
     """I-NeurAL: ask when the gap between the top two scores is small, learn from the rest oneself.
 
-    With f the scores of the classifier (f1 + f2, or of `NeurONAL` f1), î the top class and i° the
+    With f the scores of the classifier, explorers included, î the top class and i° the
     runner-up, the label of round t is asked for when (Algorithm 1, line 11)
 
-        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^thrift
+        f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^(3/4)
                        · (share of labels there)
 
-    of a bucket up to three times as much where the rare one of two classes is predicted; or fewer
-    than two classes are known, or the gap is far above 1 and labels have not borne out that the
-    model can be so sure (`Reach`), or now and then at random: a network that has become sure of a
-    wrong answer would never ask again. The labels there are those learned, out of these and those
-    still expected. Where the gap reaches `confidence`, î is learned as a pseudo-label within the
-    prediction (lines 18 to 23).
+    or fewer than two classes are known, or labels point to a change of the stream (a warning), or
+    the gap is far above 1 and labels have not borne out that the model can be so sure (`Reach`), or
+    now and then at random: a network that has become sure of a wrong answer would never ask again.
+    The last factor is the number of labels learned divided by the number learned plus pending.
+    Where the gap is at least 0.6, î is learned as a pseudo-label within the prediction (lines 18 to
+    23).
 
     Parameters
     ----------
@@ -74,21 +74,6 @@ class INeurALSampler(BudgetedSampler):
         any w rounds at most budget · w + max(20, ⌊2,500 · budget⌋) are asked for. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known.
-    thrift
-        Exponent of the share of the budget that is left in the threshold, at least 0: the larger,
-        the more is kept for the closest calls. 0 leaves the threshold as it is to the last label.
-    confidence
-        Gap from which a prediction is learned as a pseudo-label, at least 0. Gaps are about 1 for
-        sure predictions. Of a learner with two kinds of scores (`active.ExploringLearner`) those by
-        which it may teach itself have to reach it for the same class, and the others half of it.
-    exploration
-        Probability ε, in [0, 1], of asking at random where nothing was asked for in 1/ε rounds and
-        there are no audits: no limit, or a number of labels without a horizon. 0 turns it off.
-    audits
-        Share, in [0, 1], of the labels a round (`Budget.rate`) that are asked for at random where
-        nothing else asks; more of what a bucket would not hold, a fifth of it where the number of
-        labels is fixed, and more where a class is predicted that seldom is. 0 turns it off, and
-        asks of what the model is surer than ever.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -127,10 +112,6 @@ class INeurALSampler(BudgetedSampler):
     classifier = Live[Any](check_learner)
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
-    thrift = Live[float](real(0))
-    confidence = Live[float](real(0))
-    exploration = Live[float](real(0, 1))
-    audits = Live[float](real(0, 1))
     self_training = Live[bool](choice(True, False))
 
     def __init__(
@@ -140,24 +121,15 @@ class INeurALSampler(BudgetedSampler):
         width: Width | None = None,
         budget: Budget | float | int | None = None,
         horizon: int | None = None,
-        thrift: float = 0.75,
-        confidence: float = 0.6,
-        exploration: float = 0.02,
-        audits: float = 0.25,
         self_training: bool = True,
         seed: int | None = None,
     ) -> None:
         super().__init__(classifier, budget, horizon, seed)
         self.gamma = gamma
         self.width = width
-        self.thrift = thrift
-        self.confidence = confidence
-        self.exploration = exploration
-        self.audits = audits
         self.self_training = self_training
         self._n_learned = 0  # labels learned of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
-        self._rarity = Rarity()
         self._reach = Reach()
         self._newcomers = Newcomers()
         self.n_pseudo_labels = 0
@@ -201,12 +173,9 @@ class INeurALSampler(BudgetedSampler):
                 with steps_learn(self.classifier):
                     x = transformed(pipelines, x, kwargs)
             x = learner.check_one(x)
-            scores, sure = explored(learner, x)  # lines 4 to 7
+            scores = learner.scores_one(x)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
-            if confident := self.self_training and len(scores) > 1:
-                guess, certainty = (top, margin) if sure is scores else top_and_gap(sure)
-                confident = guess == top and certainty >= self.confidence
-                confident = confident and margin >= ALONE * self.confidence
+            confident = self.self_training and len(scores) > 1 and margin >= CONFIDENCE
             if confident:
                 learner.check_one(x, top)  # it can be learned: else nothing has changed
             self._account.round()
@@ -220,10 +189,10 @@ class INeurALSampler(BudgetedSampler):
             return scores, top, ask
 
     def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
-        """2γβ_t · share^thrift, and less while labels are on their way: not all is asked for."""
+        """2γβ_t · share^(3/4), and less while labels are on their way: not all is asked for."""
         beta, t = self.width or USUAL, account.n_rounds
         threshold: float = 2 * self.gamma * beta(t, n_classes if n_classes > 2 else 2, n_layers)
-        threshold *= share**self.thrift
+        threshold *= share**THRIFT
         if n_pending := self._pending.count(t):
             there = self._n_labels + FIRST  # more, for a model that has none asks for some
             threshold *= there / (there + n_pending)
@@ -238,28 +207,28 @@ class INeurALSampler(BudgetedSampler):
             return UNWANTED
         if n_classes < 2 or top is None:
             return self._of_few_classes(n_classes)
-        rarity = self._rarity.see(top, n_classes)
         account, changing = self._account, getattr(learner, "changing", False)
-        self._reach.fade(account.rate or self.exploration)
+        self._reach.fade(account.rate or SILENCE)
         share = 1.0 if self._newcomers.there else account.share(reserve=not changing)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
-        if account.bucket is not None and n_classes == 2:  # rounds fill it again
-            threshold *= min(WIDER, math.sqrt(rarity))
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         if changing:  # until it is known what of the past still holds
             return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
-        if self._reach.short_of(margin) and self.audits and self._first_of_few():
-            return "audit", margin, threshold
-        p = 0.0
-        if self.audits and account.rate:
-            if account.bucket is None:  # which no round adds to
-                p = account.rate * self.audits * FEWER
-            else:  # what it would not hold is for audits as well
-                p = account.rate * max(self.audits, share)
-        elif (account.n_rounds - self._last_ask) * self.exploration >= 1:  # a silence
-            p = self.exploration
-        return "audit" if p and self._rng.random() < p * rarity else "none", margin, threshold
+        if getattr(learner, "warning", False):  # where the model is sure a change is seen last
+            return "warning", margin, threshold
+        return "audit" if self._audits(margin) else "none", margin, threshold
+
+    def _audits(self, margin: float) -> bool:
+        """Whether to ask where the gap is wide and nothing points to a change."""
+        if self._reach.short_of(margin) and self._first_of_few():
+            return True
+        account, p = self._account, 0.0
+        if account.rate:
+            p = account.rate * AUDITS * (FEWER if account.bucket is None else 1)
+        elif (account.n_rounds - self._last_ask) * SILENCE >= 1:
+            p = SILENCE
+        return p > 0 and self._rng.random() < p
 
     def _first_of_few(self) -> bool:
         """Whether to ask because of a gap beyond what labels have borne out.

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from river.base.typing import ClfTarget, FeatureName
 
-__all__ = ["ChangingLearner", "ExploringLearner", "Learner", "check_learner", "explored", "route"]
+__all__ = ["ChangingLearner", "Learner", "check_learner", "route"]
 
 
 class Learner(Protocol):
@@ -49,24 +49,14 @@ class Learner(Protocol):
         ...
 
 
-class ExploringLearner(Learner, Protocol):
-    """A `Learner` that teaches itself by other scores than it predicts by."""
-
-    def explored_one(
-        self, x: dict[FeatureName, Any]
-    ) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
-        """`scores_one(x)`, and the scores that say whether it may learn its prediction [f1 + f2].
-
-        One and the same object where they do not differ; nothing changes.
-        """
-        ...
-
-
 class ChangingLearner(Learner, Protocol):
     """A `Learner` that looks for changes of the stream; a learner need not have these members."""
 
     changing: bool
     """Whether it is in the middle of a change: what the budget holds back may be asked for."""
+
+    warning: bool
+    """Whether labels point to a change, not enough for an alarm."""
 
     n_drifts: int
     """Changes noticed so far; one less when the last is taken back."""
@@ -113,17 +103,6 @@ def route(classifier: Any) -> tuple[Any, list[Any]]:
         else:
             classifier = classifier._wrapped_model
     return classifier, pipelines
-
-
-def explored(
-    learner: Any, x: dict[FeatureName, Any]
-) -> tuple[dict[ClfTarget, float], dict[ClfTarget, float]]:
-    """What an `ExploringLearner` says, and of any other its scores, twice."""
-    if hasattr(learner, "explored_one"):
-        both: tuple[dict[ClfTarget, float], dict[ClfTarget, float]] = learner.explored_one(x)
-        return both
-    scores = learner.scores_one(x)
-    return scores, scores
 
 
 def check_learner(name: str, classifier: Any) -> None:

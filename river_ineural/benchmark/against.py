@@ -86,7 +86,7 @@ def timed(packages: list[Any], n_features: int, n_classes: int) -> list[str]:
 
     def calls(package: Any) -> None:
         model = package.INeurAL(n_steps=1, capacity=512, classes=tuple(range(n_classes)), seed=0)
-        sampler = package.active.INeurALSampler(model, gamma=0.0, confidence=1e9, exploration=0.0)
+        sampler = package.active.INeurALSampler(model, gamma=0.0, self_training=False)
         for x, y in zip(xs * 2, ys * 2, strict=True):
             model.learn_one(x, y)
         learn[package.__name__] = lambda i: model.learn_one(xs[i], ys[i])

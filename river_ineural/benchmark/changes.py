@@ -73,9 +73,10 @@ def of_river(share: float, told: bool) -> dict[str, Make]:
 
 RIVER = of_river(SHARE, told=False)
 OWN, TOLD, OUTPUTS = "I-NeurAL", "I-NeurAL, length given", "NeurONAL"
-OFF = "NeurONAL-without-f2"
+FOREST_ONLY, NETWORK_ONLY, ALONE = "f1 and forest", "f1 and f2", "f1 alone"
+PARTS = (FOREST_ONLY, NETWORK_ONLY, ALONE)
 LEARNERS: dict[str, Make] = {
-    **{name: ours(name) for name in (OWN, OUTPUTS, OFF)},
+    **{name: ours(name) for name in (OWN, OUTPUTS, *PARTS)},
     TOLD: ours(OWN, told=True),
     **RIVER,
 }
@@ -83,7 +84,7 @@ LEARNERS: dict[str, Make] = {
 
 def learners_of(stream: str) -> tuple[str, ...]:
     """What is compared on a stream; where nothing changes, whether the length is given."""
-    return (OWN, OUTPUTS, OFF, TOLD) if stream in STILL else (OWN, OUTPUTS, OFF, *RIVER)
+    return (OWN, OUTPUTS, *PARTS, TOLD) if stream in STILL else (OWN, OUTPUTS, *PARTS, *RIVER)
 
 
 def run_one(cell: Cell) -> dict[str, Any]:
@@ -235,10 +236,13 @@ def accuracy_after(row: dict[str, str], rounds: int) -> float | None:
 
 
 def on_over_off(rows: Rows, streams: Iterable[str]) -> str:
-    """A sentence: mistakes of NeurONAL over those without its f2; empty where there are none."""
-    found = {stream: ratio(rows, stream, OUTPUTS, OFF) for stream in streams}
-    ratios = {stream: each for stream, each in found.items() if each}
-    return f"NeurONAL over NeurONAL without f2: {summary(ratios)}" if ratios else ""
+    """Sentences: mistakes with f2 over those without, beside a forest and without one."""
+    wanted, sentences = list(streams), []
+    for over, under in ((OWN, FOREST_ONLY), (NETWORK_ONLY, ALONE)):
+        found = {stream: ratio(rows, stream, over, under) for stream in wanted}
+        if ratios := {stream: each for stream, each in found.items() if each}:
+            sentences.append(f"{over} over {under}: {summary(ratios)}")
+    return "\n".join(sentences)
 
 
 def flips(rows: Rows) -> str:

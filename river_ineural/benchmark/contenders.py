@@ -1,10 +1,7 @@
-"""What speed is compared with: a floor, a peer, dense contexts, the slow twin."""
+"""What speed is compared with: a floor, a peer, dense contexts."""
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +11,7 @@ from torch import Tensor, nn
 from river_ineural.learning.batch import batch_examples
 from river_ineural.network.eager import adam
 
-__all__ = ["CONTEXTS", "WIDTH", "Dense", "Floor", "Peer", "X", "slow_twin"]
+__all__ = ["CONTEXTS", "WIDTH", "Dense", "Floor", "Peer", "X"]
 
 WIDTH, CONTEXTS = 100, 64
 X = dict[FeatureName, Any]
@@ -69,7 +66,7 @@ class Step:
     def update(self) -> None:
         """One fused Adam call a network."""
         for network in self.networks:
-            adam(*network, 1e-3, 0.99)
+            adam(*network, 1e-3)
 
 
 class Floor(Step):
@@ -150,35 +147,3 @@ class Dense(Step):
         delta2 = (hidden2 > 0) * self.output * self.error
         torch.mm(delta2.t(), self.embedding, out=self.gradient2)
         self.update()
-
-
-def slow_twin(n_features: int, n_classes: int) -> Any | None:
-    """The reference that the tests compare with, one step an example; None without the tests."""
-    path = Path(__file__).parents[2] / "tests" / "reference.py"
-    if not path.exists():
-        return None
-    sys.path.insert(0, str(path.parent))  # it imports others from there
-    try:
-        module = importlib.import_module("reference")
-    finally:
-        sys.path.remove(str(path.parent))
-    twin = module.ReferenceClassifier(
-        hidden_dim=WIDTH,
-        n_layers=2,
-        lr=1e-3,
-        exploration_lr=1e-3,
-        optimizer="adam",
-        batch_size=CONTEXTS,
-        n_steps=1,
-        pseudo_label_steps=1,
-        exploration="scores",
-        exploration_share=1.0,
-        adversarial_radius=0.15,
-        init_scale=1.0,
-        capacity=512,
-        labelled_share=0.5,
-        iterate="last",
-        seed=0,
-    )
-    twin.grow({f"feature {j}" for j in range(n_features)}, list(range(n_classes)))
-    return twin

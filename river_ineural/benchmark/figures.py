@@ -15,10 +15,9 @@ from river_ineural.benchmark.drawing import colours, draw, thinned
 from river_ineural.benchmark.tables import SIX, best, ordered
 
 __all__ = [
-    *("ablation", "curves", "policy", "run", "sensitivity", "sensitivity_curves"),
+    *("ablation", "curves", "run", "sensitivity", "sensitivity_curves"),
 ]
 
-DEFAULT = "steps 8 and 0.35"
 STYLES = ("-", "--", ":", "-.")  # of lines, by budget
 CITED = {
     "the paper's I-NeurAL, in the end": PAPER["regret", "0.03"],
@@ -87,34 +86,6 @@ def curves(path: Path, folder: Path) -> None:
                 panel.minorticks_off()
 
     draw(folder / path.stem, len(streams), paint)
-
-
-def policy(path: Path, folder: Path) -> None:
-    """Regret against seconds: a line for steps after every example, points for the rest."""
-    rows = by_stream(read(path))
-    streams = streams_of(rows)
-
-    def mean(each: list[dict[str, str]], column: str) -> float:
-        return statistics.mean(float(row[column]) for row in each)
-
-    def paint(axes: Any) -> None:
-        for panel, stream in zip(axes.flat, streams, strict=False):
-            points: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-            for (of, learner), each in rows.items():
-                if of == stream:
-                    point = mean(each, "seconds"), mean(each, "regret")
-                    points[learner.endswith("an example")].append(point)
-                    if learner == DEFAULT:
-                        panel.plot(*point, "*", color="C3", markersize=12, label="the default")
-            for every, marker, label in (
-                (True, "o-", "steps after every example"),
-                (False, "s", "more after a label"),
-            ):
-                if points[every]:
-                    panel.plot(*zip(*sorted(points[every]), strict=True), marker, ms=4, label=label)
-            panel.set(title=stream, xlabel="seconds a run", ylabel="regret")
-
-    draw(folder / "policy", len(streams), paint)
 
 
 def sensitivity(path: Path, folder: Path) -> None:
@@ -195,7 +166,7 @@ def ablation(path: Path, folder: Path) -> None:
 
 FIGURES = {
     **dict.fromkeys(("regret", "compare", "multiclass", "baselines"), curves),
-    **{"policy": policy, "sensitivity": sensitivity, "sensitivity-curves": sensitivity_curves},
+    **{"sensitivity": sensitivity, "sensitivity-curves": sensitivity_curves},
     "ablation": ablation,
 }
 

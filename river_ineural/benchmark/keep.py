@@ -118,7 +118,7 @@ def parts(model: INeurAL) -> dict[str, int]:
     weights = 4 * used
     return {
         "weights": weights,
-        "averaged weights": weights * len(trainer.iterates.kept),
+        "averaged weights": weights,
         "optimiser": weights * len(trainer.optimizer.moments),
         "rows in use": row * len(history),
         "room for rows, not written": in_memory - row * len(history),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from river import compose, preprocessing
+from river import base, compose, preprocessing
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural import paper
@@ -16,17 +14,15 @@ from river_ineural.active import BudgetedSampler, INeurALSampler, MarginSampler,
 from river_ineural.active.width import TheoreticalWidth
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.classifier import INeurAL
-from river_ineural.learning.history import History
-from river_ineural.learning.state import State
-from river_ineural.learning.training import Training
+from river_ineural.compare.refitted import logistic_regression
+from river_ineural.learning.average import EVERY
 from river_ineural.neuronal import NeurONAL
 
 __all__ = [
-    *("ABLATIONS", "BASELINES", "LEARNERS", "POLICIES", "PRINT", "PRINT_TUNING", "RETRAINED"),
+    *("ABLATIONS", "BASELINES", "LEARNERS", "LOGISTIC", "PRINT", "PRINT_TUNING", "RETRAINED"),
     *("SENSITIVITY", "SETTLED", "OfUnitNorm", "Run"),
 ]
 
-Floats = NDArray[np.floating[Any]]
 Limits = dict[str, Any]  # budget, horizon, seed
 
 
@@ -74,23 +70,41 @@ Run = BudgetedSampler | OfUnitNorm
 Make = Callable[[Limits], Run]
 
 
-class SharedRing(History):
-    """Every example enters the ring of those whose label was given."""
+class LastIterate(INeurAL):
+    """Predicts by the weights of the latest eighth step, not by an average."""
 
-    def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
-        super().add(x, targets, weight, pseudo_label=False)
+    _recipe = INeurAL._recipe._replace(span=EVERY)
 
 
-class OneRing(INeurAL):
-    """Pseudo-labelled examples share the ring of the labelled ones and push them out."""
+class OfRandomLabels(base.Classifier):
+    """Logistic regression of scikit-learn, fitted anew to all its labels.
 
-    def _first_state(self) -> State:
-        state = super()._first_state()
-        history = state.history
-        like = state.trainer.flat
-        return replace(
-            state, history=SharedRing(self.capacity, history.labelled_share, history.rng, like)
-        )
+    It is fitted when they have grown by 5 %, or when some are new and 50 predictions brought none.
+    """
+
+    def __init__(self) -> None:
+        self.xs: list[list[float]] = []
+        self.ys: list[ClfTarget] = []
+        self.model: Any = None
+        self.fitted = self.since = 0  # labels at the last fit, predictions since the last label
+
+    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
+        """Store a label."""
+        self.xs.append([*x.values()])
+        self.ys.append(y)
+        self.since = 0
+
+    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
+        """By the last fit."""
+        self.since += 1
+        n = len(self.ys)
+        if (n >= 1.05 * self.fitted or self.since > 50) and n > self.fitted and len({*self.ys}) > 1:
+            self.model = logistic_regression(0).fit(np.array(self.xs), self.ys)
+            self.fitted = n
+        if self.model is None:
+            return dict.fromkeys(self.ys, 1.0)
+        (found,) = self.model.predict_proba([[*x.values()]])
+        return dict(zip(self.model.classes_.tolist(), found.tolist(), strict=True))
 
 
 def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
@@ -125,6 +139,11 @@ def random(limits: Limits) -> BudgetedSampler:
     """Asks with a probability that spends the budget: 0.1 at 3 %, as the released code."""
     p = max(0.1, min(1.0, 1.1 * limits["budget"]))
     return RandomSampler(RetrainedNetwork(seed=limits["seed"]), p=p, **limits)
+
+
+def logistic(limits: Limits) -> BudgetedSampler:
+    """Asks at random, so that the budget is spent."""
+    return RandomSampler(OfRandomLabels(), p=min(1.0, 1.1 * limits["budget"]), **limits)
 
 
 def margin(threshold: float) -> Make:
@@ -168,44 +187,14 @@ SENSITIVITY: dict[str, Make] = {
     **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in paper.GAMMAS},
 }
 ABLATIONS: dict[str, Make] = {
-    "with f2": ineural(training=Training(exploration="scores")),
-    "f2 teaches": ineural(
-        training=Training(
-            exploration="self-training",
-            exploration_lr=1e-4,
-            exploration_share=1.0,
-            residuals="given",
-        )
-    ),
+    "f1 and f2": ineural(explorers=("network",)),
+    "f1 and forest": ineural(explorers=("forest",)),
+    "f1 alone": ineural(explorers=()),
     "no pseudo-labels": sampling(self_training=False),
-    "no centring": ineural(center=False),
-    "no scaling": ineural(scale=False),
-    "no ranks": ineural(ranks=False),
-    "with linear pieces": ineural(pieces=True),
-    "linear pieces, no forest": ineural(pieces=True, forest=False),
-    "no forest": ineural(forest=False),
-    "no relevance": ineural(relevance=False),
-    "no adversarial training": ineural(adversarial_radius=0.0),
-    "one ring": ineural(OneRing),
-    "last iterate": ineural(iterate="last"),
-    "iterate drawn uniformly": ineural(iterate="uniform"),
-    "no random asks": sampling(exploration=0.0),
+    "no drift detector": ineural(drift_detector=None),
+    "last iterate": ineural(LastIterate),
 }
-POLICIES: dict[str, Make] = {
-    **{
-        f"{n:g} an example": ineural(n_steps=n, training=Training(pseudo_label_steps=n))
-        for n in (0.25, 0.5, 1.0, 2.0, 4.0)
-    },
-    **{
-        f"steps {after_label:g} and {after_pseudo:g}": ineural(
-            n_steps=after_label, training=Training(pseudo_label_steps=after_pseudo)
-        )
-        for after_label, after_pseudo in (
-            *((8.0, 0.0), (8.0, 0.2), (8.0, 0.35), (8.0, 0.5), (8.0, 1.0)),
-            *((4.0, 0.35), (12.0, 0.35)),
-        )
-    },
-}
+LOGISTIC = "logistic regression, random labels"
 PRINT: dict[str, Make] = {"the print": printed(), "the print, no f2": printed(explores=False)}
 PRINT_TUNING: dict[str, Make] = {
     f"the print, {optimizer}, lr={lr:g}, γ={gamma:g}": printed(
@@ -218,13 +207,11 @@ PRINT_TUNING: dict[str, Make] = {
 LEARNERS: dict[str, Make] = {
     "I-NeurAL": ineural(),
     "NeurONAL": ineural(NeurONAL),
-    "NeurONAL-without-f2": ineural(
-        NeurONAL, training=replace(NeurONAL.default_training, exploration="none")
-    ),
+    "NeurONAL, f1 and forest": ineural(NeurONAL, explorers=("forest",)),
+    LOGISTIC: logistic,
     **BASELINES,
     **SENSITIVITY,
     **ABLATIONS,
-    **POLICIES,
     **PRINT,
     **PRINT_TUNING,
 }

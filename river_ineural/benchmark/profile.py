@@ -47,12 +47,11 @@ def profile(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         (model, "learn_one", "learn_one"),
         (features, "values", "  values of the dict"),
         (features, "place", "  their columns"),
-        (trainer, "explored", "  f1 of the example"),
+        (trainer, "score", "  f1 and f2 of the example"),
         (state.scaling, "update", "  mean"),
         (state.history, "add", "  into the history"),
         (trainer, "step", "  a step"),
         (state.history, "rows", "    draw"),
-        (trainer.adversary, "move", "    examples moved"),
     ):
         stopwatch.watch(owner, method, name)
     for i in range(WARM_UP + n_calls):

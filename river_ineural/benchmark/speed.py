@@ -1,10 +1,10 @@
 """Time of one prediction and one learned example, beside others in the same process.
 
-The learners are as by default, so that `INeurAL` has no exploration network, and once with one that
-takes part in every step and prediction. The floor is the matrix products that such a step of both
-networks cannot avoid, on operands allocated beforehand, and one fused Adam call a network. The peer
-is one PyTorch network of the same width, trained by autograd and Adam on the single example, as
-wrappers of deep learning for streams do. The slow twin is what the tests compare the package with.
+The learners are as by default, but for one step an example, and `INeurAL` is timed once without
+explorers. The floor is the matrix products that a step of both networks cannot avoid, on operands
+allocated beforehand, and one fused Adam call a network. The peer is one PyTorch network of the same
+width, trained by autograd and Adam on the single example, as wrappers of deep learning for streams
+do.
 
 Contenders take turns, so that a busy moment of the machine hits all; medians of calls.
 """
@@ -17,7 +17,6 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,10 @@ import torch
 
 from river_ineural.active import INeurALSampler
 from river_ineural.benchmark.cells import write
-from river_ineural.benchmark.contenders import WIDTH, Dense, Floor, Peer, X, slow_twin
+from river_ineural.benchmark.contenders import WIDTH, Dense, Floor, Peer, X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
-from river_ineural.learning.ranking import MOST
+from river_ineural.learning.scaling import NARROW
 from river_ineural.network.threads import single_threaded
 from river_ineural.neuronal import NeurONAL
 
@@ -42,12 +41,11 @@ CLASSES, OF_CLASSES = (2, 5, 10, 26, 50, 100), 784  # k, and d, of the time agai
 LABEL_SIZES, LABELS = ((22, 2), (68, 2)), (50, 100, 200, 400, 800, 1600, 3200)  # d, k; ends
 FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
 WARM_UP, TURNS = 30, 5
-SLOW_CALLS = 3  # a turn of the slow twin
 STREAM_SIZE, EARLY, LATE, WINDOW, LONG = (22, 2), 1_000, 100_000, 500, 1_000
 COLUMNS = (
     *("learn_one", "peer learn_one", "predict_one", "peer predict_one", "predict_proba_one"),
     *("NeurONAL learn_one", "NeurONAL predict_one"),
-    *("f1 + f2 learn_one", "floor", "slow twin", "f1 + f2 predict_one"),
+    *("f1 alone learn_one", "floor", "f1 alone predict_one"),
 )
 RATIOS = {
     "learn / peer": ("learn_one", "peer learn_one"),
@@ -55,8 +53,8 @@ RATIOS = {
     "predict_proba / peer": ("predict_proba_one", "peer predict_one"),
     "NeurONAL learn / peer": ("NeurONAL learn_one", "peer learn_one"),
     "NeurONAL predict / peer": ("NeurONAL predict_one", "peer predict_one"),
-    "f1 + f2: learn / floor": ("f1 + f2 learn_one", "floor"),
-    "f1 + f2: twin / learn": ("slow twin", "f1 + f2 learn_one"),
+    "learn / floor": ("learn_one", "floor"),
+    "f1 alone: learn / peer": ("f1 alone learn_one", "peer learn_one"),
 }
 
 
@@ -65,11 +63,10 @@ def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(TURNS):
         for name, call in calls.items():
-            slow = name == "slow twin"
             if turn == 0:
-                for i in range(1 if slow else WARM_UP):
+                for i in range(WARM_UP):
                     call(i)
-            for i in range(SLOW_CALLS if slow else max(1, n_calls // TURNS)):
+            for i in range(max(1, n_calls // TURNS)):
                 start = time.perf_counter()
                 call(i)
                 times[name].append(time.perf_counter() - start)
@@ -81,28 +78,14 @@ def new_model(
     kind: type[INeurAL] = INeurAL,
     hidden_dim: int = WIDTH,
     device: str = "cpu",
-    exploration: str | None = None,
     capacity: int = 512,
-    forest: bool = False,
+    explorers: tuple[str, ...] = ("network",),
 ) -> INeurAL:
-    """A model that takes one step of the floor's size an example, f2 in all of them.
-
-    Labels here mean nothing, and whether features are taken apart would be an accident.
-
-    Parameters
-    ----------
-    exploration
-        Where f2 counts; None: where it does by default.
-    forest
-        Whether trees stand beside it: by default they do, and `lasting_model` has them.
-    """
-    training = replace(kind.default_training, exploration_share=1.0)
+    """A model that takes one step of the floor's size an example; `lasting_model` has trees."""
     return kind(
         hidden_dim=hidden_dim,
         n_steps=1,
-        pieces=False,
-        forest=forest,
-        training=replace(training, exploration=exploration) if exploration else training,
+        explorers=explorers,
         capacity=capacity,
         classes=tuple(range(n_classes)),
         device=device,
@@ -123,9 +106,11 @@ def lasting_model(n_features: int, n_classes: int) -> INeurAL:
     """One with a history as full as after a long stream, if it has a forest, which grows slower by
     then.
     """
-    if n_features > MOST:
+    if n_features > NARROW:
         return new_model(n_classes)
-    model, rng = new_model(n_classes, capacity=8192, forest=True), np.random.default_rng(1)
+    both = ("network", "forest")
+    model = new_model(n_classes, capacity=8192, explorers=both)
+    rng = np.random.default_rng(1)
     model.n_steps = 0
     x = pd.DataFrame(rng.normal(size=(8192, n_features)))
     model.learn_many(
@@ -146,7 +131,8 @@ def measure_labels() -> list[dict[str, Any]]:
         xs: list[X] = [dict(enumerate(row)) for row in x.tolist()]
         times = {}
         for forest in (False, True):
-            model, spent = INeurAL(forest=forest, classes=tuple(range(k)), seed=0), []
+            explorers = ("network", "forest") if forest else ("network",)
+            model, spent = INeurAL(explorers=explorers, classes=tuple(range(k)), seed=0), []
             for each, label in zip(xs, y.tolist(), strict=True):
                 start = time.perf_counter()
                 model.learn_one(each, int(label))
@@ -165,10 +151,10 @@ def measure_labels() -> list[dict[str, Any]]:
 def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
     """Microseconds of each contender at one size."""
     xs, ys = examples(n_features, n_classes)
-    model, twin = lasting_model(n_features, n_classes), slow_twin(n_features, n_classes)
-    neuronal, explored = new_model(n_classes, NeurONAL), new_model(n_classes, exploration="scores")
+    model, neuronal = lasting_model(n_features, n_classes), new_model(n_classes, NeurONAL)
+    alone = new_model(n_classes, explorers=())
     for x, y in zip(xs * 6, ys * 6, strict=True):  # fill the history, so that its memory is warm
-        for each in (model, neuronal, explored):
+        for each in (model, neuronal, alone):
             each.learn_one(x, y)
     peer, floor = Peer(n_features, n_classes), Floor(n_features, n_classes)
     calls: dict[str, Callable[[int], object]] = {
@@ -180,11 +166,9 @@ def measure(n_features: int, n_classes: int, n_calls: int) -> dict[str, float]:
         "peer predict_one": lambda i: peer.predict_one(xs[i % 64]),
         "NeurONAL learn_one": lambda i: neuronal.learn_one(xs[i % 64], ys[i % 64]),
         "NeurONAL predict_one": lambda i: neuronal.predict_one(xs[i % 64]),
-        "f1 + f2 learn_one": lambda i: explored.learn_one(xs[i % 64], ys[i % 64]),
-        "f1 + f2 predict_one": lambda i: explored.predict_one(xs[i % 64]),
+        "f1 alone learn_one": lambda i: alone.learn_one(xs[i % 64], ys[i % 64]),
+        "f1 alone predict_one": lambda i: alone.predict_one(xs[i % 64]),
     }
-    if twin is not None:
-        calls["slow twin"] = lambda i: twin.learn(xs[i % 64], ys[i % 64])
     return {name: float("nan") for name in COLUMNS} | medians(calls, n_calls)
 
 
@@ -193,13 +177,13 @@ def measure_dense(n_calls: int) -> float:
     """Time of a step on written-out contexts over that of a step on blocks."""
     d, k = DENSE_SIZE
     xs, ys = examples(d, k)
-    model, dense = new_model(k, exploration="scores"), Dense(d + 1, k)
+    model, dense = new_model(k), Dense(d + 1, k)
     for x, y in zip(xs, ys, strict=True):
         model.learn_one(x, y)
-    state = model._state
+    state, rates = model._state, (model.lr, model._recipe.exploration_lr)
     found = medians(
         {
-            "blocks": lambda _: state.trainer.step(state.history, state.scaling),
+            "blocks": lambda _: state.trainer.step(state.history, state.scaling, rates, True),
             "dense": lambda _: dense.step(),
         },
         n_calls,
@@ -250,16 +234,14 @@ def measure_growth(late: int) -> dict[str, float]:
     """Time and memory of a late round over an early one, and the longest round over the median.
 
     A round is `predict_one`, and `learn_one` for one in ten; all others are learned as
-    pseudo-labels. Early and late are medians of the means of ten rounds, so that each holds as many
-    steps. Features stay whole: when they are taken apart there are seven columns for one, once.
+    pseudo-labels where the model is sure. Early and late are medians of the means of ten rounds, so
+    that each holds as many steps.
     """
     d, k = STREAM_SIZE
     xs, ys = examples(d, k)
     model = INeurALSampler(
-        INeurAL(seed=0, capacity=512, pieces=False),
+        INeurAL(seed=0, capacity=512),
         gamma=0.0,
-        confidence=0.0,
-        exploration=0.0,
         seed=0,
     )
     times, memory = np.empty(late + WINDOW), {}

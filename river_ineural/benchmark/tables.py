@@ -28,7 +28,6 @@ from river_ineural.benchmark.cited import (
 from river_ineural.benchmark.learners import (
     ABLATIONS,
     BASELINES,
-    POLICIES,
     RETRAINED,
     SENSITIVITY,
     SETTLED,
@@ -65,12 +64,6 @@ EXPERIMENTS = {
         budgets=(0.03, 0.1, 0.2, 0.5),
         rounds=HELD_BACK_AFTER,
     ),
-    "policy": Experiment(
-        "regret and seconds by steps after labels and pseudo-labels",
-        values=("regret", "seconds"),
-        streams=("phishing", "ijcnn", "mnist"),
-        learners=(*POLICIES,),
-    ),
     "sensitivity": Experiment(
         "regret by γ and width", streams=("phishing", "mnist", "cifar10"), learners=(*SENSITIVITY,)
     ),
@@ -78,7 +71,7 @@ EXPERIMENTS = {
     "multiclass": Experiment(
         "regret on the original classes",
         streams=("letter", "fashion", "mnist", "cifar10"),
-        learners=("I-NeurAL", "NeurONAL", "NeurONAL-without-f2", *RETRAINED),
+        learners=("I-NeurAL", "NeurONAL", *RETRAINED),
         budgets=(0.03, 0.1),
         multiclass=True,
     ),
@@ -120,7 +113,8 @@ def run(
         for stream, budget, learner, seed in chosen
     ]
     run_cells(cells, path, n_jobs, minutes)
-    for value in experiment.values:
+    held_back = ("accuracy",) if rounds else ()
+    for value in dict.fromkeys((*experiment.values, *held_back)):
         print(table(path, value))
     if name in ("baselines", "multiclass"):
         print(methods(path))
@@ -136,6 +130,8 @@ def table(path: Path, value: str) -> str:
     for row in read(path):
         if row["error"]:
             failures += 1
+            continue
+        if value == "accuracy" and not row["accuracy"]:  # nothing was held back
             continue
         found[row["budget"], row["learner"]][row["stream"]].append(number(row, value))
         seeds.add(row["seed"])
@@ -160,13 +156,14 @@ def table(path: Path, value: str) -> str:
 
 
 def best(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Of each method, the first word of a learner's name, the setting of least mean regret."""
+    """Of each method, the first word of a baseline's name, the setting of least mean regret."""
     settings: dict[tuple[str, str, str], dict[str, list[dict[str, str]]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for row in rows:
         if not row["error"]:
-            method, _, setting = row["learner"].partition(" ")
+            name = row["learner"]
+            method, _, setting = name.partition(" ") if name in BASELINES else (name, "", "")
             named = row | {"learner": method, "setting": setting}
             settings[row["stream"], row["budget"], method][setting].append(named)
 

@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from river import datasets
 from river.datasets.base import Dataset
+from sklearn.cluster import KMeans  # type: ignore[import-untyped]
 
 from river_ineural.benchmark.cells import Cell, read, results, run_cells, setting
 from river_ineural.benchmark.changes import (
-    OFF,
     OUTPUTS,
     OWN,
+    PARTS,
     RIVER,
     best_of_river,
     cumulative,
@@ -33,7 +34,17 @@ from river_ineural.benchmark.changes import (
     ratio,
     summary,
 )
-from river_ineural.benchmark.changing import Source, Stream, ordered, shuffled, still, there
+from river_ineural.benchmark.changing import (
+    Change,
+    Floats,
+    Integers,
+    Source,
+    Stream,
+    ordered,
+    shuffled,
+    still,
+    there,
+)
 from river_ineural.benchmark.contenders import X
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.benchmark.figures import Rows, by_stream
@@ -42,10 +53,10 @@ from river_ineural.benchmark.learners import Run
 from river_ineural.benchmark.tables import spread
 from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
-__all__ = ["LEARNERS", "STREAMS", "magic", "mistakes", "run", "run_one", "seconds"]
+__all__ = ["LEARNERS", "STREAMS", "bank", "magic", "mistakes", "run", "run_one", "seconds"]
 
 BUDGETS = (0.05, 0.1)
-LEARNERS = (OWN, OUTPUTS, OFF, *REFITTED, *RIVER)
+LEARNERS = (OWN, OUTPUTS, *PARTS, "NeurONAL, f1 and forest", *REFITTED, *RIVER)
 WHOLE = 20_000  # rows of the longest file
 FOREST = "random forest, refitted"
 OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
@@ -60,19 +71,36 @@ def bundled(make: type[Dataset], seed: int) -> Stream:
     return Stream(x[order], y[order])
 
 
+def clustered(k: int) -> Change:
+    """Classes are k clusters of the rows (k-means of standardised features)."""
+
+    def change(x: Floats, y: Integers, seed: int) -> Stream:
+        scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+        clusters = KMeans(k, n_init=1, random_state=0).fit_predict(scaled)
+        return Stream(x, clusters.astype(np.int64))
+
+    return change
+
+
 STREAMS: dict[str, Source] = {
     **{name: shuffled(name, still, WHOLE) for name in ("magic", "spambase", "htru2", "robot")},
     **{name: ordered(name) for name in ("occupancy", "bank", "luxembourg", "weather", "sea")},
     **{name: shuffled(name, still, WHOLE) for name in ("phishing", "ijcnn")},
+    "mnist": shuffled("mnist", still, WHOLE),
+    "magic 7 clusters": shuffled("magic", clustered(7), WHOLE),
+    "magic 26 clusters": shuffled("magic", clustered(26), WHOLE),
     "ImageSegments": Source(partial(bundled, datasets.ImageSegments)),
     "Bananas": Source(partial(bundled, datasets.Bananas)),
 }
 
 
-def magic() -> Iterator[tuple[X, int]]:
+def magic(name: str = "magic") -> Iterator[tuple[X, int]]:
     """Rows of MAGIC, for `compare --streams river_ineural.benchmark.tabular:magic`."""
-    stream = STREAMS["magic"].make(0)
+    stream = STREAMS[name].make(0)
     return zip(examples(stream.x), stream.y.tolist(), strict=True)
+
+
+bank = partial(magic, "bank")
 
 
 def make(cell: Cell, stream: Stream) -> Run:

@@ -20,6 +20,7 @@ from river_ineural.active.width import TheoreticalWidth
 from river_ineural.benchmark.cells import read, write
 from river_ineural.benchmark.drawing import colours, draw
 from river_ineural.classifier import INeurAL
+from river_ineural.compare.refitted import WithoutAudits
 from river_ineural.datasets.synthetic import KnownPosterior
 
 __all__ = ["LEARNERS", "STREAMS", "run", "run_one"]
@@ -54,14 +55,8 @@ def defaults(k: int, rounds: int, seed: int) -> INeurALSampler:
 
     Without a budget and audits: a constant width above the margin would ask for ever.
     """
-    return INeurALSampler(
-        INeurAL(seed=seed),
-        gamma=1.0,
-        width=TheoreticalWidth(horizon=rounds),
-        exploration=0.0,
-        audits=0.0,
-        seed=seed,
-    )
+    width = TheoreticalWidth(horizon=rounds)
+    return WithoutAudits(INeurAL(seed=seed), gamma=1.0, width=width, seed=seed)
 
 
 LEARNERS: dict[str, Callable[[int, int, int], paper.INeurAL | INeurALSampler]] = {

@@ -156,6 +156,11 @@ def around(learner: Refitted, budget: Budget, seed: int) -> INeurALSampler:
 
     Without I-NeurAL's pseudo-labels and its asks at random.
     """
-    return INeurALSampler(
-        learner, budget=budget, self_training=False, exploration=0.0, audits=0.0, seed=seed
-    )
+    return WithoutAudits(learner, budget=budget, self_training=False, seed=seed)
+
+
+class WithoutAudits(INeurALSampler):
+    """Asks below the threshold alone."""
+
+    def _audits(self, margin: float) -> bool:
+        return False

@@ -15,7 +15,6 @@ from river.base.typing import FeatureName
 from river_ineural.inputs.encoder import Encoder
 from river_ineural.inputs.flood import MANY, Flood, likely_cause
 from river_ineural.inputs.values import LARGEST, checked
-from river_ineural.inputs.versions import lacks
 from river_ineural.network.growth import Columns
 
 __all__ = ["Checked", "FeatureIndex"]
@@ -23,7 +22,6 @@ __all__ = ["Checked", "FeatureIndex"]
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 BYTES = 8  # of a float64
 LATEST = np.iinfo(np.int64).max
-UNIT = 1e-3  # norms that differ from 1 by no more are rounded
 
 
 def _in_stable_order(names: Iterable[FeatureName]) -> list[FeatureName]:
@@ -59,8 +57,6 @@ class FeatureIndex:
     recycles
         Whether names not learned for longest then make room for new ones, which are ignored
         otherwise.
-    unit_norm
-        Whether an example whose norm is not 1 is an error.
     encoder
         Encodes what is no number; None: that is an error.
     """
@@ -80,18 +76,15 @@ class FeatureIndex:
         max_features: int,
         first_column: int = 0,
         recycles: bool = False,
-        unit_norm: bool = False,
         encoder: Encoder | None = None,
     ) -> None:
         self._load()
         self.encoder = encoder
-        self.unit_norm = unit_norm
         self.max_features = max_features
         self.first_column = first_column
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
         self.names: list[FeatureName] = []  # by column
-        self.reserved = (first_column, 0)  # the first of the columns that no name has; how many
         # When an example with it was learned last, by column
         self.touched = np.zeros(first_column, np.int64)
         self.now = 0
@@ -106,7 +99,7 @@ class FeatureIndex:
 
     def __len__(self) -> int:
         """Columns in use from the first one on."""
-        return len(self.names) + self.reserved[1]
+        return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
         cached = ("columns", "_keys", "_found", "_new", "_flood")
@@ -114,8 +107,6 @@ class FeatureIndex:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
-        if "reserved" not in state:
-            raise lacks(["FeatureIndex.reserved"])
         self.__dict__.update(state, touched=state["touched"].copy(), _flood=Flood())
         self._name_columns()
 
@@ -125,34 +116,12 @@ class FeatureIndex:
         return other
 
     def _name_columns(self) -> None:
-        columns = self.unreserved[self.first_column :].tolist()
-        self.columns = dict(zip(self.names, columns, strict=True))
+        self.columns = {name: self.first_column + i for i, name in enumerate(self.names)}
         self._forget_last()
-
-    @property
-    def unreserved(self) -> NDArray[np.int64]:
-        """The columns of others before the first one, and those that have a name."""
-        start, n = self.reserved
-        columns = np.arange(self.first_column + len(self))
-        return columns[(columns < start) | (columns >= start + n)]
 
     def name(self, column: int) -> FeatureName:
         """Whose column it is."""
-        return self.names[self._at(column)]
-
-    def _at(self, column: int) -> int:
-        """The place of its name among the names."""
-        start, n = self.reserved
-        return column - self.first_column - (n if column >= start + n else 0)
-
-    def reserving(self, n: int) -> FeatureIndex:
-        """An index of the `unreserved` columns, after which n are reserved; this stays as it is."""
-        kept = self.unreserved
-        other = self._copy()
-        other.reserved = (len(kept), n)
-        other.touched = np.concatenate([self.touched[kept], np.full(n, LATEST)])
-        other._name_columns()
-        return other
+        return self.names[column - self.first_column]
 
     def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
         """The names as a tuple, with their columns at hand: a stream repeats itself."""
@@ -200,8 +169,7 @@ class FeatureIndex:
         Raises
         ------
         TypeError, ValueError
-            Naming the feature that is not a finite number; where the norm of x has to be 1, if it
-            is another.
+            Naming the feature that is not a finite number.
         """
         if type(x) is not dict:
             if type(x) is Checked:
@@ -224,21 +192,7 @@ class FeatureIndex:
             pass
         if values is None:
             values = np.array([checked(name, value) for name, value in x.items()])
-        if self.unit_norm:
-            self.check_norm(values)
         return values
-
-    def check_norm(self, values: NDArray[np.float64]) -> None:
-        """Raise ValueError if examples (..., names) are to have unit norm and have another."""
-        if not self.unit_norm:
-            return
-        norms = np.linalg.norm(values, axis=-1).reshape(-1)
-        wrong = norms[np.abs(norms - 1) > UNIT]
-        if wrong.size:
-            raise ValueError(
-                f"x has norm {wrong[0]:.6g}, not 1, which normalize='assumed' takes for granted: "
-                "put river.preprocessing.Normalizer() in front."
-            )
 
     def check(self, names: Collection[FeatureName]) -> None:
         """Raise ValueError if there are more than `max_features` names."""
@@ -300,7 +254,7 @@ class FeatureIndex:
         other.names += new[:n_more]
         other.touched = np.pad(self.touched, (0, n_more))
         for column, name in zip(recycled, new[n_more:], strict=True):
-            other.names[self._at(column)] = name
+            other.names[column - self.first_column] = name
         other.columns |= dict(zip(new, (*range(end, end + n_more), *recycled), strict=True))
         if not recycled:
             return other, slice(end, end + n_more)
@@ -344,5 +298,4 @@ class FeatureIndex:
         self._look_up(names)
         if not self._new:
             return len(self)
-        n_named = min(self.max_features, len(self.names) + int((self._found < 0).sum()))
-        return n_named + self.reserved[1]
+        return min(self.max_features, len(self.names) + int((self._found < 0).sum()))

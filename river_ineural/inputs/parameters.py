@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-__all__ = ["Fixed", "Live", "renamed"]
+__all__ = ["Fixed", "Live"]
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 class Fixed(Generic[T]):
@@ -73,27 +71,3 @@ class Live(Fixed[T]):
         if self.name in instance.__dict__:
             self.apply(instance, value)
         instance.__dict__[self.name] = value
-
-
-def renamed(
-    names: Mapping[str, str],
-) -> Callable[[Callable[Concatenate[Any, P], None]], Callable[Concatenate[Any, P], None]]:
-    """Make a constructor refuse old names of parameters, and say the new ones.
-
-    Parameters
-    ----------
-    names
-        What to write instead, by old name.
-    """
-
-    def decorate(init: Callable[Concatenate[Any, P], None]) -> Callable[Concatenate[Any, P], None]:
-        @functools.wraps(init)
-        def wrapper(self: Any, *args: P.args, **kwargs: P.kwargs) -> None:
-            for name in kwargs:
-                if name in names:
-                    raise TypeError(f"{name} has moved: write {names[name]}.")
-            init(self, *args, **kwargs)
-
-        return wrapper  # type: ignore[return-value]  # `self` is positional in both
-
-    return decorate

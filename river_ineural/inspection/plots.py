@@ -23,6 +23,7 @@ COLOURS = {  # of the style that is set
     "few classes": "C4",
     "gap": "C0",
     "audit": "C1",
+    "warning": "C5",
     "change": "C3",
     "budget": "gray",
 }

@@ -15,6 +15,7 @@ MEANING: dict[Reason, str] = {
     "few classes": "asked: fewer than two classes are known",
     "gap": "asked: a close call",
     "audit": "asked: at random, or surer than labels have borne out",
+    "warning": "asked: labels point to a change of the stream",
     "change": "asked: the stream is changing",
     "none": "not asked: nothing spoke for it",
     "budget": "not asked: wanted, but the budget did not allow it",
@@ -58,10 +59,12 @@ def explain(decision: Decision | None) -> str:
     'asked: at random, or surer than labels have borne out; 9 labels left'
     >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
     for the gap of 0.125 is below the threshold of 0.500; 9 labels left
+    >>> print(explain(Decision(True, "gap", 0.1, 0.5, 9, {"forest": 0.8})).partition("; ")[2])
+    9 labels left; trust in the forest 0.80
     """
     if decision is None:
         return "no round yet"
-    _, reason, gap, threshold, left = decision
+    _, reason, gap, threshold, left, trust = decision
     words, compared = MEANING[reason], not math.isnan(threshold)
     if compared and gap < threshold:
         words += f", for the gap of {gap:.3f} is below the threshold of {threshold:.3f}"
@@ -70,8 +73,14 @@ def explain(decision: Decision | None) -> str:
     elif compared:
         words += f", though the gap of {gap:.3f} is not below the threshold of {threshold:.3f}"
     if left == math.inf:
-        return f"{words}; no limit"
-    return f"{words}; {left:,.0f} label{'' if left == 1 else 's'} left"
+        words += "; no limit"
+    else:
+        words += f"; {left:,.0f} label{'' if left == 1 else 's'} left"
+    if compared and trust:
+        words += "; trust in " + ", ".join(
+            f"the {name} {value:.2f}" for name, value in trust.items()
+        )
+    return words
 
 
 def reasons(model: Any) -> str:
@@ -105,7 +114,7 @@ def reasons(model: Any) -> str:
     >>> print(inspection.reasons(model).splitlines()[0])
     reason         rounds   share  what it means
     >>> len(inspection.reasons(model).splitlines())
-    7
+    8
     """
     counts = sampler_of(model).n_by_reason
     n = max(1, sum(counts.values()))

@@ -14,7 +14,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Arrival(NamedTuple):
-    """What is learned, and what tells whether the stream has changed and what trees are worth.
+    """What is learned, and what tells whether the stream has changed and whom to trust.
 
     Parameters
     ----------
@@ -23,21 +23,22 @@ class Arrival(NamedTuple):
     classes
         Of each row.
     targets
-        Rewards r1 and residuals r1 - f1, (B, 2, k).
+        Rewards r1 and residuals r1 - f1, (B, 2, k); of pseudo-labels residuals are 0.
     scores
-        f1, or f1 + f2 where that predicts, corrected by trees, (B, k).
-    apart
-        v - p, by how much the votes of trees differ, (B, k); None without trees.
+        By which classes are predicted, (B, k); None of pseudo-labels.
+    estimates
+        Of the residual, by each explorer, (n, B, k); None of pseudo-labels.
     """
 
     x: Floats
     classes: list[int]
     targets: Floats
-    scores: Floats
-    apart: Floats | None
+    scores: Floats | None
+    estimates: Floats | None
 
     def known(self, n_known: int) -> Iterator[tuple[NDArray[np.float64], int]]:
         """Scores and class of each row whose class is one of the first `n_known`."""
+        assert self.scores is not None
         rows = self.scores[:, :n_known].astype(np.float64)
         for row, label in zip(rows, self.classes, strict=True):
             if label < n_known:

@@ -127,6 +127,13 @@ class Watch:
         other.n_drifts, other.n_of_class = self.n_drifts + 1, dict(self.n_of_class)
         return other
 
+    @property
+    def warns(self) -> bool:
+        """Whether something points to a change, not enough for an alarm."""
+        if self.river is not None:
+            return bool(getattr(self.river, "warning_detected", False))
+        return max(self.surprise.sums) > CALM
+
     def young(self, label: int) -> bool:
         """Whether too few labels of a class have come for mistakes there to say anything.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import operator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,33 +21,28 @@ NODES = 511  # of a tree, at most
 EXAMPLES = 768  # of which trees are grown, at most
 MOST_TRIED = 16  # features of which a node takes the best, at most; else half of them
 DRAWS = 1024  # random numbers of a tree
-FEW, POWER = 50, 1.5  # labels up to which each has all trees grown anew; how fast that then falls
-SELDOM = 0.1  # trees grown for a label, at least
-HALF, WORTH = 0.5, 5.0  # the part that trees have before labels tell; what that weighs
-FADING = 0.99  # of what labels have told, at each that follows
+FEW, POWER = 100, 1.5  # labels up to which each has all trees grown anew; how fast that then falls
+SELDOM = 0.3  # trees grown for a label, at least
 
 
 class Forest:
-    """A random forest of the labelled examples in the history, and what its word is worth.
+    """An explorer: a random forest of the labelled examples in the history.
 
-    Its trees vote for classes: v(x) are their shares. Beside the network it estimates what f1 gets
-    wrong, r1 - f1, by
+    Its trees vote for classes: v(x) are their shares. It estimates what f1 gets wrong, r1 - f1, by
 
-        c(x) = ω (v(x) - p(x)),        ω = Σ (r1 - f1)·(v - p) / Σ ‖v - p‖²
+        v(x) - p(x)
 
-    with p = f1 within [0, 1], as a probability is, so that a class is scored by f1 + c, which lies
-    between both. What f1 has beyond 1 stays: it tells that x is far from what was learned, where
-    trees, which know no slope, are as sure as ever. ω, within [0, 1], is the least squares
-    estimate from labels given, each seen before it is learned, the older the less; it starts at
-    1/2. A network with few labels is smooth, and a forest is not: where a stream was labelled by
-    comparing numbers the trees are right, where classes part along slopes f1, and elsewhere their
-    mistakes are different ones.
+    with p = f1 within [0, 1], as a probability is. What f1 has beyond 1 stays: it tells that x is
+    far from what was learned, where trees, which know no slope, are as sure as ever. A network with
+    few labels is smooth, and a forest is not: where a stream was labelled by comparing numbers the
+    trees are right, where classes part along slopes f1, and elsewhere their mistakes are different
+    ones. Where there is room for more than 256 features none is grown, and it says 0.
 
     Each tree is grown of a bootstrap sample of what is held, of 768 examples drawn from it at most,
-    at each node by the best of half of the features, 16 at most, as far as it goes. Up to 50 labels
-    held all are grown anew at each; then a part (50 / n)^(3/2) of them, of n labels held, and at
-    least one every ten labels, the oldest first. So the work a label is bounded, and the forest
-    follows the stream.
+    at each node by the best of half of the features, 16 at most, as far as it goes. Up to 100
+    labels held all are grown anew at each; then a part (100 / n)^(3/2) of them, of n labels held,
+    and at least three every ten labels, the oldest first. So the work a label is bounded, and the
+    forest follows the stream.
 
     Parameters
     ----------
@@ -61,6 +55,9 @@ class Forest:
     ----------
     Breiman: Random forests. Machine Learning, 2001.
     """
+
+    TRUST: ClassVar[float] = 0.5
+    PRIOR: ClassVar[float] = 5.0
 
     _apart: ClassVar[Any]
     _grow: ClassVar[Any]
@@ -80,7 +77,6 @@ class Forest:
         self.child = np.empty((TREES, 0), np.int32)
         self.oldest = 0
         self.due = float(TREES)  # trees to be grown; all at first
-        self.evidence = (0.0, 0.0)  # the sums of which ω is the ratio
 
     def __getstate__(self) -> dict[str, Any]:
         """Nodes in use only."""
@@ -106,49 +102,23 @@ class Forest:
         """Whether there are trees."""
         return self.feature.shape[1] > 0
 
-    @property
-    def part(self) -> float:
-        """ω."""
-        told, of = self.evidence
-        return min(1.0, max(0.0, (WORTH * HALF + told) / (WORTH + of)))
-
-    def corrections(self, x: Floats, f1: Floats) -> Floats:
-        """c, an estimate of r1 - f1: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
-        return self.apart(x, f1, self.part)
-
-    def apart(self, x: Floats, f1: Floats, part: float = 1.0) -> Floats:
-        """v - p of each class, times a part: raw x (B, d), f1 (B, k) → (B, k)."""
+    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
+        """v - p of each class: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
         if not self.grown:
             return np.zeros_like(f1)
-        found: Floats = self._apart(x, f1, part, self.feature, self.threshold, self.child)
+        found: Floats = self._apart(x, f1, self.feature, self.threshold, self.child)
         return found
-
-    def weigh(self, residuals: Floats, apart: Floats, w: NDArray[np.float64]) -> None:
-        """Let given labels, before they are learned, tell whose word is worth more.
-
-        Parameters
-        ----------
-        residuals, apart, w
-            r1 - f1 (B, k), v - p (B, k), weights (B,).
-        """
-        if not self.grown:
-            return
-        for r2, each, weight in zip(residuals.tolist(), apart.tolist(), w.tolist(), strict=True):
-            if weight:
-                told, of = self.evidence
-                told = FADING * told + sum(map(operator.mul, r2, each))
-                self.evidence = told, FADING * of + sum(map(operator.mul, each, each))
 
     def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
         """Grow the trees due after n more labels, of what the history holds of named features."""
         held, n_classes = history.n_labelled, history.targets.shape[2]
-        if n_classes < 2:
+        if n_classes < 2 or not scaling.narrow:
             return
         part = min(1.0, (FEW / held) ** POWER)
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
         if self.due < 1:
             return
-        columns = features.unreserved[CONSTANT:]
+        columns = np.arange(CONSTANT, CONSTANT + len(features))
         n_tries = min(MOST_TRIED, max(1, len(columns) // 2))
         columns = columns[scaling.varies()[columns]]
         if not len(columns):
@@ -171,16 +141,6 @@ class Forest:
             self.oldest = (tree + 1) % TREES
             self.due -= 1
 
-    def renewed(self) -> Forest:
-        """One without trees, its part being what this one's is; this one stays as it is."""
-        other = Forest(copy.deepcopy(self.rng), self.threshold.dtype)
-        other.evidence = self.evidence
-        return other
-
-    def rearranged(self, kept: NDArray[np.int64]) -> Self:
-        """The same of examples with some columns only, all named ones among them."""
-        at = np.full(int(kept.max()) + 1, -1, np.int16)
-        at[kept] = np.arange(len(kept))
-        other = copy.copy(self)  # with room for trees of any size
-        other.feature = np.where(self.feature >= 0, at[self.feature], self.feature)
-        return other
+    def renewed(self) -> Self:
+        """One without trees; this one stays as it is."""
+        return type(self)(copy.deepcopy(self.rng), self.threshold.dtype)

@@ -9,16 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.tensors import Tensors, lasting, tensor_of
 from river_ineural.network.growth import Columns
 from river_ineural.network.phases import Buffer, raw
 
-__all__ = ["Drawn", "History", "RawHistory"]
+__all__ = ["History", "RawHistory"]
 
 Floats = NDArray[np.floating[Any]]
 
-LATE = 32  # a class that has but this part of its even share of the labels comes late
+LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
 
 
 class RawHistory(NamedTuple):
@@ -39,9 +38,6 @@ class History(Tensors):
     ----------
     capacity
         Rows in all, at least 2; a quarter of them (at least 1) belong to pseudo-labelled examples.
-    labelled_share
-        Share of each batch drawn from labelled examples, in [0, 1], when both kinds are there.
-        None: one ring holds both, as if every label had been given.
     rng
         Generator of the draws, owned by this history.
     """
@@ -49,12 +45,9 @@ class History(Tensors):
     TENSORS = ("x", "targets", "weight")
     VIEWS = ("raw",)
 
-    def __init__(
-        self, capacity: int, labelled_share: float | None, rng: np.random.Generator, like: Tensor
-    ) -> None:
-        n_pseudo = 0 if labelled_share is None else max(1, capacity // 4)
+    def __init__(self, capacity: int, rng: np.random.Generator, like: Tensor) -> None:
+        n_pseudo = max(1, capacity // 4)
         self.capacities = (capacity - n_pseudo, n_pseudo)  # labelled rows first, then pseudo rows
-        self.labelled_share = labelled_share
         self.rng = rng
         self.added = [0, 0]  # examples ever added to each ring
         self.x = like.new_empty(capacity, 0)  # raw
@@ -97,8 +90,6 @@ class History(Tensors):
         self.__dict__.update(state)
         labelled, pseudo = self.filled
         for name, rows in parts.items():
-            if isinstance(rows, list):  # a pickle of schema 3 or before: those of each ring
-                rows = np.concatenate(rows)
             if len(rows) < sum(self.capacities):
                 whole = np.empty((sum(self.capacities), *rows.shape[1:]), rows.dtype)
                 whole[labelled], whole[pseudo] = np.split(rows, [self.n_labelled])
@@ -128,23 +119,6 @@ class History(Tensors):
             )
         return self.twin(x=x, targets=targets)
 
-    def rearranged(self, kept: NDArray[np.int64], pieces: Pieces | None) -> History:
-        """The same examples with some columns, and pieces after them; this stays as it is."""
-        x = self.x.new_empty(len(self.x), len(kept) + (len(pieces) if pieces else 0))
-        other = self.twin(x=x)
-        for rows in self.filled:
-            x[rows, : len(kept)] = self.x[rows][:, kept]
-        if pieces:
-            other.take_apart(pieces)
-        return other
-
-    def take_apart(self, pieces: Pieces) -> None:
-        """Write the pieces of each example."""
-        for rows in self.filled:
-            part = self.x[rows].cpu().numpy()
-            pieces.fill(part)
-            self.x[rows] = torch.from_numpy(part).to(self.x.device)
-
     def emptied(self) -> History:
         """A history of the same size and capacity with nothing in it; this one stays as it is."""
         parts = {name: torch.empty_like(getattr(self, name)) for name in self.TENSORS}
@@ -168,22 +142,6 @@ class History(Tensors):
         x: Floats = self.x[np.ix_(rows, columns)].cpu().numpy()
         return x
 
-    def urgency(self, classes: list[int], late: float) -> float:
-        """How many times the usual steps follow labels of these classes, in all.
-
-        Each counts once, but `late` times if its class has at most a 32nd of its even share of
-        the labels. They are held already.
-        """
-        held = self.raw.targets[: self.n_labelled, 0]
-        few = len(held) / (LATE * held.shape[1])
-        urgency = float(len(classes))
-        if late != 1:
-            for label in sorted(set(classes)):
-                some = held[: len(held) // 8, label]  # mostly they are enough to tell
-                if some.sum() <= few and held[:, label].sum() <= few:
-                    urgency += (late - 1) * classes.count(label)
-        return urgency
-
     def put(self, columns: Columns, values: Floats) -> None:
         """Values (d,) into some columns of every stored example."""
         for rows in self.filled:
@@ -192,7 +150,7 @@ class History(Tensors):
 
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
-        ring = int(pseudo_label and self.labelled_share is not None)
+        ring = int(pseudo_label)
         capacity, offset = self.capacities[ring], ring * self.capacities[0]
         start = 0
         while start < len(x):  # up to the end of the ring, then on from its beginning
@@ -221,51 +179,8 @@ class History(Tensors):
         draws[split:] += self.capacities[0]
         return draws.astype(np.int64)
 
-    def contexts(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Draw a uniform subset of n contexts (Algorithm 2, lines 2 and 5), all while they are few.
-
-        Returns
-        -------
-        Row of the history, and class, of each.
-        """
-        k, split = self.targets.shape[2], self._split(n)
-        rows, classes = [], []
-        for ring, count in zip(self.filled, (split, n - split), strict=True):
-            n_contexts = (ring.stop - ring.start) * k
-            drawn = self.rng.choice(n_contexts, min(count, n_contexts), replace=False)
-            rows.append(ring.start + drawn // k)
-            classes.append(drawn % k)
-        return np.concatenate(rows), np.concatenate(classes)
-
     def _split(self, n: int) -> int:
         """How many of n draws are from the ring of labelled examples."""
         if not self.n_pseudo_labelled:
             return n
-        return round((self.labelled_share or 0) * n) if self.n_labelled else 0
-
-
-class Drawn:
-    """Some rows of a history, of which batches are drawn as if no label of them had been given.
-
-    Parameters
-    ----------
-    history
-        Whose rows they are.
-    chosen
-        Which, (B,).
-    rng
-        Generator of the draws, owned by this object.
-    """
-
-    capacities = (0, 0)
-
-    def __init__(
-        self, history: History, chosen: NDArray[np.int64], rng: np.random.Generator
-    ) -> None:
-        self.raw, self.targets = history.raw, history.targets
-        self.chosen, self.rng = chosen, rng
-
-    def rows(self, n: int) -> NDArray[np.int64]:
-        """Draw n of the rows uniformly, with replacement."""
-        drawn: NDArray[np.int64] = self.chosen[(self.rng.random(n) * len(self.chosen)).astype(int)]
-        return drawn
+        return round(LABELLED_SHARE * n) if self.n_labelled else 0

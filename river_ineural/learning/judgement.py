@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from river_ineural.learning.change import Trial
-from river_ineural.learning.encoding import MOST_STEPS
 from river_ineural.learning.tensors import lasting
 
 if TYPE_CHECKING:
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["judged"]
 
+MOST_STEPS = 1000  # of networks that learn anew from what the history holds
 WORTHLESS = 0.4  # old labels that weigh no more are dropped
 
 
@@ -37,14 +37,14 @@ def judged(state: State, trial: Trial, n_steps: float) -> State:
         state,
         history=newer.emptied(),
         trainer=state.trainer.renewed(),
-        forest=state.forest and state.forest.renewed(),
+        explorers=state.explorers.renewed(),
         trial=trial,
     )
     for x, classes, w in parts:
         targets = anew.arrival(x, classes.tolist()).targets
         anew.history.add(x, targets, w, pseudo_label=False)
     n = anew.history.n_labelled
-    anew.grow_trees(n)
+    anew.explorers.learn(anew.history, anew.scaling, anew.features, n)
     steps = min(MOST_STEPS, n_steps * n)
     anew.trainer.learn(anew.history, anew.scaling, steps, pseudo_label=False)
     return anew

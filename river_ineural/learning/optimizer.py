@@ -1,4 +1,4 @@
-"""Adam, or plain SGD, on the two halves of one flat tensor: the weights of f1 and of f2."""
+"""Adam on the two halves of one flat tensor: the weights of f1 and of f2."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
-from river_ineural.learning.training import Training
 from river_ineural.network import phases
 from river_ineural.network.growth import overlay
 from river_ineural.network.networks import Shape, Weights
@@ -20,18 +19,14 @@ class Optimizer(Tensors):
 
     Parameters
     ----------
-    training
-        Which of the two, and its parameter.
     like
         A tensor of the dtype and device to work in.
     """
 
     TENSORS = ("moments", "n_updates")
 
-    def __init__(self, training: Training, like: Tensor) -> None:
-        self.kind = training.optimizer
-        self.parameter = training.beta2 if self.kind == "adam" else training.max_norm
-        self.moments = [torch.zeros_like(like) for _ in range(2 if self.kind == "adam" else 0)]
+    def __init__(self, like: Tensor) -> None:
+        self.moments = [torch.zeros_like(like) for _ in range(2)]
         self.n_updates = torch.zeros(2, dtype=torch.float32, device=like.device)  # of f1, of f2
 
     def grown(self, old: Shape, new: Shape, n_features: int) -> Optimizer:
@@ -52,11 +47,9 @@ class Updater:
     """An optimizer bound to the memory of weights and gradients."""
 
     def __init__(self, optimizer: Optimizer, weights: Weights, gradients: Weights) -> None:
-        shape = weights.shape
-        self.phases, self.kind = phases.of(weights.flat), optimizer.kind
-        self.parameter = optimizer.parameter
+        shape, counts = weights.shape, optimizer.n_updates
+        self.phases = phases.of(weights.flat)
         layouts = [weights, gradients, *(shape.weights(m) for m in optimizer.moments)]
-        counts = optimizer.n_updates
         self.networks: list[tuple[Buffer, ...]] = [
             (*(raw(layout.networks[i]) for layout in layouts), raw(counts[i : i + 1]))
             for i in range(2)
@@ -64,5 +57,4 @@ class Updater:
 
     def step(self, network: int, rate: float) -> None:
         """Update f1 (0) or f2 (1) by its gradient (Algorithm 2, line 3 or 6)."""
-        update = self.phases.adam if self.kind == "adam" else self.phases.sgd
-        update(*self.networks[network], rate, self.parameter)
+        self.phases.adam(*self.networks[network], rate)

@@ -15,15 +15,13 @@ from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.arrival import Arrival
 from river_ineural.learning.change import Trial, Watch
-from river_ineural.learning.encoding import chosen
-from river_ineural.learning.forest import Forest
+from river_ineural.learning.explorers import Explorers
 from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
 from river_ineural.learning.judgement import judged
-from river_ineural.learning.pieces import Pieces
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import lasting, uncounted_bytes
-from river_ineural.learning.trainer import Trainer
+from river_ineural.learning.trainer import PSEUDO_LABEL_STEPS, Trainer
 from river_ineural.network.growth import Columns
 
 if TYPE_CHECKING:
@@ -52,10 +50,8 @@ class State:
     scaling: Scaling
     history: History
     trainer: Trainer
+    explorers: Explorers
     watch: Watch | None
-    takes_apart: bool  # whether features can be
-    forest: Forest | None  # beside f1
-    pieces: Pieces | None = None
     trial: Trial | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,7 +61,7 @@ class State:
 
     @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"forest": None} | state)  # before schema 5 there was none
+        self.__dict__.update(state)
         room = self.trainer.shape.n_features
         self.history = self.history.resized(room, self.history.targets.shape[2])
 
@@ -132,8 +128,6 @@ class State:
         """Write what features that have appeared bring; repeating it changes nothing."""
         for fresh in self.trainer.pending:
             self.history.put(fresh.columns, self.scaling.absent)
-            if self.pieces and not isinstance(fresh.columns, slice):  # one has been another's
-                self.history.take_apart(self.pieces)
         self.trainer.settle()
         if self.trial:
             self.trial.former.settle()
@@ -145,38 +139,27 @@ class State:
         x = self.features.place(names, values, scaling.subtracted, scaling.absent)
         if self.features.encoder is not None:
             impute(x, self.history, self.trainer.pending, scaling.absent)
-        if self.pieces:
-            self.pieces.fill(x)
         return x
 
-    def explored(
-        self, names: Iterable[FeatureName], values: Values, exploring: bool = True
-    ) -> tuple[Floats, Floats, Floats]:
-        """f1, f1 + f2, and what trees correct (Algorithm 1, lines 5 to 7), each (B, k).
+    def seen(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, list[Floats]]:
+        """f1, and what each explorer adds to it (Algorithm 1, lines 5 to 7), (B, k) each.
 
-        Of values (B, names). Without `exploring` f1 twice. Before anything is learned those of the
-        initial weights θ0 that an example with these names would get, which are drawn and
-        forgotten.
+        Of values (B, names). Before anything is learned f1 of the initial weights θ0 that an
+        example with these names would get, which are drawn and forgotten.
         """
         if not self.trainer.n_features:
             nothing = np.zeros((len(values), len(self.labels)))
             if not nothing.size:
-                return nothing, nothing, nothing
-            return self.grown(names, values, []).explored(names, values, exploring)
+                return nothing, [nothing for _ in self.explorers.parts]
+            return self.grown(names, values, []).seen(names, values)
         x = self.vectors(names, values)
-        f1, both = self.trainer.explored(x, self.scaling, exploring)
-        trees = self.trees
-        return f1, both, trees.corrections(x, f1) if trees else np.zeros_like(f1)
-
-    @property
-    def trees(self) -> Forest | None:
-        """The forest, where there are few enough features for it to cost little."""
-        return self.forest if self.scaling.narrow else None
+        f1, f2 = self.trainer.score(x, self.scaling)
+        return f1, self.explorers.added(self.explorers.estimates(x, f1, f2))
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
-        """By which classes are predicted, f1 or f1 + f2, corrected: values (B, names) → (B, k)."""
-        _, scores, more = self.explored(names, values, self.trainer.training.explored_scores)
-        return scores + more
+        """By which classes are predicted, f1 and what explorers add: values (B, names) → (B, k)."""
+        f1, added = self.seen(names, values)
+        return sum(added, f1)
 
     def scores_of_many(self, names: list[str], values: Values) -> Values:
         """`scores` of each row (B, k), some rows at a time."""
@@ -185,7 +168,6 @@ class State:
 
     def scores_of_frame(self, frame: Frame) -> Values:
         """`scores` of each row (B, k)."""
-        self.features.check_norm(frame.values)
         size = ROWS_A_PASS if self.trainer.n_features else 1  # weights are drawn for its names
         parts = frame.parts(self.features.columns, size)
         return np.concatenate([self.scores_of_many(*part) for part in parts])
@@ -193,52 +175,40 @@ class State:
     def arrival(self, x: Floats, classes: list[int], pseudo_label: bool = False) -> Arrival:
         """Raw vectors (B, d) of these classes, and what is said of them now.
 
-        Pseudo-labels tell nothing, and trees are not asked.
+        Of pseudo-labels, which tell nothing, nothing is said.
         """
         targets = np.zeros((len(x), 2, len(self.labels)), x.dtype)
         reward, residual = targets[:, 0], targets[:, 1]  # r1, r2, (B, k)
         for row, known in enumerate(classes):
             reward[row, known] = 1  # lines 15 and 20
-        trees = None if pseudo_label else self.trees
-        exploring = self.trainer.training.explored_scores and not pseudo_label
-        said, apart = [], []
+        if pseudo_label:
+            return Arrival(x, classes, targets, None, None)
+        said, all_estimates = [], []
         for part in passes(len(x)):
-            f1, scores = self.trainer.explored(x[part], self.scaling, exploring)
-            np.subtract(reward[part], f1, out=residual[part])  # lines 16 and 21
-            if trees:
-                apart.append(trees.apart(x[part], f1))
-                scores = scores + trees.part * apart[-1]
-            said.append(scores)
-        return Arrival(x, classes, targets, joined(said), joined(apart) if trees else None)
+            f1, f2 = self.trainer.score(x[part], self.scaling)
+            np.subtract(reward[part], f1, out=residual[part])  # line 16
+            estimates = self.explorers.estimates(x[part], f1, f2)
+            said.append(sum(self.explorers.added(estimates), f1))
+            all_estimates.append(np.reshape(estimates, (len(estimates), *f1.shape)))
+        return Arrival(x, classes, targets, np.concatenate(said), np.concatenate(all_estimates, 1))
 
-    def learn(self, arrival: Arrival, w: Values, pseudo_label: bool, n_steps: float) -> None:
+    def learn(self, arrival: Arrival, w: Values, n_steps: float) -> None:
         """Store examples with their targets, then train (Algorithm 1, lines 24 to 26).
 
-        By `n_steps` each where the label was given, more where its class comes late.
+        By `n_steps` each where the label was given.
         """
-        x, targets = arrival.x, arrival.targets
+        x, targets, pseudo_label = arrival.x, arrival.targets, arrival.estimates is None
         self.settle()
         self.scaling.update(x)
-        if self.trees and arrival.apart is not None:
-            self.trees.weigh(targets[:, 1], arrival.apart, w)
+        if arrival.estimates is not None:
+            self.explorers.weigh(targets[:, 1], arrival.estimates, w)
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         if not pseudo_label:
-            self.grow_trees(len(x))
-        training = self.trainer.training
-        if pseudo_label:
-            n_steps = len(x) * training.pseudo_label_steps
-        else:
-            n_steps *= self.history.urgency(arrival.classes, training.late_class_steps)
+            self.explorers.learn(self.history, self.scaling, self.features, len(x))
+        n_steps = len(x) * (PSEUDO_LABEL_STEPS if pseudo_label else n_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
 
-    def grow_trees(self, n: int) -> None:
-        """Grow those due after n more given labels."""
-        if self.trees:
-            self.trees.learn(self.history, self.scaling, self.features, n)
-
-    def told(
-        self, arrival: Arrival, w: Values, pseudo_label: bool, n_steps: float, n_known: int
-    ) -> State:
+    def told(self, arrival: Arrival, w: Values, n_steps: float, n_known: int) -> State:
         """`learn`, and see by labels that are given whether the stream has changed.
 
         Parameters
@@ -250,20 +220,18 @@ class State:
         -------
         This state; at an alarm, and while it is tried whether there was a change, perhaps another.
         """
-        if pseudo_label or self.watch is None:
-            self.learn(arrival, w, pseudo_label, n_steps)
-            return self if pseudo_label else chosen(self, len(w), n_steps)
+        if arrival.estimates is None or self.watch is None:
+            self.learn(arrival, w, n_steps)
+            return self
         trial = self.trial
         ongoing = trial.ongoing.arrival(arrival.x, arrival.classes) if trial else None
         since = self.watched(arrival, ongoing, n_known) if n_known > 1 else 0
-        self.learn(arrival, w, pseudo_label, n_steps)
+        self.learn(arrival, w, n_steps)
         if since:
             return self.alarmed(since, n_steps)
         if not trial or not ongoing:
-            return chosen(self, len(w), n_steps)
-        trial.ongoing.learn(ongoing, w, pseudo_label, n_steps)
-        for state in (self, trial.ongoing):
-            chosen(state, len(w), n_steps, anew=False)
+            return self
+        trial.ongoing.learn(ongoing, w, n_steps)
         return self.tried(len(w), n_steps)
 
     def watched(self, arrival: Arrival, ongoing: Arrival | None, n_known: int) -> int:
@@ -327,11 +295,6 @@ class State:
         }
         moved["trial"] = self.trial and self.trial.each(lambda state: state.on(device))
         return replace(self, **moved)
-
-
-def joined(parts: list[Floats]) -> Floats:
-    """Rows of all parts; those of a single one are not copied."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def passes(n_rows: int) -> list[slice]:

@@ -11,8 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.inputs.versions import lacks
-
 __all__ = ["Tensors", "lasting", "tensor_of", "uncounted_bytes"]
 
 P = ParamSpec("P")
@@ -55,14 +53,9 @@ class Tensors:
     @lasting
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if missing := [name for name in self.TENSORS if name not in state]:
-            raise lacks(f"{type(self).__name__}.{name}" for name in missing)
         for name in self.TENSORS:
             setattr(self, name, each(state[name], tensor_of))
-        try:
-            self.bind()
-        except AttributeError as error:
-            raise lacks([f"{type(error.obj).__name__}.{error.name}"]) from error
+        self.bind()
 
     @lasting
     def on(self, device: torch.device) -> Self:

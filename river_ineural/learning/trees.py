@@ -129,14 +129,12 @@ def grow(
 
 
 @loop
-def apart(
-    x: Array, f1: Array, part: float, feature: Array, threshold: Array, child: Array
-) -> Array:
-    """ω (v - p), (B, k), ω being `part`: shares of the votes of trees, (T, N) as `grow` writes
-    them, on raw x (B, d), less f1 (B, k) within [0, 1]. A tree that is not grown votes for nothing.
+def apart(x: Array, f1: Array, feature: Array, threshold: Array, child: Array) -> Array:
+    """v - p, (B, k): shares of the votes of trees, (T, N) as `grow` writes them, on raw x (B, d),
+    less f1 (B, k) within [0, 1]. A tree that is not grown votes for nothing.
     """
     found = np.empty_like(f1)
-    share, factor = f1.dtype.type(1 / len(feature)), f1.dtype.type(part)
+    share = f1.dtype.type(1 / len(feature))
     for row in range(len(x)):
         for c in range(f1.shape[1]):
             found[row, c] = -min(max(f1[row, c], 0), 1)
@@ -147,6 +145,4 @@ def apart(
                 node = child[tree, node] + right
             if child[tree, node] >= 0:
                 found[row, child[tree, node]] += share
-        for c in range(f1.shape[1]):
-            found[row, c] *= factor
     return found

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from river_ineural.network.constants import (
     BETA1,
+    BETA2,
     EPSILON,
-    HEEDED,
     LEAST,
     LEAST_RADIUS,
     MOST_GRADIENT,
@@ -29,7 +29,6 @@ from river_ineural.network.constants import (
     TOLERATED,
 )
 from river_ineural.network.loops import inlined, loop
-from river_ineural.network.phases import Encoding
 from river_ineural.network.standardizing import observe, standardize, standardize_row, weigh
 
 __all__ = [
@@ -40,14 +39,12 @@ __all__ = [
     "embed_folded",
     "errors",
     "gather",
-    "heed",
     "observe",
     "oppose",
     "output_gradient",
     "perturb",
     "rescale",
     "score",
-    "sgd",
     "standardize",
     "unit_columns",
     "weigh",
@@ -62,8 +59,7 @@ def gather(
     stored_x: Array,  # (capacity, d)
     stored_targets: Array,  # (capacity, 2, k)
     stored_weight: Array,  # (capacity,)
-    encoding: Encoding,
-    normalize: bool,
+    scaling: Array,  # (3, d)
     share: float,
     given: float,
     n_explored: int,
@@ -78,7 +74,7 @@ def gather(
     """
     for i in range(len(rows)):
         row = rows[i]
-        standardize_row(stored_x[row], encoding, normalize, x[i])
+        standardize_row(stored_x[row], scaling, x[i])
         for kind in range(2):
             for label in range(targets.shape[2]):
                 targets[i, kind, label] = stored_targets[row, kind, label]
@@ -126,34 +122,6 @@ def oppose(
     if n_given:
         grown = radius[0] * np.exp(PACE * (TOLERATED - n_wrong / n_given))
         radius[0] = min(max(grown, most * LEAST_RADIUS), most)
-
-
-@loop
-def heed(direction: Array, first: int, relevance: Array, n_steps: Array) -> None:
-    """Mean squares of directions (B, d) of norm 1, column by column from `first` on.
-
-    In units of the columns before they were enlarged: relevance (2, d) holds the running means and
-    by how much columns are enlarged. n_steps (1,) counts the batches that had a direction.
-    """
-    n = 0
-    total = np.zeros(direction.shape[1])
-    for i in range(direction.shape[0]):
-        square = 0.0
-        for j in range(first, direction.shape[1]):
-            square += direction[i, j] * direction[i, j]
-        if square <= TINY:
-            continue
-        n += 1
-        share = 1 / square
-        for j in range(first, direction.shape[1]):
-            total[j] += direction[i, j] * direction[i, j] * share
-    if not n:
-        return
-    n_steps[0] += 1
-    share = max(HEEDED, 1 / n_steps[0])
-    for j in range(first, direction.shape[1]):
-        square = total[j] / n * relevance[1, j] * relevance[1, j]
-        relevance[0, j] += share * (square - relevance[0, j])
 
 
 @loop
@@ -310,26 +278,6 @@ def rescale(gradient: Array, inverse: Array, scaled: Array) -> None:
 
 
 @loop
-def sgd(parameters: Array, gradient: Array, n_updates: Array, lr: float, max_norm: float) -> None:
-    """One update as in Algorithm 2; all flat, n_updates (1,).
-
-    A gradient longer than `max_norm` is shortened to it: a heavy example would throw the weights
-    out of all proportion. One that is not finite changes nothing.
-    """
-    square = 0.0
-    for i in range(len(gradient)):
-        g = np.float64(gradient[i])
-        square += g * g
-    norm = np.sqrt(square)
-    if not norm < np.inf:
-        return
-    n_updates[0] += 1
-    rate = parameters.dtype.type(lr * min(1.0, max_norm / max(norm, TINY)))
-    for i in range(len(parameters)):
-        parameters[i] -= rate * gradient[i]
-
-
-@loop
 def adam(
     parameters: Array,
     gradient: Array,
@@ -337,7 +285,6 @@ def adam(
     square: Array,
     n_updates: Array,
     lr: float,
-    beta2: float,
 ) -> None:
     """One update of Adam; all flat, n_updates (1,).
 
@@ -348,8 +295,8 @@ def adam(
     n_updates[0] += 1
     t, number = float(n_updates[0]), parameters.dtype.type
     zero, least, most = number(0), number(LEAST), number(MOST_GRADIENT)
-    step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - beta2**t))
-    new1, new2, keep2, eps = number(1 - BETA1), number(1 - beta2), number(beta2), number(EPSILON)
+    step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - BETA2**t))
+    new1, new2, keep2, eps = number(1 - BETA1), number(1 - BETA2), number(BETA2), number(EPSILON)
     for i in range(len(parameters)):
         g = gradient[i]
         g = g if abs(g) <= most else zero

@@ -190,6 +190,11 @@ class Weights:
         """None has but a row a class."""
         return []
 
+    def silence(self, n_known: int) -> None:
+        """Let f2 say 0 of classes, of which so many were there before."""
+        if not n_known:
+            self.output2.zero_()
+
     def exploit(self, columns: Tensor, a: Activations, exploring: bool = True) -> None:
         """f1 of every class: columns (d, B) are the examples x.
 

@@ -10,25 +10,22 @@ from torch import Tensor
 
 from river_ineural.network.constants import (
     BETA1,
+    BETA2,
     CLOSEST,
     EPSILON,
     FARTHEST,
-    FIRST_STEPS,
     FLAG,
-    HEEDED,
     LEAST_RADIUS,
     MOST_GRADIENT,
-    MOST_RELEVANT,
     PACE,
-    RELEVANCE,
     RESOLUTION,
     ROUNDING,
     SQRT_HALF,
+    SQUASHED,
     TINY,
     TOLERATED,
     TWO_VALUED,
 )
-from river_ineural.network.phases import Encoding
 
 __all__ = [
     "adam",
@@ -39,14 +36,12 @@ __all__ = [
     "embed_folded",
     "errors",
     "gather",
-    "heed",
     "observe",
     "oppose",
     "output_gradient",
     "perturb",
     "rescale",
     "score",
-    "sgd",
     "standardize",
     "unit_columns",
     "weigh",
@@ -58,26 +53,13 @@ def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
     torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
 
 
-def height(x: Tensor, knots: Tensor, heights: Tensor) -> Tensor:
-    """The heights (d, Q) at the knots, interpolated at x (B, d)."""
-    columns = x.t().contiguous()
-    high = torch.searchsorted(knots, columns, right=True).clamp_(1, knots.shape[1] - 1)
-    (left, right), (below, above) = (
-        (part.gather(1, high - 1), part.gather(1, high)) for part in (knots, heights)
-    )
-    share = ((columns - left) / (right - left)).nan_to_num_(1.0, 1.0, 0.0).clamp_(0, 1)
-    return (below + share * (above - below)).t()
-
-
-def standardize(raw: Tensor, encoding: Encoding, normalize: bool, x: Tensor) -> None:
-    """Rows of x = (raw + height(raw) - shift) · inverse, then of norm 1."""
-    shift, inverse, ranked = encoding.scaling
-    if encoding.knots.shape[1]:  # features are ranked
-        raw = raw + height(raw, encoding.knots, encoding.heights) * ranked
+def standardize(raw: Tensor, scaling: Tensor, x: Tensor) -> None:
+    """Rows of x = (raw - shift) · inverse, squashed, then of norm 1."""
+    shift, inverse, squashed = scaling
     torch.sub(raw, shift, out=x)
     x.mul_(inverse).clamp_(-FARTHEST, FARTHEST)
-    if normalize:
-        x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
+    torch.where(squashed > 0, x.asinh(), x, out=x)
+    x.div_(torch.linalg.vector_norm(x, dim=1, keepdim=True).clamp_min_(TINY))
 
 
 def gather(
@@ -85,8 +67,7 @@ def gather(
     stored_x: Tensor,
     stored_targets: Tensor,
     stored_weight: Tensor,
-    encoding: Encoding,
-    normalize: bool,
+    scaling: Tensor,
     share: float,
     given: float,
     n_explored: int,
@@ -100,7 +81,7 @@ def gather(
     weight.copy_(stored_weight[rows].view(-1, 1, 1)).mul_(share)
     weight.mul_(torch.where(targets[:, :1] > 0, given, 1.0))
     weight[:, 1].mul_(rows.lt(n_explored).unsqueeze(1))
-    standardize(x, encoding, normalize, x)
+    standardize(x, scaling, x)
 
 
 def oppose(
@@ -128,19 +109,6 @@ def oppose(
     factor = torch.exp(PACE * (TOLERATED - share))
     grown = (radius * factor).clamp(most * LEAST_RADIUS, most)
     radius.copy_(torch.where(n_given > 0, grown, radius))
-
-
-def heed(direction: Tensor, first: int, relevance: Tensor, n_steps: Tensor) -> None:
-    """Mean squares of directions of norm 1, in units of the columns before they were enlarged."""
-    squares = direction[:, first:].to(relevance.dtype).square()
-    square = squares.sum(1, keepdim=True)
-    there = square > TINY
-    n = there.sum()
-    mean = torch.where(there, squares / square.clamp_min(TINY), 0.0).sum(0) / n.clamp_min(1)
-    n_steps += n > 0
-    share = (1 / n_steps.clamp_min(1)).clamp_min(HEEDED) * (n > 0)
-    means, factors = relevance[:, first:]
-    means += share * (mean * factors.square() - means)
 
 
 def perturb(direction: Tensor, radius: Tensor, first: int, x: Tensor) -> None:
@@ -227,17 +195,6 @@ def rescale(gradient: Tensor, inverse: Tensor, scaled: Tensor) -> None:
     torch.mul(gradient, inverse, out=scaled)
 
 
-def sgd(
-    parameters: Tensor, gradient: Tensor, n_updates: Tensor, lr: float, max_norm: float
-) -> None:
-    """One update as in Algorithm 2."""
-    norm = torch.linalg.vector_norm(gradient)
-    fine = norm.isfinite()
-    n_updates += fine
-    shorter = (max_norm / norm.clamp_min(TINY)).clamp_max(1.0)
-    parameters.sub_(torch.where(fine, gradient * shorter, 0.0), alpha=lr)
-
-
 def adam(
     parameters: Tensor,
     gradient: Tensor,
@@ -245,7 +202,6 @@ def adam(
     square: Tensor,
     n_updates: Tensor,
     lr: float,
-    beta2: float,
 ) -> None:
     """One update of Adam in one call, where `torch.optim.Adam` takes a dozen."""
     n_updates += 1
@@ -259,7 +215,7 @@ def adam(
         [n_updates],
         lr=lr,
         beta1=BETA1,
-        beta2=beta2,
+        beta2=BETA2,
         eps=EPSILON,
         weight_decay=0.0,
         amsgrad=False,
@@ -267,11 +223,11 @@ def adam(
     )
 
 
-def observe(x: Tensor, n: int, center: bool, moments: Tensor) -> None:
+def observe(x: Tensor, n: int, moments: Tensor) -> None:
     """The statistics of n examples and of the rows of x together, all rows at once."""
     mean, square, cube, fourth = moments
     x, b = x.to(moments.dtype), x.shape[0]
-    middle = x.mean(0) if center else mean.clone()
+    middle = x.mean(0)
     squares, cubes, fourths = ((x - middle).pow(power).sum(0) for power in (2, 3, 4))
     share, step = b / (n + b), middle - mean
     term = step.square() * (n * share)
@@ -284,48 +240,25 @@ def observe(x: Tensor, n: int, center: bool, moments: Tensor) -> None:
     mean += share * step
 
 
-def spread(center: bool, square: Tensor, cube: Tensor, fourth: Tensor) -> Tensor:
-    """What features of these moments are divided by: see `standardizing.spread`."""
-    skew = torch.where(square > 0, cube / square, 0.0)
-    two_valued = (
-        center & (square > 0) & (fourth - skew * cube - square.square() <= TWO_VALUED * fourth)
-    )
-    flag = FLAG * (skew.square() + 4 * square).sqrt()
-    return torch.where(two_valued, flag, fourth.clamp_min(0).sqrt().sqrt())
-
-
 def more_than_rounding(q: Tensor, mean: Tensor, reference: Tensor) -> Tensor:
     """Which features vary by more than constants do that are rounded."""
     least = torch.maximum(RESOLUTION * mean.abs(), ROUNDING * (mean + reference).abs())
     return q > least.clamp_min_(CLOSEST)
 
 
-def weigh(
-    n: int,
-    center: bool,
-    scale: bool,
-    normalize: bool,
-    reference: Tensor,
-    moments: Tensor,
-    shares: Tensor,
-    relevance: Tensor,
-    n_steps: Tensor,
-    scaling: Tensor,
-) -> None:
-    """Scaling from the statistics of n examples, and by how much columns are enlarged."""
-    mean, square, cube, fourth = moments
-    means, factor = relevance
-    typical = means.sum() / (means > 0).sum().clamp_min(1)
-    enlarged = (means / typical.clamp_min(TINY)).pow(RELEVANCE)
-    enlarged.clamp_(1 / MOST_RELEVANT, MOST_RELEVANT)
-    factor.copy_(torch.where((n_steps >= FIRST_STEPS) & (means > 0), enlarged, 1.0))
-    inverse = torch.ones_like(mean)
-    if scale:
-        q = spread(center, square / n, cube / n, fourth / n)
-        inverse = torch.where(more_than_rounding(q, mean, reference), 1 / q, 1.0)
-    inverse *= factor
+def weigh(n: int, squash: bool, reference: Tensor, moments: Tensor, scaling: Tensor) -> None:
+    """Scaling from the statistics of n examples; what a flag is, `standardizing.weigh` says."""
+    mean, square, cube, fourth = moments[0], *(moments[1:] / n)
+    skew = torch.where(square > 0, cube / square, 0.0)
+    flag = (square > 0) & (fourth - skew * cube - square.square() <= TWO_VALUED * fourth)
+    q = torch.where(
+        flag, FLAG * (skew.square() + 4 * square).sqrt(), fourth.clamp_min(0).sqrt().sqrt()
+    )
+    varies = more_than_rounding(q, mean, reference)
+    squashed = varies & flag.logical_not() & squash
+    q = torch.where(squashed, square.sqrt(), q)
     scaling[0].copy_(mean)
-    scaling[1].copy_(shares[0] * inverse)
-    scaling[2].copy_(shares[0] < 1)
-    if normalize:
-        scaling[0, 0] = -square.dot(inverse.square() * shares[1]).div_(n).sqrt_()
+    scaling[1].copy_(torch.where(varies, 1 / q, 1.0))
+    scaling[2].copy_(squashed)
+    spread = torch.where(squashed, SQUASHED, square / q.square())
+    scaling[0, 0] = -torch.where(varies, spread, 0.0).sum().sqrt_()

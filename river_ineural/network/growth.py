@@ -13,6 +13,8 @@ from river_ineural.network.networks import Shape, Weights
 
 __all__ = ["Columns", "Fresh", "draw", "overlay"]
 
+FIRST_LAYERS = 0.3  # factor on the weights of the first layers: smoother functions at first
+
 Columns = slice | NDArray[np.int64]  # of features, in a first layer
 
 
@@ -47,16 +49,15 @@ def draw(
     n_known: int,
     columns: Columns,
     n_features: int,
-    init_scale: float,
-    n_blank: int,
     rng: np.random.Generator,
 ) -> Fresh:
     """Draw what is new: hidden layers from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1,
-    line 1), the first layers times `init_scale`.
+    line 1), the first layers times 0.3, and the output layer of f2 as 0.
 
     Deep layers, where no class was known, and the blocks and rows of new classes are written to
     `flat`; columns of features that appear, for the blocks there before, are returned. Columns
-    reserved beyond the features in use stay 0, so that they change nothing.
+    reserved beyond the features in use stay 0, so that they change nothing. f2 says 0 until it has
+    learned something.
 
     Parameters
     ----------
@@ -68,9 +69,6 @@ def draw(
         Of the features that appear.
     n_features
         In use, those included.
-    n_blank
-        Columns in front that no example uses; their weights are 0, so that the input gradient is 0
-        there as well.
     """
     std = (2 / new.hidden_dim) ** 0.5
     w = new.weights(flat)
@@ -83,10 +81,10 @@ def draw(
             layer.copy_(normal(layer.shape, std if layer.ndim == 2 else std * 0.5**0.5))
     for layer in w.by_class:
         layer[n_known:].copy_(normal(layer[n_known:].shape, std * 0.5**0.5))
+    w.silence(n_known)
     drawn = []
     for first in w.first_layers:
-        drawn.append(normal(first[:, :n_known, columns].shape, std * init_scale))
+        drawn.append(normal(first[:, :n_known, columns].shape, std * FIRST_LAYERS))
         fresh = first[:, n_known:, :n_features]
-        fresh.copy_(normal(fresh.shape, std * init_scale))
-        fresh[..., :n_blank] = 0
+        fresh.copy_(normal(fresh.shape, std * FIRST_LAYERS))
     return Fresh(columns, drawn)

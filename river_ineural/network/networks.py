@@ -81,6 +81,10 @@ class Weights(Protocol):
         """Layers with a row a class."""
         ...
 
+    def silence(self, n_known: int) -> None:
+        """Let f2 say 0 of classes, of which so many were there before."""
+        ...
+
     def exploit(self, columns: Tensor, a: Any, exploring: bool = True) -> None:
         """f1 of every class: columns (d, B) are the examples x."""
         ...
@@ -143,6 +147,6 @@ class Activations(Protocol):
 class Single(Protocol):
     """Loops for one example."""
 
-    def score(self, weights: Any, raw: Any, encoding: Any, normalize: bool, exploring: bool) -> Any:
+    def score(self, weights: Any, raw: Any, scaling: Any, exploring: bool) -> Any:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
         ...

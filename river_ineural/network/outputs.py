@@ -118,6 +118,10 @@ class Weights:
         """Output layers, a row a class."""
         return [self.f1.output, self.f2.output][: 1 + self.shape.explores]
 
+    def silence(self, n_known: int) -> None:
+        """Let f2 say 0 of classes, of which so many were there before."""
+        self.f2.output[n_known:] = 0
+
     def exploit(self, columns: Tensor, a: Activations, exploring: bool = True) -> None:
         """f1 of every class: columns (d, B) are the examples x. Fills a.h1 and a.f1."""
         forward(self.f1, columns, a.h1, a.f1_rows)

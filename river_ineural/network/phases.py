@@ -8,23 +8,14 @@ device. Numba is imported when the first model is made, not with the package.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Buffer", "Encoding", "compiles", "of", "raw"]
+__all__ = ["Buffer", "compiles", "of", "raw"]
 
 Buffer = NDArray[np.floating] | Tensor  # what phases take: an array, or a tensor, of one memory
-
-
-class Encoding(NamedTuple):
-    """From raw to standardised: by distance, and where the third row of scaling says by rank."""
-
-    scaling: Any  # (3, d); each an array, or a tensor, as phases take it
-    knots: Any  # (d, Q)
-    heights: Any  # (d, Q)
 
 
 def of(tensor: Tensor) -> ModuleType:

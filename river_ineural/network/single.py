@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from river_ineural.network.constants import SQRT_HALF, TINY
 from river_ineural.network.contexts import Shape
 from river_ineural.network.loops import inlined, loop
-from river_ineural.network.phases import Encoding
 from river_ineural.network.standardizing import standardize_row
 
 __all__ = ["Single"]
@@ -49,11 +48,9 @@ class Single:
         self.flat = self.found[:, 0]
         self.buffers = self.x, self.units, self.tile, self.active, self.flat
 
-    def score(
-        self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool, exploring: bool
-    ) -> Floats:
+    def score(self, weights: Any, raw: Floats, scaling: Any, exploring: bool) -> Floats:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
-        score_one(weights, self.shape, raw, encoding, normalize, exploring, *self.buffers)
+        score_one(weights, self.shape, raw, scaling, exploring, *self.buffers)
         return self.found.copy()
 
 
@@ -77,8 +74,7 @@ def score_one(
     weights: Array,  # flat, as `contexts.Weights` has them
     shape: tuple[int, int, int, int],
     raw: Array,  # (d,)
-    encoding: Encoding,
-    normalize: bool,
+    scaling: Array,  # (3, d)
     exploring: bool,
     x: Array,  # (d,)
     units: Array,  # (L + 1, k, m)
@@ -97,7 +93,7 @@ def score_one(
     first = weights[start : start + one].reshape(m, k * d)  # W
 
     # f1, forward, and its gradient at the last pre-activations
-    standardize_row(raw, encoding, normalize, x)
+    standardize_row(raw, scaling, x)
     for u in range(m):
         for c in range(k):
             row, total = first[u, c * d : (c + 1) * d], zero

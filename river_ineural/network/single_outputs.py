@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from river_ineural.network.constants import TINY
 from river_ineural.network.loops import inlined, loop
 from river_ineural.network.outputs import OutputShape
-from river_ineural.network.phases import Encoding
 from river_ineural.network.standardizing import standardize_row
 
 __all__ = ["Single"]
@@ -43,11 +42,9 @@ class Single:
         self.embedding = np.empty(shape.n_embedded, dtype)
         self.buffers = self.x, self.units, self.embedding, self.found[:, 0]
 
-    def score(
-        self, weights: Any, raw: Floats, encoding: Encoding, normalize: bool, exploring: bool
-    ) -> Floats:
+    def score(self, weights: Any, raw: Floats, scaling: Any, exploring: bool) -> Floats:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
-        score_one(weights, self.shape, raw, encoding, normalize, exploring, *self.buffers)
+        score_one(weights, self.shape, raw, scaling, exploring, *self.buffers)
         return self.found.copy()
 
 
@@ -79,8 +76,7 @@ def score_one(
     weights: Array,  # flat, as `outputs.Weights` has them
     shape: tuple[int, int, int, int],
     raw: Array,  # (d,)
-    encoding: Encoding,
-    normalize: bool,
+    scaling: Array,  # (3, d)
     exploring: bool,
     x: Array,  # (d,)
     units: Array,  # (L - 1, m)
@@ -91,7 +87,7 @@ def score_one(
     number = weights.dtype.type
     k, d, m, depth = shape
     of_f1 = m * d + (depth - 2) * m * m + k * m
-    standardize_row(raw, encoding, normalize, x)
+    standardize_row(raw, scaling, x)
     propagate(weights[:of_f1], x, units, found[0])
     if not exploring:
         for c in range(k):

@@ -57,11 +57,6 @@ def of_pending(state: State, where: str, scope: Scope) -> Scope:
 
 
 a_round = an_integer()
-RARITY: Fields = {
-    "_n": a_round,
-    "_weight": a_number(0),
-    "_seen": a_mapping(optional(a_label), a_tuple(a_number(0), a_round)),
-}
 REACH: Fields = {"gap": a_number(1)}
 NEWCOMERS: Fields = {
     "there": a_flag,
@@ -82,7 +77,6 @@ SAMPLER: Fields = {
 INEURAL_SAMPLER: Fields = {
     **SAMPLER,
     **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
-    "_rarity": an_object("Rarity"),
     "_reach": an_object("Reach"),
     "_newcomers": an_object("Newcomers"),
 }

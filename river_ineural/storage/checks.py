@@ -204,7 +204,7 @@ def a_mapping(key: Check, item: Check) -> Check:
     return pairs
 
 
-def an_array(dtype: str, *shape: int | str, tensor: bool = False) -> Check:
+def an_array(dtype: str, *shape: int | str, tensor: bool = False, finite: bool = False) -> Check:
     """Of a dtype and a shape; "float" is the dtype that the networks work in."""
 
     def check(value: Any, where: str, scope: Scope) -> None:
@@ -218,6 +218,8 @@ def an_array(dtype: str, *shape: int | str, tensor: bool = False) -> Check:
                 f"tensor {value.name} must be {named} of shape {sizes}, got {found.dtype.name} "
                 f"of shape {found.shape}"
             )
+        fine = not finite or bool(np.isfinite(found).all())
+        need(fine, f"tensor {value.name}", "finite", found)
 
     return check
 
@@ -234,7 +236,7 @@ def an_object(*names: str) -> Check:
 
 a_generator = an_object("Generator")
 SIMPLE = (
-    *("Generator", "Random", "Budget", "Training"),
+    *("Generator", "Random", "Budget"),
     *("ConstantWidth", "NeurONALWidth", "TheoreticalWidth"),
 )
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
-from river_ineural.learning.adversary import CHOICE
-from river_ineural.learning.iterates import EVERY
-from river_ineural.learning.pieces import MOST_PIECES
-from river_ineural.learning.ranking import KNOTS, MOST, SAMPLE
+from river_ineural.learning.average import EVERY
+from river_ineural.learning.explorers import EXPLORERS as KINDS
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
 from river_ineural.network.contexts import Shape
@@ -32,7 +30,6 @@ from river_ineural.storage.checks import (
     a_number,
     a_queue,
     a_real,
-    a_text,
     a_tuple,
     an_array,
     an_integer,
@@ -73,27 +70,16 @@ SHAPE: Fields = {
     "explores": a_flag,
 }
 SHAPES: dict[str, type[Shape] | type[OutputShape]] = {"Shape": Shape, "OutputShape": OutputShape}
-# Their constructors check what they are given.
-TRAINING: Fields = dict.fromkeys(
-    (
-        *("optimizer", "beta2", "max_norm", "exploration", "exploration_lr", "exploration_share"),
-        *("pseudo_label_exploration", "pseudo_label_steps", "late_class_steps", "init_scale"),
-        *("labelled_share", "residuals", "balance", "batches", "n_iterates", "n_averaged"),
-    ),
-    anything,
-)
 
 # What a learner has learned
 
 ENCODER: Fields = {"categories": a_flag, "missing": a_flag}
 FEATURES: Fields = {
     "encoder": optional(an_object("Encoder")),
-    "unit_norm": a_flag,
     "max_features": an_integer(1),
     "first_column": an_integer(CONSTANT, CONSTANT),
     "recycles": a_flag,
     "names": a_list(a_name),
-    "reserved": a_tuple(an_integer(CONSTANT, "columns"), an_integer()),
     "touched": an_array("int64", "columns"),
     "now": an_integer(),
     "_warned": a_flag,
@@ -109,57 +95,19 @@ def distinct(state: State, key: str, where: str, check: Check) -> list[Any]:
 
 
 def of_features(state: State, where: str, scope: Scope) -> Scope:
-    n_reserved = reserved(state, where)
-    return scope.within(columns=CONSTANT + len(state["names"]) + n_reserved)
-
-
-def reserved(state: State, where: str) -> int:
-    """Columns of no name, and that the names are names."""
-    distinct(state, "names", where, a_name)
-    found: Any = state.get("reserved")
-    fine = type(found) is tuple and len(found) == 2 and all(map(is_integer, found))
-    need(fine and min(found) >= 0, f"{where}.reserved", "two integers from 0", found)
-    return int(found[1])
+    return scope.within(columns=CONSTANT + len(distinct(state, "names", where, a_name)))
 
 
 LABELS: Fields = {"max_classes": an_integer(2), "labels": a_list(a_label), "_warned": a_flag}
 
 SCALING: Fields = {
-    **dict.fromkeys(("center", "scale", "normalize", "relevance_wanted"), a_flag),
-    "ranking": an_object("Ranking"),
     "n": an_integer(),
     "reference": an_array("float64", "d"),
     "moments": an_array("float64", 4, "d"),
     "scaling": an_array("float", 3, "d"),
-    "relevance": an_array("float64", 2, "d"),
-    "n_steps": an_array("float64", 1),
 }
-RANKING: Fields = {
-    **dict.fromkeys(("ranks", "wanted"), a_flag),
-    "most": an_integer(MOST, MOST + MOST_PIECES),
-    "rng": a_generator,
-    "sample": an_array("float", "n_sampled", "ranked"),
-    "n_sampled": an_integer(0, SAMPLE),
-    "n_since": an_integer(),
-    "knots": an_array("float", "d", "knots"),
-    "heights": an_array("float", "d", "knots"),
-    "shares": an_array("float64", 2, "d"),
-}
-
-
-def of_ranking(state: State, where: str, scope: Scope) -> Scope:
-    d = int(scope.sizes["d"])
-    ranks = bool(state["wanted"]) and d <= size(state["most"], f"{where}.most")
-    return scope.within(
-        n_sampled=size(state["n_sampled"], f"{where}.n_sampled"),
-        ranked=d if ranks else 0,
-        knots=KNOTS if ranks or d == 0 else 0,
-    )
-
-
 HISTORY: Fields = {
     "capacities": a_tuple(an_integer(1), an_integer()),
-    "labelled_share": optional(a_number(0, 1)),
     "rng": a_generator,
     "added": a_list(an_integer(), 2),
     **{
@@ -176,75 +124,29 @@ def of_history(state: State, where: str, scope: Scope) -> Scope:
     return scope.within(rows=labelled + pseudo, labelled=labelled)
 
 
+RECIPE: Fields = {
+    **dict.fromkeys(("exploration_lr", "exploration_share", "balance"), a_number(0, 1)),
+    "span": an_integer(EVERY),
+}
 OPTIMIZER: Fields = {
-    "kind": a_text("adam", "sgd"),
-    "parameter": a_number(0),
-    "moments": a_list(an_array("float", "weights"), "n_moments"),
+    "moments": a_list(an_array("float", "weights"), 2),
     "n_updates": an_array("float32", 2),
 }
-
-
-def of_optimizer(state: State, where: str, scope: Scope) -> Scope:
-    return scope.within(n_moments=2 if state["kind"] == "adam" else 0)
-
-
-ITERATES: Fields = {
-    "kind": a_text("average", "last", "uniform"),
-    "n_kept": optional(an_integer(1)),
-    "n_averaged": an_integer(EVERY),
-    "rng": a_generator,
-    "kept": a_list(an_array("float", "weights")),
-    "returned": a_list(an_array("float", "weights")),
-    "n_rounds": an_integer(),
+AVERAGE: Fields = {
+    "span": an_integer(EVERY),
+    "flat": an_array("float", "weights", finite=True),
     "n_steps": an_integer(),
-    "served": an_integer(0, "last_kept"),
 }
-
-
-def of_iterates(state: State, where: str, scope: Scope) -> Scope:
-    kept = state["kept"]
-    need(type(kept) is list, f"{where}.kept", "a list", kept)
-    if scope.sizes["used"] and state["kind"] != "last":
-        need(len(kept) > 0, f"{where}.kept", "a list that is not empty", kept)
-    return scope.within(last_kept=max(1, len(kept)) - 1)
-
-
-ADVERSARY: Fields = {
-    "limit": a_number(0),
-    "radius": an_array("float"),
-    "chosen": an_integer(0, len(CHOICE) - 1),
-}
-PIECES: Fields = {
-    "first": an_integer(CONSTANT, "used"),
-    "sources": an_array("int64", "pieces"),
-    **dict.fromkeys(("lower", "upper"), an_array("float", "pieces")),
-}
-
-
-def of_pieces(state: State, where: str, scope: Scope) -> Scope:
-    """They are in the columns that no name has, and of columns that have one."""
-    n, first = int(scope.sizes["reserved"]), state.get("first")
-    need(first == scope.sizes["reserved_from"], f"{where}.first", "where columns are free", first)
-    for key in ("sources", "lower", "upper"):
-        PIECES[key](state.get(key), f"{where}.{key}", scope.within(pieces=n))
-    sources, lower, upper = (state[key].array for key in ("sources", "lower", "upper"))
-    fine = (sources >= CONSTANT) & (sources < first) & (lower < upper)
-    need(bool(fine.all()), where, "of columns before them, and of some width", state)
-    return scope.within(pieces=n)
-
-
+ADVERSARY: Fields = {"radius": an_array("float", finite=True)}
 TRAINER: Fields = {
     "shape": an_object(*SHAPES),
-    "training": an_object("Training"),
+    "recipe": an_object("Recipe"),
     "lr": a_number(0),
     "batch_size": an_integer(1, MOST_EXAMPLES),
     "optimizer": an_object("Optimizer"),
-    "iterates": an_object("Iterates"),
+    "average": an_object("Average"),
     "adversary": an_object("Adversary"),
-    "n_blank": an_integer(0, CONSTANT),
     "rng": a_generator,
-    "of_folds": a_generator,
-    "n_until": an_integer(-(1 << 62)),
     "n_features": an_integer(0, "d"),
     "steps_due": a_number(0, 1e9),
     "explorations_due": a_number(0, 1e9),
@@ -253,7 +155,7 @@ TRAINER: Fields = {
     "dtype": lambda value, where, scope: need(
         value is np.float32 or value is np.float64, where, "a dtype", value
     ),
-    "flat": an_array("float", "weights"),
+    "flat": an_array("float", "weights", finite=True),
 }
 
 
@@ -285,6 +187,41 @@ def of_fresh(state: State, where: str, scope: Scope) -> Scope:
         fresh = len(range(columns.start, columns.stop))
         need(fresh == shape[2], f"{where}.columns", f"{shape[2]} columns", columns)
     return scope.within(drawn=shape[1], fresh=shape[2])
+
+
+def the_parts(value: Any, where: str, scope: Scope) -> None:
+    for name, part in value.items():
+        an_object(KINDS[name].__name__)(part, f"{where}.{name}", scope)
+
+
+def shares(value: Any, where: str, scope: Scope) -> None:
+    a_tuple(*[a_number(0, 1)] * int(scope.sizes["explorers"]))(value, where, scope)
+
+
+EXPLORERS: Fields = {
+    "parts": the_parts,
+    "a": an_array("float64", "explorers", "explorers", finite=True),
+    "b": an_array("float64", "explorers", finite=True),
+    "trust": shares,
+}
+
+
+def of_explorers(state: State, where: str, scope: Scope) -> Scope:
+    """The sums of squares that trust follows from are those of something."""
+    scope = scope.within(explorers=len(names_of(state, where)))
+    EXPLORERS["a"](state.get("a"), f"{where}.a", scope)
+    a = state["a"].array
+    fine = np.array_equal(a, a.T) and bool((np.linalg.eigvalsh(a) >= -1e-6 * (1 + a.trace())).all())
+    need(fine, f"{where}.a", "symmetric, with no negative eigenvalue", a)
+    return scope
+
+
+def names_of(state: State, where: str) -> tuple[str, ...]:
+    """Of explorers."""
+    parts = state.get("parts")
+    fine = type(parts) is dict and parts.keys() <= KINDS.keys()
+    need(fine, f"{where}.parts", f"some of {', '.join(KINDS)}", parts)
+    return tuple(parts or ())
 
 
 SURPRISE: Fields = {"sums": a_list(a_number(0), 2), "lengths": a_list(an_integer(), 2)}
@@ -325,12 +262,8 @@ STATE: Fields = {
     "scaling": an_object("Scaling"),
     "history": an_object("History"),
     "trainer": an_object("Trainer"),
+    "explorers": an_object("Explorers"),
     "watch": optional(an_object("Watch")),
-    "takes_apart": a_flag,
-    "forest": optional(an_object("Forest")),
-    "pieces": lambda value, where, scope: (
-        an_object("Pieces") if scope.sizes["reserved"] else nothing
-    )(value, where, scope),
     "trial": lambda value, where, scope: (
         nothing if scope.sizes.get("on_trial") else optional(an_object("Trial"))
     )(value, where, scope),
@@ -355,8 +288,7 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
         scope.look(state.get("labels"), f"{where}.labels", "LabelIndex"), "labels", where, a_label
     )
     features = scope.look(state.get("features"), f"{where}.features", "FeatureIndex")
-    n_reserved = reserved(features, f"{where}.features")
-    n_features = len(features["names"]) + n_reserved
+    n_features = len(distinct(features, "names", f"{where}.features", a_name))
     k, d, known = shape.n_classes, shape.n_features, len(labels) if used else 0
     need(k == known, f"{where}.trainer.shape", f"of {known} classes", k)
     columns = CONSTANT + n_features if n_features or used else 0
@@ -364,12 +296,11 @@ def of_state(state: State, where: str, scope: Scope) -> Scope:
     need(used <= d <= used + used // 4, f"{where}.trainer.shape", f"room for {used} columns", d)
     weights, place = shape._replace(n_features=used).n_parameters, f"{where}.trainer.shape"
     need(weights <= MOST_WEIGHTS, place, f"of {MOST_WEIGHTS:,} weights", shape)
-    training = scope.look(trainer.get("training"), f"{where}.trainer.training", "Training")
-    explores = shape.explores or training.get("exploration") == "none"
-    need(explores, place, "of an f2, which counts", shape)
+    explorers = scope.look(state.get("explorers"), f"{where}.explorers", "Explorers")
+    explores = "network" in names_of(explorers, f"{where}.explorers")
+    need(shape.explores == explores, place, "with an f2 if there is an explorer of that", shape)
     return scope.within(
         **{"k": k, "d": d, "used": used, "m": shape.hidden_dim, "weights": weights},
-        **{"reserved": n_reserved, "reserved_from": features["reserved"][0]},
         **{"float": getattr(trainer.get("dtype"), "__name__", ""), "last_class": len(labels) - 1},
         first_layers=3 if form == "Shape" and shape.explores else 1,
     )
@@ -394,4 +325,6 @@ def of_learner(state: State, where: str, scope: Scope, form: str = "Shape") -> S
     fitting(state, "batch_size", trainer.get("batch_size"), where)
     HISTORY["capacities"](history.get("capacities"), f"{where}._state.history.capacities", scope)
     fitting(state, "capacity", sum(history["capacities"]), where)
+    explorers = scope.look(inner.get("explorers"), f"{where}._state.explorers", "Explorers")
+    fitting(state, "explorers", names_of(explorers, f"{where}._state.explorers"), where)
     return scope

@@ -14,7 +14,6 @@ from river_ineural.storage.checks import (
     State,
     a_generator,
     a_number,
-    a_tuple,
     an_array,
     an_integer,
     need,
@@ -30,7 +29,6 @@ FOREST: dict[str, Check] = {
     "child": an_array("int32", TREES, "nodes"),
     "oldest": an_integer(0, TREES - 1),
     "due": a_number(0, TREES),
-    "evidence": a_tuple(a_number(), a_number(0)),
 }
 
 

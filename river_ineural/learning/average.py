@@ -1,0 +1,52 @@
+"""The weights that predict: an average of the iterates."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from river_ineural.learning.tensors import Tensors
+from river_ineural.network.growth import overlay
+from river_ineural.network.networks import Shape
+
+__all__ = ["Average"]
+
+EVERY = 8  # steps from one iterate that enters the average to the next, once there are enough
+
+
+class Average(Tensors):
+    """The mean of the first iterates, then an exponential average of the later ones.
+
+    It stands for the uniform draw from all iterates of Algorithm 2, line 8.
+
+    Parameters
+    ----------
+    span
+        Steps that it spans, at least `EVERY`.
+    flat
+        The initial weights.
+    """
+
+    TENSORS = ("flat",)
+
+    def __init__(self, span: int, flat: Tensor) -> None:
+        self.span = span
+        self.flat = flat.clone()
+        self.n_steps = 0
+
+    def grown(self, fresh: Tensor, old: Shape, new: Shape, n_features: int) -> Average:
+        """The same for more features and classes, whose weights are those of `fresh`.
+
+        This object stays as it is.
+        """
+        flat = fresh.clone()  # of networks that had no weights yet
+        return self.twin(
+            flat=overlay(flat, new, self.flat, old, n_features) if n_features else flat
+        )
+
+    def after_step(self, flat: Tensor) -> None:
+        """Move the average to the weights of this step."""
+        self.n_steps += 1
+        if self.n_steps <= self.span:
+            self.flat.lerp_(flat, 1 / self.n_steps)
+        elif self.n_steps % EVERY == 0:
+            self.flat.lerp_(flat, EVERY / self.span)

@@ -1,0 +1,144 @@
+"""Explorers: what estimates where f1 errs, each believed as far as labels bear it out."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.inputs.features import FeatureIndex
+from river_ineural.learning.forest import Forest
+from river_ineural.learning.history import History
+from river_ineural.learning.scaling import Scaling
+
+__all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers"]
+
+Floats = NDArray[np.floating[Any]]
+
+FADING = 0.99  # of what labels have told, at each that follows
+
+
+class Explorer(Protocol):
+    """What estimates the residual r1 - f1."""
+
+    TRUST: ClassVar[float]
+    """How much it is trusted before labels tell."""
+    PRIOR: ClassVar[float]
+    """What that weighs, in squared estimates."""
+
+    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
+        """r1 - f1 as it sees it: raw x (B, d), f1 and f2 (B, k) → (B, k)."""
+        ...
+
+    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
+        """Learn from the given labels that the history holds, after n more of them."""
+        ...
+
+    def renewed(self) -> Self:
+        """One that has learned nothing; this one stays as it is."""
+        ...
+
+
+class ExplorationNetwork:
+    """f2 of the paper. Its weights lie beside those of f1: the trainer takes its steps."""
+
+    TRUST: ClassVar[float] = 0.0
+    PRIOR: ClassVar[float] = 0.05
+
+    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
+        """f2(φ)."""
+        return f2
+
+    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
+        """It has learned: steps of the trainer are of both networks."""
+
+    def renewed(self) -> Self:
+        """The trainer's networks are drawn anew."""
+        return self
+
+
+EXPLORERS: dict[str, type[Explorer]] = {"network": ExplorationNetwork, "forest": Forest}
+
+
+class Explorers:
+    """All explorers of a learner, and how much each is trusted.
+
+    With e_1 … e_n their estimates of the residual, a class is scored by
+
+        f = f1 + Σ_j α_j e_j
+
+    α is the least squares solution over labels that were given, each predicted before it is
+    learned. At a label, with V (n, k) the estimates and r = r1 - f1 (k,),
+
+        A ← 0.99 A + V Vᵀ,    b ← 0.99 b + V r,    (A + P) α = b + P α_0
+
+    where P is diagonal with each one's `PRIOR` and α_0 each one's `TRUST`, and α is clipped to
+    [0, 1]. So an explorer that has not helped lately counts for nothing.
+
+    Parameters
+    ----------
+    parts
+        The explorers by name.
+
+    Examples
+    --------
+    >>> explorers = Explorers({"network": ExplorationNetwork()})
+    >>> explorers.trust
+    (0.0,)
+    >>> residual = np.array([[0.4, -0.4]])
+    >>> explorers.weigh(residual, 2 * residual[None], np.ones(1))
+    >>> round(explorers.trust[0], 2)
+    0.48
+    """
+
+    def __init__(self, parts: dict[str, Explorer]) -> None:
+        self.parts = parts
+        self.a = np.zeros((len(parts), len(parts)))
+        self.b = np.zeros(len(parts))
+        self._solve()
+
+    def _solve(self) -> None:
+        """Let trust follow what labels have told."""
+        kinds = self.parts.values()
+        prior = np.diag([each.PRIOR for each in kinds])
+        first = np.array([each.PRIOR * each.TRUST for each in kinds])
+        found: list[float] = np.linalg.solve(self.a + prior, self.b + first).tolist()
+        self.trust = tuple(min(1.0, max(0.0, each)) for each in found)
+
+    def estimates(self, x: Floats, f1: Floats, f2: Floats) -> list[Floats]:
+        """What each says, (B, k)."""
+        return [each.estimate(x, f1, f2) for each in self.parts.values()]
+
+    def added(self, estimates: list[Floats]) -> list[Floats]:
+        """What each adds to f1, (B, k)."""
+        return [trust * each for trust, each in zip(self.trust, estimates, strict=True)]
+
+    def weigh(self, residuals: Floats, estimates: Floats, w: NDArray[np.float64]) -> None:
+        """Let given labels, before they are learned, tell how much each is to be trusted.
+
+        Parameters
+        ----------
+        residuals, estimates, w
+            r1 - f1 (B, k), what each explorer said (n, B, k), weights (B,).
+        """
+        if not self.parts:
+            return
+        said, r = estimates.astype(np.float64), residuals.astype(np.float64)
+        fine = np.isfinite(r).all(axis=1) & np.isfinite(said).all(axis=(0, 2))
+        for row in np.flatnonzero(fine & (w > 0)):
+            v = said[:, row]
+            self.a = FADING * self.a + v @ v.T
+            self.b = FADING * self.b + v @ r[row]
+        self._solve()
+
+    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
+        """All learn after n more given labels."""
+        for each in self.parts.values():
+            each.learn(history, scaling, features, n)
+
+    def renewed(self) -> Explorers:
+        """Explorers that have learned nothing and are trusted as these; these stay as they are."""
+        other = Explorers({name: each.renewed() for name, each in self.parts.items()})
+        other.a, other.b, other.trust = self.a, self.b, self.trust
+        return other
