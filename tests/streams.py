@@ -1,10 +1,11 @@
-"""Small seeded streams of (features, label)."""
+"""Small seeded streams of (features, label), and samplers and a learner that are foreseen."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from river import base
 
 from river_ineural.active import INeurALSampler
 
@@ -58,3 +59,33 @@ class Eager(Quiet):
 
     def _threshold(self, *given):
         return math.inf
+
+
+class Scored(base.Classifier):
+    """An `active.Learner` with those scores, whatever it learns."""
+
+    n_layers = 2
+
+    def __init__(self, *scores):
+        self.scores = scores
+        self.pseudo_labels = []
+
+    @property
+    def known_labels(self):
+        return tuple(range(len(self.scores)))
+
+    def check_one(self, x, y=0, w=1.0):
+        return x
+
+    def scores_one(self, x):
+        return dict(enumerate(self.scores))
+
+    def predict_proba_one(self, x, **kwargs):
+        return self.scores_one(x)
+
+    def learn_one(self, x, y, pseudo_label=False):
+        if pseudo_label:
+            self.pseudo_labels.append(y)
+
+    def debug_one(self, x):
+        return ""

@@ -10,9 +10,9 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from river import base, drift, evaluate, imblearn, linear_model, metrics, preprocessing
+from river import evaluate, linear_model, metrics, preprocessing
 from river.compose import Pipeline
-from streams import Eager, Quiet, blobs
+from streams import Eager, Quiet, Scored, blobs
 
 from river_ineural import INeurAL, active
 from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth, ineural
@@ -476,23 +476,10 @@ def test_random_sampler_is_the_coin_it_says(seed, p):
     assert abs(sum(asks) / 400 - p) <= 6 * math.sqrt(p * (1 - p) / 400) + 1e-9
 
 
-class Fixed(base.Classifier):
-    """The same probabilities whatever is learned."""
-
-    def __init__(self, *probabilities):
-        self.probabilities = probabilities
-
-    def learn_one(self, x, y):
-        pass
-
-    def predict_proba_one(self, x):
-        return dict(enumerate(self.probabilities))
-
-
 @pytest.mark.parametrize(("threshold", "ask"), [(0.49, False), (0.5, False), (0.51, True)])
 def test_a_margin_at_the_threshold_is_wide_enough(threshold, ask):
     """Asked for is what is below it: 0.625 - 0.125 is 0.5 to the last bit."""
-    model = active.MarginSampler(Fixed(0.125, 0.625, 0.125, 0.125), threshold=threshold)
+    model = active.MarginSampler(Scored(0.125, 0.625, 0.125, 0.125), threshold=threshold)
     assert model.predict_one({"a": 1.0}) == (1, ask)
 
 
@@ -508,33 +495,6 @@ def test_with_one_class_known_there_are_no_pseudo_labels(monkeypatch):
     model.learn_one(STREAM[10][0], "other")
     assert not model.predict_one(STREAM[11][0])[1]
     assert model.n_pseudo_labels == 1
-
-
-class Scored(Fixed):
-    """An `active.Learner` of three layers with those scores, and the pseudo-labels it learned."""
-
-    n_layers = 3
-
-    def __init__(self, *scores):
-        super().__init__(*scores)
-        self.pseudo_labels = []
-
-    @property
-    def known_labels(self):
-        return tuple(range(len(self.probabilities)))
-
-    def check_one(self, x, y=0, w=1.0):
-        return x
-
-    def scores_one(self, x):
-        return self.predict_proba_one(x)
-
-    def learn_one(self, x, y, pseudo_label=False):
-        if pseudo_label:
-            self.pseudo_labels.append(y)
-
-    def debug_one(self, x):
-        return ""
 
 
 def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_learned(
@@ -560,7 +520,9 @@ def test_the_width_gets_the_depth_of_the_learner():
         depths.append(n_layers)
         return 0.0
 
-    model = active.INeurALSampler(Scored(0.25, 0.75), width=width)
+    learner = Scored(0.25, 0.75)
+    learner.n_layers = 3
+    model = active.INeurALSampler(learner, width=width)
     model.predict_one({"a": 1.0})
     model.debug_one({"a": 1.0})
     assert depths == [3, 3]
@@ -575,32 +537,6 @@ def test_a_budget_that_is_overspent_leaves_nothing():
         model.mutate({"horizon": 120 if budget == 0.1 else None, "budget": budget})
         assert model._account.share(reserve=False) == model._account.share(reserve=True) == 0
         assert not any(model.predict_one(x)[1] for x, _ in STREAM[:40])
-
-
-WRAPPERS = {
-    "drift": lambda model: drift.DriftRetrainingClassifier(model, drift.binary.DDM()),
-    "under-sampling": lambda model: imblearn.RandomUnderSampler(model, dict.fromkeys(range(3), 1)),
-    "hard sampling": lambda model: imblearn.HardSamplingClassifier(model, size=20, p=0.5, seed=1),
-}
-
-
-@pytest.mark.parametrize("wrap", list(WRAPPERS.values()), ids=list(WRAPPERS))
-@pytest.mark.parametrize("pipeline", [False, True])
-def test_a_wrapper_of_one_model_predicts_and_learns_by_it(wrap, pipeline):
-    """Decisions are by the scores of the model inside, which gets labels from the wrapper."""
-    inner = small()
-    inner = preprocessing.StandardScaler() | inner if pipeline else inner
-    model = Eager(wrap(inner), budget=40, seed=1)
-    for x, y in STREAM:
-        learner, _ = route(model.classifier)
-        assert isinstance(learner, INeurAL)
-        label, ask = model.predict_one(x)
-        assert label is None or label in learner.known_labels
-        if ask:
-            model.learn_one(x, y)
-    assert model.n_queries == 40
-    assert 0 < learner._state.history.added[0] <= 40
-    assert set(learner.known_labels) == {0, 1, 2}
 
 
 @given(st.lists(st.one_of(st.floats(), st.sampled_from([0.5, math.inf, -math.inf])), max_size=4))

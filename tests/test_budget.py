@@ -15,8 +15,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from river import base, evaluate, linear_model, metrics
-from streams import Quiet, blobs
+from river import evaluate, linear_model, metrics
+from streams import Quiet, Scored, blobs
 
 from river_ineural import INeurAL, active, baselines
 from river_ineural.active import Budget, Decision
@@ -28,34 +28,6 @@ from river_ineural.active.pending import MOST, PATIENCE, Pending
 
 X = {"a": 1.0}
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
-
-
-class Scored(base.Classifier):
-    """An `active.Learner` with those scores, whatever it learns."""
-
-    n_layers = 2
-
-    def __init__(self, *scores):
-        self.scores = scores
-
-    @property
-    def known_labels(self):
-        return tuple(range(len(self.scores)))
-
-    def check_one(self, x, y=0, w=1.0):
-        return x
-
-    def scores_one(self, x):
-        return dict(enumerate(self.scores))
-
-    def predict_proba_one(self, x, **kwargs):
-        return self.scores_one(x)
-
-    def learn_one(self, x, y, pseudo_label=False):
-        pass
-
-    def debug_one(self, x):
-        return ""
 
 
 def scored(*scores, **settings):

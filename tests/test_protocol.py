@@ -105,10 +105,8 @@ def test_what_is_missing_is_said():
 EVEN = {0: 0.5, 1: 0.5}
 WRAPPERS = {
     "drift": lambda model: drift.DriftRetrainingClassifier(model, drift.binary.DDM()),
-    "under": lambda model: imblearn.RandomUnderSampler(
-        model, desired_dist={0: 0.5, 1: 0.5}, seed=1
-    ),
-    "over": lambda model: imblearn.RandomOverSampler(model, desired_dist={0: 0.5, 1: 0.5}, seed=1),
+    "under": lambda model: imblearn.RandomUnderSampler(model, desired_dist=EVEN, seed=1),
+    "over": lambda model: imblearn.RandomOverSampler(model, desired_dist=EVEN, seed=1),
     "hard": lambda model: imblearn.HardSamplingClassifier(model, size=20, p=0.1, seed=1),
 }
 
