@@ -1,7 +1,7 @@
-"""Where adversarial training hurts: a linear boundary through dense data, in many directions.
+"""A linear boundary through dense data, in many directions: what networks and trees are slow at.
 
 River's Hyperplane without noise, at 10 % of the labels, beside logistic regression that is given
-all of them. Run it from the root of a checkout; it prints the table of docs/experiments.md.
+all of them. Run it from the root of a checkout; it prints a table.
 """
 
 from __future__ import annotations
