@@ -69,11 +69,11 @@ class INeurAL(NeuralClassifier):
     A random forest of the given labels estimates the same by its votes v. A class is scored, and
     the top one predicted, by
 
-        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i)    (Algorithm 1, line 6)
+        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i)
 
-    where p is f1 within [0, 1]. α and ω say how far each is believed: they follow by least squares
-    from the given labels, each predicted before it is learned (`learning.explorers.Explorers`). In
-    the paper α = 1, and there is no forest.
+    (Algorithm 1, line 6), where p is f1 within [0, 1]. α and ω say how far each is believed: they
+    follow by least squares from the given labels, each predicted before it is learned
+    (`learning.explorers.Explorers`). In the paper α = 1, and there is no forest.
 
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
     else 0) and residual r2 = r1 - f1, taken before it is learned. Then the networks take mini-batch

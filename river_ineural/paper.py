@@ -107,10 +107,10 @@ class INeurAL(ActiveLearningClassifier):
     Each call of `predict_one` is a round t. The class î of the highest score f = f1 + f2 is
     predicted, by weights drawn from all iterates so far. With i° second, the label is asked for if
 
-        f(x_{t,î}) - f(x_{t,i°}) < 2γβ_t,   β_t = √(2/t) + 3L/√(2t) + √(2 log(Tk/δ)/t)
+        f(x_{t,î}) - f(x_{t,i°}) < 2γβ_t
+        β_t = √(2/t) + 3L/√(2t) + √(2 log(Tk/δ)/t)
 
-    and otherwise î is learned at once as if it were the label. `learn_one` learns a label that was
-    asked for. Its residual is of the weights that predict by then.
+    and otherwise î is learned at once as if it were the label. `learn_one` learns what was asked.
 
     Where the print is open: while fewer than b contexts are there all are taken, and the divisor
     stays b. φ of a stored context is of the weights θ1 that predict in this round. Where all units
@@ -124,8 +124,7 @@ class INeurAL(ActiveLearningClassifier):
     gamma, delta, hidden_dim, n_layers, batch_size
         γ ≥ 0 (above 1 in the theorems), δ in (0, 1), m ≥ 1, L ≥ 2 and b ≥ 1.
     lr, exploration_lr, optimizer
-        η1 and η2, above 0. None: `theorem_rate` for η1, and η1 for η2. "sgd" as printed, or "adam",
-        which the paper's experiments take, with `lr=1e-3`.
+        η1, η2 > 0; None: `theorem_rate`, and η1. "sgd" as printed; "adam" as the experiments ran.
     budget
         Labels at most: a share of T (float), a number (int), or None for any. When they are spent
         nothing is asked for, and all predictions are learned. The paper's experiments have 0.03.
@@ -141,8 +140,9 @@ class INeurAL(ActiveLearningClassifier):
     --------
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from river_ineural import paper
-    >>> learner = paper.INeurAL((False, True), rounds=100, lr=0.5, budget=0.3, seed=1)
-    >>> model, stream = preprocessing.Normalizer() | learner, datasets.Phishing().take(100)
+    >>> learner = paper.INeurAL((False, True), 100, lr=0.5, budget=0.3, seed=1)
+    >>> model = preprocessing.Normalizer() | learner
+    >>> stream = datasets.Phishing().take(100)
     >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
     >>> learner.n_rounds, learner.n_queries
     (100, 30)

@@ -215,7 +215,8 @@ def test_formulas_are_drawn_in_the_font_of_the_site(browser, site):
     with Visit(browser, site) as visit:
         page = visit("how-it-decides")
         assert page.locator("math").count() > 50
-        assert page.locator(".equation math[display=block]").count() == 10
+        written = (ROOT / "docs" / "how-it-decides.md").read_text().count("\\[")
+        assert page.locator(".equation math[display=block]").count() == written > 5
         assert page.evaluate("document.fonts.check('16px Formulas')")
         loaded = page.evaluate("[...document.fonts].filter((f) => f.status == 'loaded').length")
         assert loaded == 1

@@ -59,7 +59,8 @@ def explain(decision: Decision | None) -> str:
     'asked: at random, or surer than labels have borne out; 9 labels left'
     >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
     for the gap of 0.125 is below the threshold of 0.500; 9 labels left
-    >>> print(explain(Decision(True, "gap", 0.1, 0.5, 9, {"forest": 0.8})).partition("; ")[2])
+    >>> trusting = Decision(True, "gap", 0.1, 0.5, 9, {"forest": 0.8})
+    >>> print(explain(trusting).partition("; ")[2])
     9 labels left; trust in the forest 0.80
     """
     if decision is None:
