@@ -1,4 +1,4 @@
-"""Small seeded streams of (features, label), and samplers and a learner that are foreseen."""
+"""Small seeded streams of (features, label); small learners; a sampler and a learner foreseen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ import math
 import numpy as np
 from river import base
 
+from river_ineural import INeurAL
 from river_ineural.active import INeurALSampler
+
+
+def small(kind=INeurAL, **settings):
+    """A learner that has learned nothing and is quick at it."""
+    return kind(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+
+
+def learned(model, stream):
+    """A model after the examples of a stream."""
+    for x, y in stream:
+        model.learn_one(x, y)
+    return model
 
 
 def blobs(
