@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 from river import base
@@ -21,6 +22,17 @@ def learned(model, stream):
     for x, y in stream:
         model.learn_one(x, y)
     return model
+
+
+def waits_its_turn(call, model, lock):
+    """Whether a call waits until no other thread holds a lock, and then is done."""
+    thread = threading.Thread(target=call, args=(model,))
+    with lock:
+        thread.start()
+        thread.join(0.3)
+        waits = thread.is_alive()
+    thread.join(60)
+    return waits and not thread.is_alive()
 
 
 def blobs(

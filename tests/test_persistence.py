@@ -17,11 +17,12 @@ import time
 import kept
 import numpy as np
 import pytest
+import safetensors.numpy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from river import drift, linear_model, preprocessing
-from streams import blobs, shifting
+from streams import blobs, learned, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, active, load, persistence, save
 from river_ineural.active.width import TheoreticalWidth
@@ -34,16 +35,25 @@ CASES = list(kept.cases(0))
 STREAM = shifting(60, 6, 3, seed=2)
 
 
+@pytest.fixture
+def model():
+    return learned(small(), STREAM)
+
+
 @pytest.fixture(scope="module")
 def victim():
     return kept.victim()
 
 
-def learned(stream=STREAM, **settings):
-    model = kept.learner(**settings)
-    for x, y in stream:
-        model.learn_one(x, y)
-    return model
+@pytest.fixture
+def opened(victim):
+    """What is in a file: JSON, and arrays."""
+    return container.unpack(io.BytesIO(victim))
+
+
+def refused(document, arrays, message):
+    with pytest.raises(LoadError, match=message):
+        from_bytes(kept.sealed(document, arrays))
 
 
 # As if nothing had happened
@@ -55,36 +65,31 @@ def test_it_goes_on_to_the_bit(case):
     """Decisions, and then all that the model is, draws and weights among it."""
     model, stream, at = kept.cases(25)[case]
     rounds = kept.Rounds(model).run(stream[:at])
+    learner = model.classifier
+    if case == "what appears":
+        assert model.n_pending == kept.LATE
+        assert {name for x, _ in stream[at:] for name in x} - set(learner._state.features.names)
+    if case in ("in a trial", "after a drift"):
+        assert (learner.n_drifts, learner.changing) == (1, case == "in a trial")
     loaded = from_bytes(to_bytes(model))
+    assert to_bytes(loaded) == to_bytes(model)
     others = [kept.Rounds(each, rounds.waiting).run(stream[at:]) for each in (model, loaded)]
     assert others[0].digest() == others[1].digest()
     assert model.n_rounds == loaded.n_rounds == len(stream)
 
 
-def test_it_goes_on_in_another_process():
+def test_it_goes_on_in_another_process(tmp_path):
     """One that hashes strings otherwise, with labels on their way."""
-    kept.continued(25, "what appears", "in a trial")
-
-
-def test_the_cases_are_what_they_say():
-    def at_saving(case):
+    names, expected = ("what appears", "in a trial"), []
+    for case in names:
         model, stream, at = kept.cases(25)[case]
-        return kept.Rounds(model).run(stream[:at]).model
-
-    appears = at_saving("what appears")
-    assert appears.n_pending == kept.LATE
-    names = appears.classifier._state.features.names
-    later = {name for x, _ in kept.cases(25)["what appears"][1][120:] for name in x}
-    assert later - set(names)
-    assert at_saving("in a trial").classifier.changing
-    after = at_saving("after a drift").classifier
-    assert (after.n_drifts, after.changing) == (1, False)
-    assert at_saving("River's detector").classifier.n_drifts
-
-
-def test_equal_models_make_equal_files():
-    model = learned()
-    assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model) == to_bytes(learned())
+        rounds = kept.Rounds(model).run(stream[:at])
+        save(model, tmp_path / f"{case}.safetensors")
+        (tmp_path / f"{case}.json").write_text(json.dumps(list(rounds.waiting)))
+        expected.append(kept.Rounds(model, rounds.waiting).run(stream[at:]).digest())
+    assert (
+        kept.in_a_process("goes_on", tmp_path, 25, *names, PYTHONHASHSEED="7").split() == expected
+    )
 
 
 def test_a_model_that_has_learned_nothing():
@@ -98,7 +103,7 @@ def test_a_model_that_has_learned_nothing():
 def test_features_named_but_not_learned_yet():
     """An example of a class beyond the cap brings names, whose weights wait to be written."""
     stream = blobs(20, n_features=12)
-    model, x = learned(stream, max_classes=2), stream[0][0]
+    model, x = learned(small(max_classes=2), stream), stream[0][0]
     model.learn_one({**x, "first": 1.0}, 0)  # makes room for another
     with pytest.warns(UserWarning, match="max_classes"):
         model.learn_one({**x, "second": 1.0}, "third")
@@ -119,29 +124,27 @@ NAMES = [
 
 
 def test_labels_and_names_keep_their_types():
-    model = kept.learner(classes=tuple(LABELS))
+    model = small(classes=tuple(LABELS))
     model.learn_one(dict.fromkeys(NAMES, 1.0), LABELS[0])
     loaded = from_bytes(to_bytes(model))
 
     def kinds(values):
         return [(type(value), value) for value in values]
 
-    assert kinds(loaded.known_labels) == kinds(LABELS)
+    assert kinds(loaded.known_labels) == kinds(loaded.classes) == kinds(LABELS)
     assert kinds(loaded._state.features.names) == kinds(model._state.features.names)
-    assert kinds(loaded.classes) == kinds(LABELS)
 
 
 def test_parameters_and_what_was_set_since():
     width = TheoreticalWidth(horizon=100)
-    inner = learned(explorers=("forest",), device="cpu")
+    inner = learned(small(explorers=("forest",)), STREAM)
     model = active.INeurALSampler(inner, width=width, budget=active.Budget(0.25, burst=3), seed=1)
     model.gamma, model.note = 0.5, {"since": ("spring", [np.arange(3), math.nan])}
     loaded = from_bytes(to_bytes(model))
     assert (loaded.width, loaded.budget, loaded.gamma) == (width, model.budget, 0.5)
     assert loaded.classifier.trust == inner.trust
-    assert loaded.note["since"][0] == "spring"
-    assert loaded.note["since"][1][0].tolist() == [0, 1, 2]
-    assert math.isnan(loaded.note["since"][1][1])
+    season, (numbers, nan) = loaded.note["since"]
+    assert (season, numbers.tolist(), math.isnan(nan)) == ("spring", [0, 1, 2], True)
     with pytest.raises(AttributeError, match="fixed"):
         loaded.seed = 3
     assert loaded.clone().gamma == 0.5
@@ -149,10 +152,8 @@ def test_parameters_and_what_was_set_since():
 
 @pytest.mark.parametrize("kind", ["DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"])
 def test_a_detector_of_river_goes_on(kind):
-    detector = getattr(drift.binary, kind)()
-    if kind == "FHDDM":
-        detector = drift.binary.FHDDM(short_window_size=20)
-    model = INeurAL(hidden_dim=4, drift_detector=detector, seed=1)
+    settings = {"short_window_size": 20} if kind == "FHDDM" else {}
+    model = small(drift_detector=getattr(drift.binary, kind)(**settings))
     model.learn_one({"a": 1.0}, 0)
     watched = model._state.watch.river
     rng = np.random.default_rng(0)
@@ -170,9 +171,8 @@ def test_a_detector_of_river_goes_on(kind):
     assert any(told)
 
 
-def test_on_a_device(cuda):
-    """Onto the CPU and back to rounding; a device that is not there is an error."""
-    model = learned()
+def test_on_a_device(model, cuda):
+    """Onto the CPU and back to rounding."""
     on_gpu = from_bytes(to_bytes(model), device=cuda)
     assert on_gpu._state.trainer.flat.device.type == "cuda"
     back = from_bytes(to_bytes(on_gpu), device="cpu")
@@ -183,8 +183,8 @@ def test_on_a_device(cuda):
     assert from_bytes(to_bytes(on_gpu)).device == "cuda"
 
 
-def test_a_device_that_is_not_there(tmp_path):
-    save(learned(), tmp_path / "model")
+def test_a_device_that_is_not_there(model, tmp_path):
+    save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="cuda:99"):
         load(tmp_path / "model", device="cuda:99")
     document, arrays = container.unpack(io.BytesIO((tmp_path / "model").read_bytes()))
@@ -194,19 +194,11 @@ def test_a_device_that_is_not_there(tmp_path):
     assert from_bytes(kept.sealed(document, arrays), device="cpu").device == "cpu"
 
 
-def test_a_save_waits_for_its_turn():
+def test_a_save_waits_for_its_turn(model):
     """As pickling does: a model is not read while another thread changes it."""
-    import threading
-
-    model = active.INeurALSampler(learned(), seed=1)
-    for lock in (model._lock, model.classifier._lock):
-        thread = threading.Thread(target=to_bytes, args=(model,))
-        with lock:
-            thread.start()
-            thread.join(0.3)
-            assert thread.is_alive()
-        thread.join(60)
-        assert not thread.is_alive()
+    around = active.INeurALSampler(model, seed=1)
+    for lock in (around._lock, model._lock):
+        assert waits_its_turn(to_bytes, around, lock)
 
 
 # What a file cannot hold
@@ -221,72 +213,57 @@ class INeurALSampler(active.INeurALSampler):
 
 
 def of_a_name(name):
-    return learned([({name: 1.0}, 0)])
+    return learned(small(), [({name: 1.0}, 0)])
 
 
-REFUSED = {
-    "a pipeline": (
-        lambda: preprocessing.StandardScaler() | INeurAL(),
-        r"save\(model\[-1\], path\)",
-    ),
-    "around a pipeline": (
-        lambda: active.INeurALSampler(preprocessing.StandardScaler() | INeurAL()),
-        r"around Pipeline.*save\(model.classifier\[-1\], path\)",
-    ),
-    "around another": (
+def noted(value):
+    model = INeurAL()
+    model.note = value
+    return model
+
+
+def holding_itself():
+    model, surprise = INeurAL(), change.Surprise()
+    model._state.surprise = surprise.other = surprise
+    return model
+
+
+PIPELINE = preprocessing.StandardScaler() | INeurAL()
+REFUSED = [
+    (lambda: PIPELINE, r"save\(model\[-1\], path\)"),
+    (lambda: active.INeurALSampler(PIPELINE), r"around Pipeline.*save\(model.classifier\[-1\], pa"),
+    (
         lambda: active.RandomSampler(linear_model.LogisticRegression()),
         "around LogisticRegression.*INeurAL",
     ),
-    "another": (lambda: linear_model.LogisticRegression(), "LogisticRegression cannot be saved"),
-    "no model": (lambda: 3, "int cannot be saved: INeurAL"),
-    "a class of that name": (lambda: INeurALSampler(INeurAL()), "test_persistence.INeurALSampler"),
-    "a detector": (lambda: INeurAL(drift_detector=Own()), "drift_detector is a Own, .* DDM, EDDM"),
-    "a width": (
+    (lambda: linear_model.LogisticRegression(), "LogisticRegression cannot be saved"),
+    (lambda: 3, "int cannot be saved: INeurAL"),
+    (lambda: INeurALSampler(INeurAL()), "test_persistence.INeurALSampler"),
+    (lambda: INeurAL(drift_detector=Own()), "drift_detector is a Own, .* DDM, EDDM"),
+    (
         lambda: active.INeurALSampler(INeurAL(), width=lambda t, k, n: 0.1),
         "width is <function",
     ),
-    "a name": (lambda: of_a_name(frozenset((1, 2))), r"names.*frozenset"),
-    "a name within": (lambda: of_a_name((1, frozenset((2,)))), r"names.*frozenset"),
-    "NaN as a name": (lambda: of_a_name(math.nan), "names.*nan"),
-}
+    (lambda: of_a_name(frozenset((1, 2))), r"names.*frozenset"),
+    (lambda: of_a_name((1, frozenset((2,)))), r"names.*frozenset"),
+    (lambda: of_a_name(math.nan), "names.*nan"),
+    (lambda: noted(object()), r"model\.note is <object"),
+    (lambda: noted([1, {"x": {1, 2}}]), r"model\.note\.1\['x'\]\.1 is \{1, 2\}"),
+    (lambda: noted(np.array(["text"])), r"model\.note is an array of <U4"),
+    (lambda: noted(10**4001), "4,000 digits"),
+    (lambda: noted(np.random.Generator(np.random.MT19937(1))), "MT19937"),
+    (holding_itself, "holds itself"),
+]
 
 
-@pytest.mark.parametrize("what", list(REFUSED))
-def test_what_cannot_be_saved_says_so(what, tmp_path):
-    make, message = REFUSED[what]
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_cannot_be_saved_says_so(make, message, tmp_path):
     path = tmp_path / "model"
     path.write_text("as before")
     with pytest.raises(SaveError, match=message):
         save(make(), path)
     assert path.read_text() == "as before"
     assert os.listdir(tmp_path) == ["model"]
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (object(), r"model\.note is <object"),
-        ([1, {"x": {1, 2}}], r"model\.note\.1\['x'\]\.1 is \{1, 2\}"),
-        (np.array(["text"]), r"model\.note is an array of <U4"),
-        (10**4001, "4,000 digits"),
-        (np.random.Generator(np.random.MT19937(1)), "MT19937"),
-    ],
-)
-def test_an_attribute_of_an_unknown_kind_names_its_path(value, message):
-    model = INeurAL()
-    model.note = value
-    with pytest.raises(SaveError, match=message):
-        to_bytes(model)
-
-
-def test_what_holds_itself():
-    model = INeurAL()
-    model.note = classes.KNOWN
-    model._state.surprise = surprise = change.Surprise()
-    surprise.other = surprise
-    del model.note
-    with pytest.raises(SaveError, match="holds itself"):
-        to_bytes(model)
 
 
 def test_every_attribute_is_described():
@@ -318,18 +295,15 @@ def test_every_attribute_is_described():
 # Files
 
 
-def test_files_are_replaced_at_once_and_keep_their_rights(tmp_path, monkeypatch):
+def test_files_are_replaced_at_once_and_keep_their_rights(model, tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
-    model = learned()
     save(model, path)
     path.chmod(0o640)
     (tmp_path / "link").symlink_to(path)
     save(model, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    before = path.read_bytes()
-    synced = []
-    fsync = os.fsync
+    before, synced, fsync = path.read_bytes(), [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda n: synced.append(os.fstat(n).st_mode) or fsync(n))
     save(model, str(path))
     assert [stat.S_ISDIR(mode) for mode in synced] == [False, True]
@@ -339,7 +313,7 @@ def test_files_are_replaced_at_once_and_keep_their_rights(tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        save(learned(STREAM[:5]), path)
+        save(small(), path)
     assert path.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["link", "model.safetensors"]
 
@@ -356,7 +330,7 @@ def test_what_killed_processes_left_goes(tmp_path):
 
 def test_a_file_is_not_larger_than_what_is_in_it():
     """Weights, averaged weights, optimiser, rows in use; not the room for more of them."""
-    model = learned([(x, y) for x, y in blobs(50, n_features=200)], hidden_dim=50)
+    model = learned(small(hidden_dim=50), blobs(50, n_features=200))
     model.learn_one({"one more": 1.0}, 0)
     state = model._state
     used, room = state.trainer.n_features, state.trainer.shape.n_features
@@ -367,12 +341,27 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     trees = state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
     least = 4 * (4 * weights + rows) + scaling + trees
     assert least < len(to_bytes(model)) < least + 20_000
+    assert len(pickle.dumps(model)) < len(to_bytes(model)) + 1_000
     pickled = pickle.loads(pickle.dumps(model))
     for copied in (pickled, copy.deepcopy(model), from_bytes(to_bytes(model))):
         assert copied._state.trainer.shape.n_features == copied._state.history.x.shape[1] == room
         assert torch.equal(copied._state.trainer.flat, state.trainer.flat)
         assert to_bytes(copied) == to_bytes(model)
-    assert len(pickle.dumps(model)) < len(to_bytes(model)) + 1_000
+
+
+def test_others_read_the_file_too(victim, opened):
+    """safetensors' own reader finds the same tensors, each at a multiple of its numbers' size."""
+    document, arrays = opened
+    found = safetensors.numpy.load(victim)
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(found[name], array)
+    start = 8 + int.from_bytes(victim[:8], "little")
+    header = json.loads(victim[8:start])
+    assert json.loads(header.pop("__metadata__")[container.KEY])["class"] == document["class"]
+    for name, spec in header.items():
+        assert (start + spec["data_offsets"][0]) % arrays[name].itemsize == 0
 
 
 # Files that are not what they seem
@@ -384,12 +373,6 @@ def test_hostile_files_are_refused(victim, seed):
     with np.errstate(over="ignore"):
         bad, refuse = kept.hostile(victim, random.Random(seed))
     assert not (kept.tried(bad) and refuse)
-
-
-def test_every_byte_of_the_start_matters(victim):
-    """The header and the JSON: each third bit of them flipped, where a value is not checked."""
-    for bit in range(0, 8 * 1200, 37):
-        assert not kept.tried(kept.flipped(victim, bit))
 
 
 class Trap:
@@ -406,26 +389,18 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["os.system", "posix.system", "Popen", "Pipeline", "numpy.load"])
-def test_nothing_that_a_file_names_is_imported(victim, name, monkeypatch):
+def test_nothing_that_a_file_names_is_imported(opened, name, monkeypatch):
     """Only classes of the list are looked up."""
-    document, arrays = container.unpack(io.BytesIO(victim))
+    document, arrays = opened
     looked_up = []
     monkeypatch.setattr(
         classes.importlib, "import_module", lambda name: looked_up.append(name) or sys.modules[name]
     )
     for at in range(len(document["objects"])):
         bad = kept.changed(document, ("objects", at, "class"), name)
-        with pytest.raises(LoadError, match=re.escape(name)):
-            from_bytes(kept.sealed(bad, arrays))
-    bad = kept.changed(document, ("class",), name)
-    with pytest.raises(LoadError, match="not one of INeurAL"):
-        from_bytes(kept.sealed(bad, arrays))
+        refused(bad, arrays, re.escape(name))
+    refused(kept.changed(document, ("class",), name), arrays, "not one of INeurAL")
     assert set(looked_up) <= {known.module for known in classes.KNOWN.values()}
-
-
-def place(document, kind, key):
-    at = [part["class"] for part in document["objects"]].index(kind)
-    return "objects", at, "state", key
 
 
 @pytest.mark.parametrize(
@@ -459,24 +434,22 @@ def place(document, kind, key):
         ("Random", "spare", "x", "spare must be a number"),
     ],
 )
-def test_an_error_names_what_is_wrong(victim, kind, key, value, message):
-    document, arrays = container.unpack(io.BytesIO(victim))
-    bad = kept.changed(document, place(document, kind, key), value)
-    with pytest.raises(LoadError, match=message):
-        from_bytes(kept.sealed(bad, arrays))
+def test_an_error_names_what_is_wrong(opened, kind, key, value, message):
+    document, arrays = opened
+    at = [part["class"] for part in document["objects"]].index(kind)
+    refused(kept.changed(document, ("objects", at, "state", key), value), arrays, message)
 
 
 @pytest.mark.parametrize(
     ("key", "message"),
     [("hidden_dim", "of 25,000,000 weights"), ("n_layers", "an integer from 2 to 1000")],
 )
-def test_sizes_that_fit_each_other_are_bounded(victim, key, message):
-    document, arrays = container.unpack(io.BytesIO(victim))
+def test_sizes_that_fit_each_other_are_bounded(opened, key, message):
+    document, arrays = opened
     for part in document["objects"]:
         if key in part["state"]:
             part["state"][key] = 10**9
-    with pytest.raises(LoadError, match=message):
-        from_bytes(kept.sealed(document, arrays))
+    refused(document, arrays, message)
 
 
 @pytest.mark.parametrize(
@@ -488,33 +461,32 @@ def test_sizes_that_fit_each_other_are_bounded(victim, key, message):
         ("explorers.b", -math.inf, "finite"),
         ("explorers.a", 1e9, "symmetric"),
         ("explorers.a", -1e9, "symmetric"),
+        ("explorers.a", np.diag([1.0, -1.0]), "symmetric, with no negative eigenvalue"),
     ],
 )
-def test_numbers_that_would_spoil_each_prediction(victim, name, value, message):
-    document, arrays = container.unpack(io.BytesIO(victim))
+def test_numbers_that_would_spoil_each_prediction(opened, name, value, message):
+    document, arrays = opened
     array = arrays[name].copy()
-    array.reshape(-1)[1] = value
-    with pytest.raises(LoadError, match=f"{name} must be {message}"):
-        from_bytes(kept.sealed(document, {**arrays, name: array}))
+    if np.ndim(value):
+        array[:] = value
+    else:
+        array.reshape(-1)[1] = value
+    refused(document, {**arrays, name: array}, f"{name} must be {message}")
 
 
-def test_an_error_names_the_tensor_and_how_it_differs(victim):
-    document, arrays = container.unpack(io.BytesIO(victim))
-    bad = {**arrays, "trainer.flat": arrays["trainer.flat"][1:]}
+def test_an_error_names_the_tensor_and_how_it_differs(opened):
+    document, arrays = opened
     n = len(arrays["trainer.flat"])
     message = (
         f"tensor trainer.flat must be float32 of shape ({n},), got float32 of shape ({n - 1},)"
     )
-    with pytest.raises(LoadError, match=re.escape(message)):
-        from_bytes(kept.sealed(document, bad))
-    with pytest.raises(LoadError, match="nothing refers to more"):
-        from_bytes(kept.sealed(document, {**arrays, "more": np.zeros(3)}))
+    bad = {**arrays, "trainer.flat": arrays["trainer.flat"][1:]}
+    refused(document, bad, re.escape(message))
+    refused(document, {**arrays, "more": np.zeros(3)}, "nothing refers to more")
 
 
 @pytest.mark.parametrize("text", ["[" * 10**6, '{"a":' * 10**6, "[]", "3", "{}", "NaN"])
 def test_json_that_is_no_model(text):
-    import safetensors.numpy
-
     arrays = {"a": np.zeros(2)}
     unsigned = container.CHECKSUM % 0 + f'"a":{text}}}'
     signed = container.CHECKSUM % container.crc(unsigned, arrays) + unsigned[21:]
@@ -531,36 +503,13 @@ def test_kills_leave_a_whole_file_and_hostile_files_take_little_memory():
     assert float(re.search(r"grew by ([0-9.]+) times", found).group(1)) < 200, found
 
 
-def test_a_copy_shares_no_memory_of_a_full_history():
-    model = learned()
+def test_a_copy_shares_no_memory_of_a_full_history(model):
     history = model._state.history
     history.added = list(history.capacities)
     for other in (copy.copy(history), copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
         other.x.zero_()
         other.x.add_(1)
     assert not (history.x == 1).all()
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.filterwarnings("ignore:max_")
-def test_others_read_the_file_too(case):
-    """safetensors' own reader finds the same tensors, each at a multiple of its numbers' size."""
-    import safetensors.numpy
-
-    model, stream, at = kept.cases(0)[case]
-    kept.Rounds(model).run(stream[:at])
-    data = to_bytes(model)
-    document, arrays = container.unpack(io.BytesIO(data))
-    found = safetensors.numpy.load(data)
-    assert found.keys() == arrays.keys()
-    for name, array in arrays.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-        np.testing.assert_array_equal(found[name], array)
-    start = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:start])
-    assert json.loads(header.pop("__metadata__")[container.KEY])["class"] == document["class"]
-    for name, spec in header.items():
-        assert (start + spec["data_offsets"][0]) % arrays[name].itemsize == 0
 
 
 def test_a_file_that_ends_early_while_it_is_read_is_refused(tmp_path, victim):
@@ -577,15 +526,12 @@ def test_a_file_that_ends_early_while_it_is_read_is_refused(tmp_path, victim):
 
 
 @pytest.mark.parametrize("schema", [SCHEMA - 1, SCHEMA + 1, True, None, "1"])
-def test_another_schema_is_refused(schema):
-    model = active.INeurALSampler(learned(), seed=1)
-    document, arrays = container.unpack(io.BytesIO(to_bytes(model)))
+def test_another_schema_is_refused(opened, schema):
+    document, arrays = opened
     document |= {"schema": schema, "versions": {"river_ineural": "9.1"}}
-    with pytest.raises(LoadError, match=r"it is of schema .* version that made it \(9\.1\)"):
-        from_bytes(kept.sealed(document, arrays))
-    for each in (model, model.classifier):
-        state = each.__getstate__()
-        assert state["schema"] == SCHEMA
-        if schema is not True:  # a pickle is trusted: it says what its maker wrote
+    refused(document, arrays, r"it is of schema .* version that made it \(9\.1\)")
+    if schema is not True:  # a pickle is trusted: it says what its maker wrote
+        model = active.INeurALSampler(small(), seed=1)
+        for each in (model, model.classifier):
             with pytest.raises(ValueError, match="this pickle is of schema"):
-                object.__new__(type(each)).__setstate__(state | {"schema": schema})
+                object.__new__(type(each)).__setstate__(each.__getstate__() | {"schema": schema})

@@ -5,66 +5,42 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import threading
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
-from streams import blobs
+from streams import Scored, blobs, learned, small, waits_its_turn
 
 from river_ineural import INeurAL, active
 from river_ineural.active.learner import route
 from river_ineural.baselines import RetrainedNetwork
 
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
+X = STREAM[0][0]
 
 
-def small(**settings):
-    return INeurAL(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
-
-
-class Centroids(base.Classifier):
+class Centroids(Scored):
     """A learner of the tests' own: the nearer a class's mean, the higher its score."""
 
-    n_layers = 2
-
     def __init__(self):
-        self.sums, self.counts, self.n_pseudo = {}, {}, 0
-
-    @property
-    def _multiclass(self):
-        return True
+        super().__init__()
+        self.means, self.counts = {}, {}
 
     @property
     def known_labels(self):
-        return tuple(self.counts)
-
-    def check_one(self, x, y=None, w=1.0):
-        if not all(math.isfinite(value) for value in x.values()):
-            raise ValueError("a feature is not finite")
-        return x
+        return tuple(self.means)
 
     def scores_one(self, x):
-        near = {
-            y: -sum((x[i] - total[i] / self.counts[y]) ** 2 for i in x)
-            for y, total in self.sums.items()
-        }
-        return {y: 1 + value / 10 for y, value in near.items()}
+        given = np.array([*x.values()])
+        return {y: 1 - ((given - mean) ** 2).sum() / 10 for y, mean in self.means.items()}
 
-    def predict_proba_one(self, x, **kwargs):
-        return self.scores_one(x)
-
-    def learn_one(self, x, y, pseudo_label=False, w=1.0):
-        self.n_pseudo += pseudo_label
-        self.counts[y] = self.counts.get(y, 0) + 1
-        total = self.sums.setdefault(y, dict.fromkeys(x, 0.0))
-        for i, value in x.items():
-            total[i] += value
-
-    def debug_one(self, x):
-        return f"scores: {self.scores_one(x)}"
+    def learn_one(self, x, y, pseudo_label=False):
+        super().learn_one(x, y, pseudo_label)
+        n = self.counts[y] = self.counts.get(y, 0) + 1
+        given, mean = np.array([*x.values()]), self.means.get(y, 0)
+        self.means[y] = mean + (given - mean) / n
 
 
 def test_another_learner_decides_and_learns():
@@ -73,10 +49,8 @@ def test_another_learner_decides_and_learns():
     model = active.INeurALSampler(learner, gamma=1.0, budget=30, seed=1)
     right = []
     for x, y in STREAM:
-        gap = 0.0
-        if len(learner.known_labels) == 2:
-            low, high = sorted(learner.scores_one(x).values())
-            gap = high - low
+        scores = sorted(learner.scores_one(x).values())
+        gap = scores[1] - scores[0] if len(scores) == 2 else 0.0
         left = 1 - model.n_queries / 30
         label, ask = model.predict_one(x)
         assert ask >= (gap < 2 * 0.08 * left**0.75 and model.n_queries < 30)
@@ -85,21 +59,34 @@ def test_another_learner_decides_and_learns():
             model.learn_one(x, y)
     assert np.mean(right[60:]) > 0.9
     assert 0 < model.n_queries <= 30
-    assert learner.n_pseudo == model.n_pseudo_labels > 20
-    assert "threshold" in model.debug_one(STREAM[0][0])
-    with pytest.raises(ValueError, match="not finite"):
-        model.predict_one({"f0": math.nan})
+    assert len(learner.pseudo_labels) == model.n_pseudo_labels > 20
+    assert "threshold" in model.debug_one(X)
 
 
-def test_what_is_missing_is_said():
-    """By name; nested where it is not looked into."""
-    with pytest.raises(TypeError, match="LogisticRegression has no n_layers, known_labels, check"):
-        active.INeurALSampler(linear_model.LogisticRegression())
-    with pytest.raises(TypeError, match="RetrainedNetwork has no n_layers"):
-        active.INeurALSampler(preprocessing.StandardScaler() | RetrainedNetwork())
-    inner = drift.DriftRetrainingClassifier(preprocessing.StandardScaler() | small())
-    with pytest.raises(TypeError, match="pipeline within a pipeline"):
-        active.INeurALSampler(compose.Pipeline(preprocessing.MinMaxScaler(), inner))
+def test_a_gap_that_is_no_number_never_asks():
+    """Nor at random after a silence; one class alone still does."""
+    for scores, asks in (((0.5,), True), ((0.5, math.nan), False), ((math.inf, math.inf), False)):
+        model = active.INeurALSampler(Scored(*scores), seed=1)
+        assert any(model.predict_one(X)[1] for _ in range(100)) == asks
+
+
+NESTED = compose.Pipeline(
+    preprocessing.MinMaxScaler(),
+    drift.DriftRetrainingClassifier(preprocessing.StandardScaler() | small()),
+)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "said"),
+    [
+        (linear_model.LogisticRegression(), "LogisticRegression has no n_layers, known_labels, ch"),
+        (preprocessing.StandardScaler() | RetrainedNetwork(), "RetrainedNetwork has no n_layers"),
+        (NESTED, "pipeline within a pipeline"),
+    ],
+)
+def test_what_is_missing_is_said(classifier, said):
+    with pytest.raises(TypeError, match=said):
+        active.INeurALSampler(classifier)
 
 
 EVEN = {0: 0.5, 1: 0.5}
@@ -114,22 +101,26 @@ WRAPPERS = {
 @pytest.mark.parametrize("scaled", [False, True], ids=["alone", "pipeline"])
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_river_s_wrappers_of_one_learner(name, scaled):
-    """Around a learner, or a pipeline that ends in one: predicts, asks, learns, teaches itself."""
+    """Around a learner, or a pipeline that ends in one: predicts, asks, learns, teaches itself.
+    The wrapper sees the labels that are given, and no pseudo-label.
+    """
     inner = preprocessing.StandardScaler() | small() if scaled else small()
-    wrapper = WRAPPERS[name](inner)
+    wrapper, seen = WRAPPERS[name](inner), []
+    learn = wrapper.learn_one
+    wrapper.learn_one = lambda x, y, **given: (seen.append(y), learn(x, y, **given))
     model = active.INeurALSampler(wrapper, budget=60, seed=1)
     score = evaluate.progressive_val_score(STREAM * 3, model, metrics.Accuracy())
     learner, pipelines = route(model.classifier)
     assert isinstance(learner, INeurAL)
     assert len(pipelines) == scaled
-    assert model.n_queries <= 60
+    assert len(seen) == model.n_queries <= 60
+    assert model.n_pseudo_labels > 10
     assert learner._state.history.n_labelled > 0
     assert score.get() > 0.8
-    x = STREAM[0][0]
-    assert model.clone().predict_one(x) == (None, True)
+    assert model.clone().predict_one(X) == (None, True)
     before = pickle.dumps(learner)
     with pytest.raises((TypeError, ValueError)):
-        model.learn_one({**x, "f1": None}, 1)
+        model.learn_one({**X, "f1": None}, 1)
     assert pickle.dumps(learner) == before
 
 
@@ -159,24 +150,6 @@ def test_a_wrapper_may_put_another_model_in_the_place_of_its_own():
     assert wrapper.model._state.history.n_labelled > first._state.history.n_labelled
 
 
-def test_an_imbalanced_wrapper_sees_the_labels_that_are_given():
-    """And no pseudo-label: those are the learner's own."""
-    seen = []
-
-    class Counting(imblearn.RandomUnderSampler):
-        def learn_one(self, x, y, **kwargs):
-            seen.append(y)
-            super().learn_one(x, y, **kwargs)
-
-    wrapper = Counting(small(), desired_dist={0: 0.5, 1: 0.5}, seed=1)
-    model = active.INeurALSampler(wrapper, budget=40, seed=1)
-    for x, y in STREAM * 2:
-        if model.predict_one(x)[1]:
-            model.learn_one(x, y)
-    assert model.n_pseudo_labels > 10
-    assert len(seen) == model.n_queries
-
-
 # Pipelines
 
 
@@ -204,9 +177,9 @@ def test_a_refused_x_copies_no_learner(monkeypatch):
     monkeypatch.setattr(copy, "deepcopy", lambda part, *memo: (copied.append(part), usual(part))[1])
     for bad in (math.nan, math.inf):
         with pytest.raises(ValueError, match="feature 'f1'"):
-            model.predict_one({**STREAM[0][0], "f1": bad})
+            model.predict_one({**X, "f1": bad})
     assert copied == []
-    model.predict_one({**STREAM[0][0], "not learned": 5.0})
+    model.predict_one({**X, "not learned": 5.0})
     assert len(copied) == 1
     assert not any(isinstance(step, INeurAL) for step in copied[0])
     assert "not learned" in model.classifier["Cold"].learned
@@ -216,10 +189,8 @@ def test_a_string_that_a_cold_encoder_takes_is_taken():
     """And one that no step encodes is refused, by its name, before any step has learned."""
     encoder = compose.SelectType(str) | preprocessing.OneHotEncoder()
     numbers = compose.SelectType(float) | preprocessing.StandardScaler()
-    model = active.INeurALSampler((encoder + numbers) | small(), seed=1)
-    model.predict_one({"kind": "a", "size": 1.0})
-    plain = active.INeurALSampler(preprocessing.OneHotEncoder() | small(), seed=1)
-    plain.predict_one({"kind": "a"})
+    for steps in (encoder + numbers, preprocessing.OneHotEncoder()):
+        active.INeurALSampler(steps | small(), seed=1).predict_one({"kind": "a", "size": 1.0})
     scaler = compose.Select("size") | preprocessing.StandardScaler()
     both = active.INeurALSampler((scaler + compose.Select("kind")) | small(), seed=1)
     for _ in range(2):  # the first call makes River's plan of the pipeline
@@ -232,33 +203,37 @@ def test_a_string_that_a_cold_encoder_takes_is_taken():
 # Parameters that are set later on
 
 
-def test_a_learning_rate_set_later_counts():
-    """lr = almost nothing: the weights stand still from then on; likewise by River's `mutate`."""
-    for change in (
+@pytest.mark.parametrize(
+    "change",
+    [
         lambda model: setattr(model, "lr", 1e-30),
         lambda model: model.mutate({"lr": 1e-30}),
         lambda model: model.mutate({"n_steps": 0}),
-    ):
-        model = small()
-        for x, y in STREAM[:20]:
-            model.learn_one(x, y)
-        before = model._state.trainer.weights.networks[0].clone()
-        model.learn_one(*STREAM[20])
-        assert not before.equal(model._state.trainer.weights.networks[0])
-        change(model)
-        before = model._state.trainer.weights.networks[0].clone()
-        model.learn_one(*STREAM[21])
-        assert before.equal(model._state.trainer.weights.networks[0])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("hidden_dim", 5), ("n_layers", 3), ("batch_size", 4), ("capacity", 9)),
-        *(("explorers", ()), ("seed", 3)),
-        *(("max_features", 3), ("classes", (1, 2)), ("device", "cpu")),
     ],
 )
+def test_a_parameter_set_later_counts(change):
+    """With a rate of almost nothing, or no step, the weights stand still from then on."""
+    model = learned(small(), STREAM[:20])
+
+    def moves(example):
+        before = model._state.trainer.weights.networks[0].clone()
+        model.learn_one(*example)
+        return not before.equal(model._state.trainer.weights.networks[0])
+
+    assert moves(STREAM[20])
+    change(model)
+    assert not moves(STREAM[21])
+    for name in ("lr", "n_steps"):
+        with pytest.raises(ValueError, match=name):
+            setattr(model, name, -1.0)
+        assert getattr(model, name) >= 0
+
+
+OTHERS = {"hidden_dim": 5, "n_layers": 3, "batch_size": 4, "capacity": 9, "explorers": ()}
+OTHERS |= {"seed": 3, "max_features": 3, "classes": (1, 2), "device": "cpu"}
+
+
+@pytest.mark.parametrize(("name", "value"), OTHERS.items())
 def test_other_parameters_say_what_to_do(name, value):
     """Where it is a clone, what the message says works."""
     model = small()
@@ -267,14 +242,6 @@ def test_other_parameters_say_what_to_do(name, value):
     with pytest.raises(ValueError, match="mutable"):
         model.mutate({name: value})
     assert getattr(model.clone({name: value}), name) == value
-
-
-def test_bad_values_set_later_are_refused():
-    model = small()
-    for name in ("lr", "n_steps"):
-        with pytest.raises(ValueError, match=name):
-            setattr(model, name, -1.0)
-        assert getattr(model, name) > 0
 
 
 def test_a_sampler_s_parameters_count_from_when_they_are_set():
@@ -303,11 +270,9 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
 
 
 @pytest.mark.parametrize("lr", [1e3, 1e30])
-@pytest.mark.parametrize("kind", ["compiled", "eager"])
-def test_too_large_a_rate_ends_in_no_nan(lr, kind, request):
+@pytest.mark.usefixtures("by_both")
+def test_too_large_a_rate_ends_in_no_nan(lr):
     """Weights stay finite, probabilities a distribution, and at most one warning is given."""
-    if kind == "eager":
-        request.getfixturevalue("by_torch")
     model = active.INeurALSampler(small(lr=lr), budget=100, seed=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -321,12 +286,12 @@ def test_too_large_a_rate_ends_in_no_nan(lr, kind, request):
     if lr > 1e20:
         assert "not finite and was not taken" in str(caught[0].message)
         assert model.n_queries < 20  # scores that are no numbers ask for nothing
-    trainer = model.classifier._state.trainer
+    state = model.classifier._state
+    trainer = state.trainer
     for flat in (trainer.flat, *trainer.optimizer.moments, trainer.average.flat):
         assert flat.isfinite().all()
-    explorers = model.classifier._state.explorers
-    assert np.isfinite(explorers.a).all()
-    assert np.isfinite(explorers.b).all()
+    assert np.isfinite(state.explorers.a).all()
+    assert np.isfinite(state.explorers.b).all()
 
 
 def test_a_heavy_example_passes():
@@ -339,24 +304,11 @@ def test_a_heavy_example_passes():
     assert np.mean([model.predict_one(x) == y for x, y in STREAM]) > 0.9
 
 
-def test_a_gap_that_is_no_number_never_asks():
-    """Nor at random after a silence; one class alone still does."""
-    learner = Centroids()
-    model = active.INeurALSampler(learner, seed=1)
-    x = STREAM[0][0]
-    assert model.predict_one(x)[1]
-    learner.learn_one(x, 0)
-    assert model.predict_one(x)[1]
-    learner.learn_one(x, 1)
-    learner.sums[1]["f0"] = math.nan
-    assert not any(model.predict_one(x)[1] for _ in range(100))
-
-
 def test_a_classifier_s_predictions_take_no_more_than_x():
     model = small()
     for call in (model.predict_one, model.predict_proba_one):
         with pytest.raises(TypeError, match="surplus"):
-            call(STREAM[0][0], surplus=1)
+            call(X, surplus=1)
 
 
 # Turns of threads
@@ -365,39 +317,31 @@ FRAME = pd.DataFrame([x for x, _ in STREAM[:3]])
 SERIES = pd.Series([y for _, y in STREAM[:3]])
 TURNS = {
     "learn_one": lambda model: model.learn_one(*STREAM[0]),
+    "predict_one": lambda model: model.predict_one(X),
+    "predict_proba_one": lambda model: model.predict_proba_one(X),
+    "debug_one": lambda model: model.debug_one(X),
+    "pickle": pickle.dumps,
     "check_one": lambda model: model.check_one(*STREAM[0]),
-    "scores_one": lambda model: model.scores_one(STREAM[0][0]),
-    "predict_one": lambda model: model.predict_one(STREAM[0][0]),
-    "predict_proba_one": lambda model: model.predict_proba_one(STREAM[0][0]),
-    "debug_one": lambda model: model.debug_one(STREAM[0][0]),
+    "scores_one": lambda model: model.scores_one(X),
     "learn_many": lambda model: model.learn_many(FRAME, SERIES),
     "predict_many": lambda model: model.predict_many(FRAME),
     "to": lambda model: model.to("cpu"),
-    "pickle": pickle.dumps,
     "deepcopy": copy.deepcopy,
 }
-OF_SAMPLERS = "learn_one", "predict_one", "predict_proba_one", "debug_one", "pickle"
-WAITING = [
-    *(("classifier", name) for name in TURNS),
-    *(("sampler", name) for name in OF_SAMPLERS),
-    *(("other sampler", name) for name in OF_SAMPLERS if name != "debug_one"),
-]
+KINDS = {"classifier": lambda model: model}
+KINDS |= {"sampler": active.INeurALSampler, "other sampler": active.RandomSampler}
 
 
-@pytest.mark.parametrize(("kind", "name"), WAITING, ids=map(": ".join, WAITING))
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("classifier", name) for name in TURNS),
+        *(("sampler", name) for name in [*TURNS][:5]),
+        *(("other sampler", name) for name in [*TURNS][:5] if name != "debug_one"),
+    ],
+)
 def test_a_call_waits_for_its_turn(kind, name):
     """Whatever reads or changes a model does so once no other thread holds its lock."""
-    model = small()
-    if kind != "classifier":
-        wrap = active.INeurALSampler if kind == "sampler" else active.RandomSampler
-        model = wrap(model, seed=1)
-    for x, y in STREAM[:5]:
-        model.learn_one(x, y)
+    model = learned(KINDS[kind](small()), STREAM[:5])
     TURNS[name](model)  # whatever the first call loads and compiles
-    thread = threading.Thread(target=TURNS[name], args=(model,))
-    with model._lock:
-        thread.start()
-        thread.join(0.3)
-        assert thread.is_alive()
-    thread.join(60)
-    assert not thread.is_alive()
+    assert waits_its_turn(TURNS[name], model, model._lock)

@@ -1,4 +1,4 @@
-"""Seeds, copies, processes, threads, devices, memory: what a model holds, and leaves alone."""
+"""Seeds, copies, processes, devices, memory: what a model holds, and leaves alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import torch
 from river import preprocessing
-from streams import blobs, shifting
+from streams import blobs, learned, shifting, small
 
 import river_ineural
 from river_ineural import INeurAL, NeurONAL, active
@@ -24,6 +24,7 @@ from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 
 STREAM = shifting(150, 6, 3, seed=2)
+FRAME = pd.DataFrame([x for x, _ in STREAM[:40]]).fillna(0.0)
 VARIANTS = {
     "default": {},
     "deep": {"n_layers": 3},
@@ -31,10 +32,7 @@ VARIANTS = {
     "an output a class": {"kind": NeurONAL},
     "a deep output a class": {"kind": NeurONAL, "n_layers": 3},
 }
-
-
-def small(kind=INeurAL, **settings):
-    return kind(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+of_each_kind = pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
 
 
 def make(pipeline=False, **settings):
@@ -61,28 +59,42 @@ def run(model, stream):
     return digest.hexdigest()
 
 
+@pytest.fixture
+def model():
+    """A sampler in the middle of the stream."""
+    model = make()
+    run(model, STREAM[:70])
+    return model
+
+
 # The same seed
 
 
 @pytest.mark.parametrize("pipeline", [False, True], ids=["alone", "around a pipeline"])
-@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
-def test_same_seed_same_run(settings, pipeline):
-    """Two models of the same seeds decide and learn the same; other seeds do not."""
+@of_each_kind
+def test_same_seed_same_run_and_copies_and_clones_do_as_they_should(settings, pipeline):
+    """A copy goes on from the middle and shares nothing, a clone starts over."""
     model = make(pipeline, **settings)
     expected = run(model, STREAM)
     assert 0 < model.n_queries < len(STREAM)
     assert model.n_pseudo_labels > 0
-    assert run(make(pipeline, **settings), STREAM) == expected
+    clone = model.clone()
+    assert (clone.n_rounds, clone.n_queries) == (0, 0)
+    assert run(clone, STREAM) == run(make(pipeline, **settings), STREAM) == expected
     assert run(make(pipeline, **settings, seed=7), STREAM) != expected
+    model = make(pipeline, **settings)
+    run(model, STREAM[:70])
+    before = pickle.dumps(model)
+    rest = {run(twin, STREAM[70:]) for twin in (pickle.loads(before), copy.deepcopy(model))}
+    assert pickle.dumps(model) == before
+    assert rest == {run(model, STREAM[70:])}
 
 
 def test_the_seed_of_the_sampler_decides_when_it_explores():
     """Nothing is asked for but at random after a silence; the classifier is the same."""
     asked = []
     for seed in (1, 1, 2):
-        inner = INeurAL(hidden_dim=8, seed=1)
-        for x, y in STREAM[:20]:
-            inner.learn_one(x, y)
+        inner = learned(INeurAL(hidden_dim=8, seed=1), STREAM[:20])
         model = active.INeurALSampler(inner, gamma=0.0, seed=seed)
         asked.append([model.predict_one(x)[1] for x, _ in STREAM * 3])
     assert any(asked[0])
@@ -93,48 +105,14 @@ def test_no_seed_differs_every_time():
     assert run(make(seed=None), STREAM) != run(make(seed=None), STREAM)
 
 
-@pytest.mark.parametrize("pipeline", [False, True], ids=["alone", "around a pipeline"])
-@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
-@pytest.mark.parametrize("twin", ["pickle", "deepcopy"])
-def test_a_copy_goes_on_as_the_original(twin, settings, pipeline):
-    """From the middle of a stream, generators, optimiser and average included."""
-    model = make(pipeline, **settings)
-    run(model, STREAM[:70])
-    copied = pickle.loads(pickle.dumps(model)) if twin == "pickle" else copy.deepcopy(model)
-    assert run(copied, STREAM[70:]) == run(model, STREAM[70:])
-
-
-@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
-def test_a_clone_starts_over(settings):
-    """With the parameters and the seed of the original, and none of what it learned."""
-    model = make(**settings)
-    expected = run(model, STREAM)
-    clone = model.clone()
-    assert (clone.n_rounds, clone.n_queries, len(clone.classifier._state.history)) == (0, 0, 0)
-    assert run(clone, STREAM) == expected
-
-
-def test_a_deep_copy_shares_nothing():
-    """Training the copy leaves the original as it was, and the other way round."""
-    model = make()
-    run(model, STREAM[:70])
-    before = pickle.dumps(model)
-    copied = copy.deepcopy(model)
-    run(copied, STREAM[70:])
-    assert pickle.dumps(model) == before
-    run(model, STREAM[70:])
-    assert pickle.dumps(copied) == pickle.dumps(model)
-
-
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_another_process_runs_the_same(hash_seed):
     """Nothing depends on how a process hashes strings, nor on what ran in it before."""
-    root = Path(river_ineural.__file__).parents[1]
-    path = os.pathsep.join([str(root), str(Path(__file__).parent)])
+    path = map(str, (Path(river_ineural.__file__).parents[1], Path(__file__).parent))
     code = "import test_state as t; print(t.run(t.make(pipeline=True), t.STREAM))"
     result = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": hash_seed},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         check=True,
@@ -142,10 +120,9 @@ def test_another_process_runs_the_same(hash_seed):
     assert result.stdout.strip() == run(make(pipeline=True), STREAM)
 
 
-def test_a_pickle_holds_no_tensor():
+def test_a_pickle_holds_no_tensor(model):
     """Arrays only: a pickle made on a device is read without one, and holds nothing twice."""
-    model = make()
-    run(model, STREAM)
+    run(model, STREAM[70:])
     data = pickle.dumps(model)
     assert b"torch" not in data
     n_parameters = model.classifier._state.trainer.shape.n_parameters
@@ -156,24 +133,21 @@ def test_a_pickle_holds_no_tensor():
     assert trees < 64 * 10 * 100
 
 
-def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied():
+def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
     """Out-of-band buffers of protocol 5, as engines pass them, may be read-only."""
-    model, buffers = make(), []
-    run(model, STREAM[:70])
+    buffers = []
     data = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     loaded = pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
 
 
-# Predicting is free
+# What is left alone
 
 
-@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+@of_each_kind
 def test_predicting_changes_nothing(settings):
     """A thousand predictions of all kinds, unknown features among them, leave the pickle alone."""
-    model = small(**settings)
-    for x, y in STREAM[:40]:
-        model.learn_one(x, y)
+    model = learned(small(**settings), STREAM[:40])
     before = pickle.dumps(model)
     for t in range(250):
         x, _ = STREAM[t % len(STREAM)]
@@ -181,15 +155,12 @@ def test_predicting_changes_nothing(settings):
         model.predict_proba_one({**x, f"unknown {t}": 1.0})
         model.scores_one({"only unknown": 1.0})
         model.debug_one(x)
-    X = pd.DataFrame([x for x, _ in STREAM[:40]]).fillna(0.0)
-    model.predict_many(X)
-    model.predict_proba_many(X)
+    model.predict_many(FRAME)
+    model.predict_proba_many(FRAME)
     assert pickle.dumps(model) == before
 
 
-def test_sampler_predictions_leave_the_classifier_without_self_training():
-    model = make()
-    run(model, STREAM[:70])
+def test_sampler_predictions_leave_the_classifier_without_self_training(model):
     model.self_training = False
     before = pickle.dumps(model.classifier)
     for x, _ in STREAM * 3:
@@ -197,16 +168,12 @@ def test_sampler_predictions_leave_the_classifier_without_self_training():
     assert pickle.dumps(model.classifier) == before
 
 
-def test_learning_does_not_change_what_it_is_given():
-    for x, y in STREAM[:10]:
-        given = dict(x)
-        model = make()
-        model.learn_one(x, y)
+def test_learning_does_not_change_what_it_is_given(model):
+    for x, y in STREAM[70:80]:
+        given = list(x.items())
         model.predict_one(x)
-        assert list(x.items()) == list(given.items())
-
-
-# Globals
+        model.learn_one(x, y)
+        assert list(x.items()) == given
 
 
 @pytest.mark.parametrize("seed", [1, None])
@@ -231,9 +198,8 @@ def test_no_global_generator_or_thread_count_is_touched(seed):
         model = make(pipeline=True, seed=seed)
         run(model, STREAM[:60])
         inner = model.classifier[-1]
-        X = pd.DataFrame([x for x, _ in STREAM[:20]]).fillna(0.0)
-        inner.learn_many(X, pd.Series([y for _, y in STREAM[:20]]))
-        inner.predict_proba_many(X)
+        inner.learn_many(FRAME, pd.Series([y for _, y in STREAM[:40]]))
+        inner.predict_proba_many(FRAME)
         for call in (inner.learn_one, model.learn_one):
             with pytest.raises(TypeError):
                 call({"f0": "not a number"}, 1)
@@ -250,9 +216,7 @@ def test_no_global_generator_or_thread_count_is_touched(seed):
 
 def test_memory_counts_what_torch_holds():
     """Weights, optimiser and history are in `_raw_memory_usage`, within a factor of 3."""
-    model = INeurAL(hidden_dim=200, capacity=2000, seed=1)
-    for x, y in blobs(3, n_features=50):
-        model.learn_one(x, y)
+    model = learned(INeurAL(hidden_dim=200, capacity=2000, seed=1), blobs(3, n_features=50))
     parameters = 4 * model._state.trainer.shape.n_parameters
     history = 4 * 2000 * (50 + 2 * len(model._state.labels) + 1)
     least = 3 * parameters + history  # Adam keeps two more numbers a parameter
@@ -271,12 +235,10 @@ def measured(model):
 def test_memory_of_the_classifier_is_constant():
     """After 50,000 examples as much as after 5,000, within 1 %."""
     model = small(hidden_dim=4, capacity=1000, drift_detector=None)
-    stream = blobs(5_000, n_features=3, n_classes=3)
-    usage = []
+    stream, usage = blobs(5_000, n_features=3, n_classes=3), []
     for n_passes in (1, 9):
-        for _ in range(n_passes):
-            for i, (x, y) in enumerate(stream):
-                model.learn_one(x, y, pseudo_label=i % 4 > 0)
+        for i, (x, y) in enumerate(stream * n_passes):
+            model.learn_one(x, y, pseudo_label=i % 4 > 0)
         usage.append(measured(model))
     assert model._state.history.added == [12_500, 37_500]
     assert abs(usage[1] / usage[0] - 1) < 0.01
@@ -289,16 +251,14 @@ def test_memory_of_the_sampler_is_constant():
     """
     inner = small(hidden_dim=4, capacity=1000)
     model = active.INeurALSampler(preprocessing.StandardScaler() | inner, budget=0.03, seed=1)
-    stream = blobs(5_000, n_features=3, n_classes=3)
-    usage, waiting = [], []
+    stream, usage, waiting = blobs(5_000, n_features=3, n_classes=3), [], []
     for n_passes in (1, 9):
-        for _ in range(n_passes):
-            for x, y in stream:
-                if model.predict_one(x)[1]:
-                    waiting.append((x, y))
-                if len(waiting) == 10:
-                    model.learn_one(*waiting.pop(0))
-                    waiting.pop(0)  # this one is lost
+        for x, y in stream * n_passes:
+            if model.predict_one(x)[1]:
+                waiting.append((x, y))
+            if len(waiting) == 10:
+                model.learn_one(*waiting.pop(0))
+                waiting.pop(0)  # this one is lost
         assert 50 < model.n_pending <= 0.03 * 5_000 + 75
         expected, model._pending = model._pending, Pending()
         usage.append(measured(model))
@@ -328,21 +288,17 @@ def test_an_average_of_iterates_predicts():
 # Devices
 
 
-def test_to_cpu_is_harmless():
+def test_to_cpu_is_harmless(model):
     """It returns the model itself, which goes on as before."""
-    model, twin = make(), make()
-    run(model, STREAM[:70])
-    run(twin, STREAM[:70])
+    twin = copy.deepcopy(model)
     assert model.classifier.to("cpu") is model.classifier
     assert run(model, STREAM[70:]) == run(twin, STREAM[70:])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 @pytest.mark.parametrize("device", ["cuda", "cuda:3"])
-def test_a_cuda_model_loads_on_the_cpu_with_a_warning(device):
+def test_a_cuda_model_loads_on_the_cpu_with_a_warning(model, device):
     """Arrays in a pickle are on no device, so a machine without CUDA can read it."""
-    model = make()
-    run(model, STREAM[:70])
     vars(model.classifier)["device"] = device  # as if it had been trained there
     data = pickle.dumps(model)
     with pytest.warns(UserWarning, match=f"'{device}' is not available") as caught:
@@ -352,7 +308,7 @@ def test_a_cuda_model_loads_on_the_cpu_with_a_warning(device):
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
 
 
-@pytest.mark.parametrize("settings", list(VARIANTS.values()), ids=list(VARIANTS))
+@of_each_kind
 def test_cuda_agrees_with_the_cpu(cuda, settings):
     """Scores of 50 rounds, classes and features appearing, within float32's rounding."""
     on_cpu, on_cuda = small(**settings), small(**settings, device=cuda)
@@ -362,8 +318,7 @@ def test_cuda_agrees_with_the_cpu(cuda, settings):
         on_cpu.learn_one(x, y)
         on_cuda.learn_one(x, y)
     assert on_cuda._state.trainer.flat.is_cuda
-    X = pd.DataFrame([x for x, _ in STREAM[:50]]).fillna(0.0)
-    difference = on_cpu.predict_proba_many(X) - on_cuda.predict_proba_many(X)
+    difference = on_cpu.predict_proba_many(FRAME) - on_cuda.predict_proba_many(FRAME)
     assert difference.abs().max().max() < 2e-3
 
 
