@@ -1,0 +1,189 @@
+"""Mistakes on streams that change, beside River's learners at the same share of the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from changing import FLIPS, PANEL, STILL, STREAMS, there
+from common import Cell, Row, markdown, of, spread
+from drawing import colours, draw
+from learners import OUTPUTS, OWN, PARTS, RIVER, new
+
+COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
+TOLD = "I-NeurAL, length given"
+LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *RIVER)
+SHARE = 0.05  # of the labels
+AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
+BEST = "River's best learner"
+DRAWN = (
+    *("label flip", "mixed", "agrawal gradual"),
+    *("phishing back", "mnist arriving", "magic gradual"),
+)
+
+
+def measure(cell: Cell) -> Row:
+    """Mistakes, and the rounds in which the learner noticed a change, where it says so."""
+    stream = STREAMS[cell.stream].make(cell.seed)
+    n = min(cell.rounds or len(stream.y), len(stream.y))
+    name, horizon = (OWN, n) if cell.learner == TOLD else (cell.learner, None)
+    model = new(name, cell.budget, horizon, cell.seed, stream.n_classes)
+    row = common.follow(model, common.examples(stream.x[:n]), stream.y[:n].tolist())
+    noticed = {"changes": stream.changes, "drifts": getattr(model, "drifts", ())}
+    return row | {name: " ".join(map(str, rounds)) for name, rounds in noticed.items()}
+
+
+def runs(learner: str, stream: str) -> bool:
+    """Whether it is run there: where nothing changes it matters if the length is given."""
+    return learner not in RIVER if stream in STILL else learner != TOLD
+
+
+def best_of_river(rows: pd.DataFrame, stream: str) -> str | None:
+    """Of River's learners the one of fewest mistakes in the mean over seeds."""
+    own = rows[(rows["stream"] == stream) & rows["learner"].isin(list(RIVER))]
+    means = own.groupby("learner")["regret"].mean()
+    return str(means.idxmin()) if len(means) else None
+
+
+def ratios(rows: pd.DataFrame, over: str, under: str, streams: Iterable[str]) -> pd.Series:
+    """Mean mistakes of one learner over those of another, on each stream where both were run."""
+    rows = rows[rows["stream"].isin(list(streams))]
+    means = rows.groupby(["learner", "stream"])["regret"].mean()
+    if not {over, under} <= set(means.index.unique(0)):
+        return pd.Series(dtype=float)
+    return (means[over] / means[under]).dropna()
+
+
+def summary(found: pd.Series) -> str:
+    """The geometric mean of ratios, and the largest."""
+    if not len(found):
+        return "No ratios yet."
+    return (
+        f"The geometric mean of {len(found)} ratios is {np.exp(np.log(found).mean()):.3f}, "
+        f"the largest {found.max():.2f} ({found.idxmax()})."
+    )
+
+
+def of_f2(rows: pd.DataFrame, streams: Iterable[str]) -> list[str]:
+    """Sentences: mistakes with f2 over those without, beside a forest and without one."""
+    pairs = ((OWN, "f1 and forest"), ("f1 and f2", "f1 alone"))
+    found = {" over ".join(pair): ratios(rows, *pair, streams) for pair in pairs}
+    return [f"{pair}: {summary(each)}" for pair, each in found.items() if len(each)]
+
+
+def panel(rows: pd.DataFrame) -> str:
+    """Mistakes and labels of River's best learner and of I-NeurAL, a line a stream."""
+    heads = ("stream", "rounds", "River's best", "mistakes", "labels", OWN, "labels", "ratio")
+    lines, found = [], pd.Series(dtype=float)
+    for stream in PANEL:
+        if (best := best_of_river(rows, stream)) is None:
+            continue
+        cells = [stream, f"{of(rows, 'rounds', stream=stream)[0]:,.0f}", best]
+        for name in (best, OWN):
+            where = {"stream": stream, "learner": name}
+            labels = of(rows, "queries", **where)
+            cells += [spread(of(rows, **where)), f"{np.mean(labels):,.0f}" if labels else ""]
+        if len(each := ratios(rows, OWN, best, [stream])):
+            found[stream] = each[stream]
+        lines.append([*cells, "".join(f"{ratio:.2f}" for ratio in each)])
+    return f"{markdown(heads, lines)}\n\n{summary(found)}"
+
+
+def accuracy_after(row: pd.Series) -> float:
+    """In per cent, from 1,500 rounds after the first change on; NaN if the stream ends before.
+
+    Between two points of the curve mistakes are taken to be evenly spread.
+    """
+    n, start = row["rounds"], int(row["changes"].split()[0]) + AFTER
+    curve = [0, *map(int, row["curve"].split())]
+    before = np.interp(start, np.linspace(0, n, len(curve)), curve)
+    return float(100 * (1 - (curve[-1] - before) / (n - start))) if start < n else np.nan
+
+
+def flips(rows: pd.DataFrame) -> str:
+    """Accuracy from 1,500 rounds after the flip to the end, a line a learner."""
+    rows = rows[rows["stream"].isin(list(FLIPS))]
+    rows = rows.assign(accuracy=[accuracy_after(row) for _, row in rows.iterrows()])
+    rows = rows.dropna(subset="accuracy")
+    lines = [
+        [name, *(spread(of(rows, "accuracy", stream=s, learner=name), 1) for s in FLIPS)]
+        for name in (OWN, OUTPUTS, *RIVER)
+    ]
+    return markdown(["", *FLIPS], (line for line in lines if any(line[1:])))
+
+
+def standing(rows: pd.DataFrame) -> str:
+    """Mistakes where nothing changes, with the length given and without."""
+    found = ratios(rows, OWN, TOLD, STILL).reindex(list(STILL)).dropna()
+    lines = [
+        [s, *(spread(of(rows, stream=s, learner=n)) for n in (TOLD, OWN)), f"{ratio:.2f}"]
+        for s, ratio in found.items()
+    ]
+    heads = ("stream", "length given", "not given", "ratio")
+    return f"{markdown(heads, lines)}\n\n{summary(found)}"
+
+
+def hundredths(rows: pd.DataFrame, column: str) -> Any:
+    """In per cent of the rounds of each hundredth, mean over seeds."""
+    share = np.diff(common.curves(rows, column), prepend=0, axis=1).mean(axis=0)
+    return 100 * share * common.POINTS / rows["rounds"].iloc[0]
+
+
+def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
+    """Draw changes-{light,dark}.svg: accuracy of I-NeurAL and of River's best, labels below.
+
+    Means over seeds, of the accuracy over a twentieth of the rounds, of the labels over a fiftieth.
+    Dotted lines stand where something changes.
+    """
+    shown = {stream: best for stream in DRAWN if (best := best_of_river(rows, stream))}
+    if not shown:
+        return
+    colour = colours((OWN, BEST))
+
+    def paint(axes: Any) -> None:
+        panels = zip(axes[::2].flat, axes[1::2].flat, shown.items(), strict=False)
+        for above, below, (stream, best) in panels:
+            here = rows[rows["stream"] == stream]
+            ends = np.linspace(0, here["rounds"].iloc[0], common.POINTS + 1)[1:]
+            for name, label in ((OWN, OWN), (best, BEST)):
+                if not len(found := here[here["learner"] == name]):
+                    continue
+                wrong = np.convolve(hundredths(found, "curve"), np.full(5, 1 / 5), "valid")
+                above.plot(ends[4::2], 100 - wrong[::2], color=colour[label], lw=1.2, label=label)
+                asked = hundredths(found, "asks").reshape(-1, 2).mean(1)
+                below.plot(ends[1::2], asked, color=colour[label], lw=0.8)
+            for each in (above, below):
+                for change in map(int, here["changes"].iloc[0].split()):
+                    each.axvline(change, color="gray", lw=0.8, ls=":")
+                each.set_xlim(0, ends[-1])
+            above.set(title=stream, ylabel="accuracy (%)")
+            above.tick_params(labelbottom=False)
+            below.set(xlabel="round", ylabel="labels (%)", ylim=(0, None))
+
+    draw(folder / "changes", 6 * -(-len(shown) // 3), paint, panel=(3.2, 1.9))
+
+
+def main() -> None:
+    """Run what is missing, print the tables and draw the figure."""
+    given = common.options(__doc__, 3, streams=STREAMS, learners=LEARNERS)
+    path, wanted = common.file_of("changes", given), there(STREAMS, given.streams)
+    cells = [
+        Cell(stream, learner, SHARE, seed, rounds=given.rounds)
+        for seed in range(given.seeds)
+        for stream in wanted
+        for learner in given.learners or LEARNERS
+        if runs(learner, stream)
+    ]
+    common.run_cells(cells, path, COLUMNS, measure, given.jobs)
+    rows = common.read(path)
+    print("\n\n".join([panel(rows), flips(rows), standing(rows), *of_f2(rows, wanted)]))
+    if given.assets:
+        draw_curves(rows, given.assets)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""What the benchmarks share: cells, their rows in CSV files, runs in processes, and tables."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import torch
+from numpy.typing import NDArray
+from river.base.typing import FeatureName
+
+RESULTS = Path(__file__).parent / "results"
+POINTS = 100  # of the curve of mistakes
+CELL = ("stream", "learner", "budget", "seed", "multiclass")  # what makes two cells the same
+COUNTED = (*CELL, "rounds", "error", "regret", "queries", "seconds")
+MACHINE = ("machine", "cpus", "python", "torch", "numpy")
+TEXTS = ("error", "curve", "asks", "changes", "drifts")  # columns that are no numbers
+
+X = dict[FeatureName, Any]
+Row = dict[str, Any]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run of a learner on a stream, with at most ⌊budget · rounds⌋ labels."""
+
+    stream: str
+    learner: str
+    budget: float
+    seed: int
+    multiclass: bool = False
+    rounds: int | None = None  # None is the whole stream
+
+
+Measure = Callable[[Cell], Row]
+
+
+def options(what: str | None, seeds: int, *budgets: float, **names: Any) -> argparse.Namespace:
+    """What is given to a benchmark on its command line.
+
+    `budgets` are the usual shares of the labels. `names` says of each further argument, such as
+    `learners`, what there is, which a wrong name lists, or None where anything may be given.
+    """
+    parser = argparse.ArgumentParser(description=what)
+    for name, known in names.items():
+        parser.add_argument(f"--{name}", nargs="+", choices=known and [*known], metavar="NAME")
+    if budgets:
+        parser.add_argument("--budgets", nargs="+", type=float, default=budgets)
+    parser.add_argument("--seeds", type=int, default=seeds, help=f"runs a cell ({seeds})")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
+    parser.add_argument("--rounds", type=int, help="of each stream, into NAME-ROUNDS.csv")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV file")
+    parser.add_argument("--assets", type=Path, help="draw the figure into this folder")
+    return parser.parse_args()
+
+
+def file_of(name: str, given: argparse.Namespace) -> Path:
+    """The file of the rows. Runs of other lengths than the usual one have a file of their own."""
+    folder: Path = given.out
+    return folder / (f"{name}-{given.rounds}.csv" if given.rounds else f"{name}.csv")
+
+
+def follow(model: Any, xs: Iterable[X], ys: Sequence[Any]) -> Row:
+    """Predict each example in turn and learn the labels that are asked for.
+
+    The row has mistakes (the regret), labels asked for and seconds, and both counts after each
+    hundredth of the rounds.
+    """
+    wrong, asked = np.zeros((2, len(ys)), bool)
+    start = time.process_time()
+    for t, (y, x) in enumerate(zip(ys, xs, strict=False)):
+        predicted, asked[t] = model.predict_one(x)
+        wrong[t] = predicted != y
+        if asked[t]:
+            model.learn_one(x, y)
+    row: Row = {"rounds": len(ys), "regret": int(wrong.sum()), "queries": int(asked.sum())}
+    row["seconds"] = round(time.process_time() - start, 2)
+    return row | {"curve": cumulative(wrong), "asks": cumulative(asked)}
+
+
+def examples(x: NDArray[Any]) -> Iterator[X]:
+    """Rows (n, d) as dicts."""
+    names = [str(j) for j in range(x.shape[1])]
+    return (dict(zip(names, values, strict=True)) for values in x.tolist())
+
+
+def cumulative(happened: NDArray[np.bool_]) -> str:
+    """How often something happened by the end of each hundredth of the rounds."""
+    ends = [-(-i * len(happened) // POINTS) for i in range(1, POINTS + 1)]
+    return " ".join(map(str, np.cumsum(happened)[np.array(ends) - 1]))
+
+
+def curves(rows: pd.DataFrame, column: str = "curve") -> NDArray[np.int64]:
+    """The numbers of such cells (rows, points)."""
+    return np.array([[*map(int, text.split())] for text in rows[column]])
+
+
+def run_cells(
+    cells: Sequence[Cell], path: Path, columns: Sequence[str], measure: Measure, jobs: int = 1
+) -> None:
+    """Run the cells that the file does not hold yet, and add the row of each when it is done.
+
+    Cells that failed are run again.
+    """
+    wanted = {key(asdict(cell)): cell for cell in cells}
+    rows = [row for row in rows_of(path) if not row["error"] or key(row) not in wanted]
+    done = {key(row) for row in rows}
+    missing = [cell for name, cell in wanted.items() if name not in done]
+    for row in in_processes(partial(row_of, measure), missing, jobs):
+        rows.append(row)
+        write(path, columns, rows)
+        names = (f"{row[name]}" for name in CELL[:4])
+        print(*names, f"{row.get('regret', '')} mistakes", row["error"], sep="  ", flush=True)
+
+
+def key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """What makes two cells the same, as text."""
+    return tuple(str(row[name]) for name in CELL)
+
+
+def row_of(measure: Measure, cell: Cell) -> Row:
+    """The row of a cell. A failure is a row too, and its `error` says why."""
+    torch.set_num_threads(1)
+    row: Row = asdict(cell) | {"error": ""}
+    try:
+        row |= measure(cell)
+    except Exception as error:  # it is a result, and the other cells are run all the same
+        row["error"] = f"{type(error).__name__}: {error}"
+    return row | setting()
+
+
+def setting() -> Row:
+    """Hardware and versions of a run."""
+    packages = {"torch": "torch", "numpy": "numpy", "river": "river", "sklearn": "scikit-learn"}
+    row: Row = {"machine": processor(), "cpus": os.cpu_count()}
+    row["python"] = platform.python_version()
+    return row | {name: version(package) for name, package in packages.items()}
+
+
+def processor() -> str:
+    """The name of the processor, where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    names = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def in_processes(
+    function: Callable[[Item], Row], items: Iterable[Item], jobs: int
+) -> Iterator[Row]:
+    """Rows in the order in which they are done; a single job needs no other process."""
+    if jobs == 1:
+        yield from map(function, items)
+        return
+    spawn = multiprocessing.get_context("spawn")  # the processes share no state and no thread
+    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        for future in as_completed([pool.submit(function, item) for item in items]):
+            yield future.result()
+
+
+def rows_of(path: Path) -> list[Row]:
+    """Rows of a file as text. There are none where there is no file."""
+    if not path.exists():
+        return []
+    rows: list[Row] = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
+    return rows
+
+
+def write(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Write all rows in one move, so that a run that is killed leaves the file as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    pd.DataFrame(rows, columns=columns, dtype=object).to_csv(part, index=False)
+    part.replace(path)
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Rows of a file that did not fail, with their numbers."""
+    if not path.exists():
+        return pd.DataFrame(columns=COUNTED)
+    rows = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str))
+    return rows[rows["error"].isna()]
+
+
+def of(rows: pd.DataFrame, column: str = "regret", **where: Any) -> list[float]:
+    """The values of a column, one a seed, in the rows where other columns have these values."""
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return [float(value) for value in rows[column]]
+
+
+def spread(values: Sequence[float], digits: int = 0) -> str:
+    """Mean ± standard deviation. It is empty where nothing was run."""
+    if not values:
+        return ""
+    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{statistics.mean(values):,.{digits}f} ± {deviation:,.{digits}f}"
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    top = "|" + "".join(f" {head} |" if head else " |" for head in heads)
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([top, "| --- " * len(heads) + "|", *lines])

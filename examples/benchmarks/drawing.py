@@ -1,0 +1,113 @@
+"""How figures look: a light and a dark form, one colour for each method, and small files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from cycler import cycler
+from matplotlib import pyplot as plt
+from numpy.typing import NDArray
+
+# Hues that can be told apart, for a light page and for a dark one.
+PALETTES = {
+    "light": "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f a3a41d 17a2b8 222222 b8860b",
+    "dark": "6cb4ee ffa657 7bd17b ff7b72 bfa2e6 c9a79c f2a8dc bdbdbd d9da6b 6fdbe8 f5f5f5 e6c35c",
+}
+STYLES = {"light": "default", "dark": "dark_background"}
+METHODS = (  # The same colour on every figure; a name that is not here takes one that is left.
+    *("I-NeurAL", "Margin", "random forest, refitted", "logistic regression, refitted"),
+    *("ALPS", "NeuAL-NTK-F", "NeuAL-NTK-D", "Random", "gradient boosting, refitted"),
+    *("NeurONAL", "River's best learner", "peer"),
+)
+SAME = {
+    **dict.fromkeys(("defaults", "learn_one", "predict_one", "predict_proba_one"), "I-NeurAL"),
+    **{"INeurAL": "I-NeurAL", "INeurAL, labels at random": "Random"},
+    **dict.fromkeys(("NeurONAL learn_one", "NeurONAL predict_one"), "NeurONAL"),
+    **dict.fromkeys(("peer learn_one", "peer predict_one"), "peer"),
+    "logistic regression, MarginSampler": "Margin",
+}
+POINTS = 40  # of a line or an edge, as a figure of a page is at most 150 kB
+
+NUMBER = re.compile(r"-?\d+\.\d+")
+OUTLINE = re.compile(r'(?<= d=")[^"]+')
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """A colour of the style, "C0" to "C11", for each name: that of its method, if it has one."""
+    methods = {}
+    for name in names:
+        method = name if name in METHODS else SAME.get(name, name.partition(", ")[0])
+        methods[name] = METHODS.index(method) if method in METHODS else None
+    left = iter(i for i in range(len(METHODS)) if i not in methods.values())
+    return {
+        name: f"C{next(left, len(METHODS) - 1) if number is None else number}"
+        for name, number in methods.items()
+    }
+
+
+def thinned(values: NDArray[Any]) -> NDArray[Any]:
+    """At most 40 of the values along the last axis, evenly, the last one among them."""
+    n = values.shape[-1]
+    step = math.ceil(n / POINTS)
+    return values[..., (n - 1) % step :: step]
+
+
+def compact(svg: str) -> str:
+    """The same drawing with outlines to a tenth of a point, each in one line."""
+
+    def outline(found: re.Match[str]) -> str:
+        rounded = NUMBER.sub(lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), found[0])
+        straight = not set(rounded) & {"C", "Q"}  # after M numbers alone go on straight
+        return " ".join(rounded.replace("L", " ").split() if straight else rounded.split())
+
+    return OUTLINE.sub(outline, svg)
+
+
+def both(path: Path, make: Callable[[], Any]) -> None:
+    """Write PATH-light.svg and PATH-dark.svg of what `make` returns in each style."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for theme, palette in PALETTES.items():
+        cycle = cycler(color=[f"#{colour}" for colour in palette.split()])
+        own = {"svg.hashsalt": "river_ineural", "axes.prop_cycle": cycle}
+        with plt.style.context([STYLES[theme], own]):
+            figure = make()
+            file = path.with_name(f"{path.name}-{theme}.svg")
+            figure.savefig(file, transparent=True, metadata={"Date": None})
+            file.write_text(compact(file.read_text()))
+            plt.close(figure)
+
+
+def draw(
+    path: Path, n_panels: int, paint: Callable[[Any], None], panel: tuple[float, float] = (3.2, 2.6)
+) -> None:
+    """Write PATH-light.svg and PATH-dark.svg of so many panels, with one legend below them.
+
+    `paint` draws on their axes, an array (rows, columns); `panel` is the size of one in inches.
+    """
+    n_columns = 2 if n_panels == 4 else min(3, n_panels)
+    n_rows = -(-n_panels // n_columns)
+    width = panel[0] * n_columns
+
+    def make() -> Any:
+        size = (width, panel[1] * n_rows)
+        figure, axes = plt.subplots(
+            n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
+        )
+        paint(axes)
+        handles: dict[str, Any] = {}  # by label, each once for all panels
+        for each in axes.flat:
+            each.set_visible(each.has_data())
+            each.spines[["top", "right"]].set_visible(False)
+            handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
+        if handles:
+            fitting = int(width / (0.5 + 0.07 * max(map(len, handles))))
+            own: dict[str, Any] = {"frameon": False, "fontsize": 8}
+            own["ncols"] = max(1, min(3, len(handles), fitting))
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", **own)
+        return figure
+
+    both(path, make)

@@ -1,0 +1,126 @@
+"""Seconds and bytes of keeping a model: `save` and `load` beside pickle and joblib.
+
+Each way takes its turn several times, into files of one folder. The least time counts, for others
+use the machine too. `save` writes durably, the others as they usually do, and once more as `save`
+does: into a temporary file, synchronised, renamed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib  # type: ignore[import-untyped]  # comes with scikit-learn
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from common import RESULTS, Row
+
+from river_ineural import INeurAL, load, save
+from river_ineural.persistence import from_bytes, to_bytes
+from river_ineural.persistence import write as write_durably
+
+SIZES = {  # d, k, labels learned, and pseudo-labels
+    "a full history": (784, 2, 6144, 2048),
+    "50 labels": (784, 10, 50, 0),
+    "few features": (10, 2, 500, 500),
+}
+
+
+def model_of(d: int, k: int, n_labelled: int, n_pseudo: int) -> INeurAL:
+    """A model that has learned so many examples. What it has learned does not matter."""
+    rng = np.random.default_rng(0)
+    model = INeurAL(n_steps=0.01, classes=tuple(range(k)), drift_detector=None, seed=0)
+    names = [f"feature {j}" for j in range(d)]
+    for start in range(0, n_labelled, 1024):
+        n = min(1024, n_labelled - start)
+        frame = pd.DataFrame(rng.normal(size=(n, d)), columns=names)
+        model.learn_many(frame, pd.Series(rng.integers(0, k, n)))
+    for _ in range(n_pseudo):
+        x: dict[Any, Any] = dict(zip(names, rng.normal(size=d).tolist(), strict=True))
+        model.learn_one(x, 0, pseudo_label=True)
+    return model
+
+
+def pickled(model: Any) -> bytes:
+    """As pickle has it."""
+    return pickle.dumps(model, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def unpickled(path: Path) -> Any:
+    """From a file."""
+    return pickle.loads(path.read_bytes())
+
+
+Way = tuple[Callable[[Any, Path], Any], Callable[[Any], Any]]  # the second takes the first's bytes
+WAYS: dict[str, Way] = {
+    "save": (save, load),
+    "pickle, as durably": (lambda model, path: write_durably(path, pickled(model)), unpickled),
+    "pickle": (lambda model, path: path.write_bytes(pickled(model)) and None, unpickled),
+    "joblib": (lambda model, path: joblib.dump(model, path) and None, joblib.load),
+    "to_bytes": (lambda model, path: to_bytes(model), from_bytes),
+    "pickle.dumps": (lambda model, path: pickled(model), pickle.loads),
+}
+
+
+def measure(model: INeurAL, turns: int) -> list[Row]:
+    """Least seconds and bytes of each way."""
+    found: dict[str, list[tuple[float, float, int]]] = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(turns):
+            for way, (put, get) in WAYS.items():
+                path = Path(folder) / f"{way} {turn % 2}"
+                start = time.perf_counter()
+                made = put(model, path)
+                middle = time.perf_counter()
+                get(path if made is None else made)
+                size = path.stat().st_size if made is None else len(made)
+                found[way].append((middle - start, time.perf_counter() - middle, size))
+    least = {way: [min(each) for each in zip(*turns, strict=True)] for way, turns in found.items()}
+    return [
+        {"way": way, "save": round(put, 4), "load": round(get, 4), "bytes": size}
+        for way, (put, get, size) in least.items()
+    ]
+
+
+def parts(model: INeurAL) -> dict[str, int]:
+    """Bytes of what a model has learned, of the room that is in no file, and of the file."""
+    state = model._state
+    trainer, history = state.trainer, state.history
+    weights = 4 * trainer.shape._replace(n_features=trainer.n_features).n_parameters
+    row = 4 * (trainer.n_features + 2 * trainer.shape.n_classes + 1)
+    in_memory = sum(4 * tensor.numel() for tensor in (history.x, history.targets, history.weight))
+    return {
+        **{"weights": weights, "averaged weights": weights},
+        "optimiser": weights * len(trainer.optimizer.moments),
+        "rows in use": row * len(history),
+        "room for rows, not written": in_memory - row * len(history),
+        "file": len(to_bytes(model)),
+    }
+
+
+def main() -> None:
+    """Print both tables, and write keep.csv and keep-parts.csv."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=7, help="of each way (7)")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV files")
+    given = parser.parse_args()
+    rows, sizes = [], []
+    for what, size in SIZES.items():
+        model = model_of(*size)
+        at = {"model": what, "d": size[0], "k": size[1]}
+        rows += [at | row for row in measure(model, given.turns)]
+        sizes += [at | {"part": part, "bytes": n} for part, n in parts(model).items()]
+    given.out.mkdir(parents=True, exist_ok=True)
+    for name, found in (("keep", rows), ("keep-parts", sizes)):
+        table = pd.DataFrame(found)
+        print(table.to_string(index=False))
+        table.to_csv(given.out / f"{name}.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()

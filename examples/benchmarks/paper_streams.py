@@ -1,0 +1,168 @@
+"""What the experiments of the paper share: its six streams, and figures that it prints.
+
+`cited.csv` holds figures of the paper (its Tables 1 and 3 to 6; of the other methods each at its
+best setting) and means of the authors' released code on the same rows as here: of five seeds, on
+cifar10 of two, and of three for NeuAL-NTK-F, which was not run there. It has no ALPS.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from common import COUNTED, MACHINE, Cell, Row, X
+from drawing import colours, draw, thinned
+from learners import BASELINES, LEARNERS, RIVER, new
+
+from river_ineural import datasets
+from river_ineural.active import Budget
+
+STREAMS = {
+    kind.name: kind
+    for kind in (
+        *(datasets.PhishingWebsites, datasets.IJCNN, datasets.Letter),
+        *(datasets.Fashion, datasets.MNIST, datasets.CIFAR10),
+    )
+}
+NAMES = (*LEARNERS, *RIVER)
+COLUMNS = (*COUNTED, "accuracy", "curve", *MACHINE)
+CITED = pd.read_csv(Path(__file__).parent / "cited.csv")
+METHODS = ("Random", "Margin", "NeuAL-NTK-F", "NeuAL-NTK-D", "ALPS")
+STYLES = ("-", "--", ":", "-.")  # of lines, by budget
+
+
+def load(cell: Cell) -> tuple[Iterator[X], list[Any]]:
+    """Examples and their labels, in an order that the seed draws.
+
+    A stream of the paper has its name. Any other that can be imported is `module:name`, which is
+    called without arguments.
+    """
+    if cell.stream in STREAMS:
+        x, y = STREAMS[cell.stream](multiclass=cell.multiclass, seed=cell.seed).arrays()
+        return common.examples(x), y.tolist()
+    module, _, name = cell.stream.partition(":")
+    pairs = list(getattr(importlib.import_module(module), name)())
+    order = np.random.default_rng(cell.seed).permutation(len(pairs))
+    return (pairs[i][0] for i in order), [pairs[i][1] for i in order]
+
+
+def measure(cell: Cell) -> Row:
+    """Mistakes over the rounds.
+
+    Examples after the rounds are held back: `accuracy` is the share of them, in per cent, that the
+    classifier gets right in the end.
+    """
+    xs, ys = load(cell)
+    n = min(cell.rounds or len(ys), len(ys))
+    model = new(cell.learner, cell.budget, n, cell.seed, len(set(ys)))
+    row = common.follow(model, itertools.islice(xs, n), ys[:n])
+    assert row["queries"] <= (Budget(cell.budget, n).total or 0)
+    classifier = getattr(model, "classifier", model)
+    right = [classifier.predict_one(x) == y for y, x in zip(ys[n:], xs, strict=True)]
+    return row | {"accuracy": round(100 * float(np.mean(right)), 3) if right else ""}
+
+
+def run(
+    name: str,
+    what: str | None,
+    budgets: Sequence[float],
+    streams: Sequence[str],
+    learners: Sequence[str],
+    multiclass: bool = False,
+    rounds: int | None = None,
+) -> tuple[pd.DataFrame, Path | None]:
+    """Run what is missing of NAME.csv, by default these streams, learners and budgets.
+
+    It returns all rows of the file, and the folder of the figures if there is to be one.
+    """
+    given = common.options(what, 5, *budgets, streams=None, learners=NAMES)
+    chosen = itertools.product(
+        given.streams or streams, given.budgets, given.learners or learners, range(given.seeds)
+    )
+    cells = [
+        Cell(stream, learner, budget, seed, multiclass, given.rounds or rounds)
+        for stream, budget, learner, seed in chosen
+    ]
+    path = common.file_of(name, given)
+    common.run_cells(cells, path, COLUMNS, measure, given.jobs)
+    return common.read(path), given.assets
+
+
+def cited(value: str, budget: float, method: str, source: str = "the paper") -> dict[str, float]:
+    """What is said of a method, by stream; empty if there is nothing."""
+    at = (CITED["value"] == value) & (CITED["budget"] == budget) & (CITED["source"] == source)
+    found: list[dict[str, float]] = CITED[at & (CITED["method"] == method)].to_dict("records")
+    return {s: found[0][s] for s in STREAMS if found[0][s] > 0} if found else {}
+
+
+def figures(found: dict[str, float], streams: Sequence[str], digits: int = 0) -> list[str]:
+    """Figures as cells of a table. They are empty for streams of which nothing is said."""
+    return [f"{found[s]:,.{digits}f}" if s in found else "" for s in streams]
+
+
+def ordered(rows: pd.DataFrame) -> list[str]:
+    """The streams of rows, each once, those of the paper first and in its order."""
+    found = list(dict.fromkeys(rows["stream"]))
+    return [name for name in STREAMS if name in found] + [s for s in found if s not in STREAMS]
+
+
+def ranked(rows: pd.DataFrame) -> list[str]:
+    """The methods of rows, each once, those of the paper first and in its order."""
+    found = sorted(rows["learner"].unique())
+    return [name for name in METHODS if name in found] + [n for n in found if n not in METHODS]
+
+
+def best(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each method its setting of least mean regret, on each stream at each budget.
+
+    A setting is what follows the first word of a baseline's name.
+    """
+    parts, settable = rows["learner"].str.partition(" "), rows["learner"].isin(list(BASELINES))
+    rows = rows.assign(
+        learner=parts[0].where(settable, rows["learner"]), setting=parts[2].where(settable, "")
+    )
+    columns = ["stream", "budget", "learner", "setting"]
+    means = rows.groupby(columns)["regret"].mean()
+    chosen = means.groupby(columns[:3]).idxmin()
+    return rows[pd.MultiIndex.from_frame(rows[columns]).isin(chosen.tolist())]
+
+
+def draw_curves(rows: pd.DataFrame, path: Path, across: Any = (), log: bool = False) -> None:
+    """Draw mistakes against rounds, mean and range over seeds: a panel a stream.
+
+    `across` are lines across the panels: for each a label, a style and a height by stream.
+    """
+    budgets, streams = sorted(rows["budget"].unique()), ordered(rows)
+    several = len(budgets) > 1
+    names = rows["learner"] + [f", {budget:.0%}" if several else "" for budget in rows["budget"]]
+    rows = rows.assign(label=names)
+    colour = colours(names.unique())
+
+    def paint(axes: Any) -> None:
+        for panel, stream in zip(axes.flat, streams, strict=False):
+            here = rows[rows["stream"] == stream]
+            for label in colour:
+                if not len(each := here[here["label"] == label]):
+                    continue
+                found = common.curves(each)
+                rounds = np.linspace(0, each["rounds"].iloc[0], found.shape[1] + 1)[1:]
+                rounds, found = thinned(rounds), thinned(found)
+                style = STYLES[budgets.index(each["budget"].iloc[0]) % len(STYLES)]
+                panel.plot(rounds, found.mean(0), style, color=colour[label], label=label)
+                edges = {"color": colour[label], "alpha": 0.2, "lw": 0}
+                panel.fill_between(rounds, found.min(0), found.max(0), **edges)
+            for label, style, heights in across:
+                if stream in heights:
+                    panel.axhline(heights[stream], color="gray", lw=1, ls=style, label=label)
+            panel.set(title=stream, xlabel="round", ylabel="mistakes")
+            if log:
+                panel.set_yscale("log")
+                panel.minorticks_off()
+
+    draw(path, len(streams), paint)

@@ -1,0 +1,157 @@
+"""Mistakes on tables, beside classifiers of scikit-learn that are fitted again, and River's."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from changes import BEST, best_of_river, of_f2, ratios, summary
+from changing import ORDERED, Source, Stream, ordered, shuffled, there
+from common import Cell, Row, markdown, of, spread
+from drawing import colours, draw
+from learners import OUTPUTS, OWN, PARTS, RIVER, new
+from river import datasets
+from river.datasets.base import Dataset
+
+from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
+
+OWN_COLUMNS = ("row_by_row", "fits", "curve", "asks")
+COLUMNS = (*common.COUNTED, *OWN_COLUMNS, *common.MACHINE, "river", "sklearn")
+LEARNERS = (OWN, OUTPUTS, *PARTS, "NeurONAL, f1 and forest", *REFITTED, *RIVER)
+FOREST = "random forest, refitted"
+OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
+
+
+def bundled(make: type[Dataset], seed: int) -> Stream:
+    """A data set of River's, in an order that the seed draws."""
+    rows = list(make())  # type: ignore[call-arg]
+    x = np.array([[float(value) for value in x.values()] for x, _ in rows])
+    y = np.unique([str(y) for _, y in rows], return_inverse=True)[1]
+    order = np.random.default_rng(seed).permutation(len(y))
+    return Stream(x[order], y[order])
+
+
+STREAMS: dict[str, Source] = {
+    **{name: shuffled(name, n=ORDERED) for name in ("magic", "spambase", "htru2", "robot")},
+    **{name: ordered(name) for name in ("occupancy", "bank", "luxembourg", "weather", "sea")},
+    **{name: shuffled(name, n=ORDERED) for name in ("phishing", "ijcnn")},
+    "ImageSegments": Source(partial(bundled, datasets.ImageSegments)),
+    "Bananas": Source(partial(bundled, datasets.Bananas)),
+}
+
+
+def measure(cell: Cell) -> Row:
+    """Mistakes of a learner that is told how long the stream is.
+
+    `row_by_row` are the seconds if each answer were given on its own: for what is refitted they are
+    estimated from some.
+    """
+    stream = STREAMS[cell.stream].make(cell.seed)
+    n = min(cell.rounds or len(stream.y), len(stream.y))
+    x, y = stream.x[:n], stream.y[:n].tolist()
+    if cell.learner not in REFITTED:
+        model = new(cell.learner, cell.budget, n, cell.seed, stream.n_classes)
+        row = common.follow(model, common.examples(x), y)
+        return row | {"row_by_row": row["seconds"], "fits": 0}
+    refitted = sampler(cell.learner, x, cell.budget, cell.seed)
+    row = common.follow(refitted, numbered(n), y)
+    learner = refitted.classifier
+    assert isinstance(learner, Refitted)
+    alone = row["seconds"] + n * learner.seconds_an_answer()
+    return row | {"row_by_row": round(alone, 2), "fits": learner.n_fits}
+
+
+def mistakes(rows: pd.DataFrame) -> str:
+    """Mistakes of each, a line a stream, and what ours are of theirs."""
+    heads = ("stream", "rounds", OWN, *REFITTED, "River's best", "I-NeurAL over the forest")
+    lines, over_river = [], pd.Series(dtype=float)
+    over = {name: ratios(rows, OWN, name, STREAMS) for name in REFITTED}
+    for stream in STREAMS:
+        if not (rounds := of(rows, "rounds", stream=stream)):
+            continue
+        best = best_of_river(rows, stream)
+        shown = [spread(of(rows, stream=stream, learner=name)) for name in (OWN, *REFITTED)]
+        if best and len(each := ratios(rows, OWN, best, [stream])):
+            over_river[stream] = each[stream]
+        shown += [f"{spread(of(rows, stream=stream, learner=best))} ({best})" if best else ""]
+        ratio = f"{over[FOREST][stream]:.2f}" if stream in over[FOREST] else ""
+        lines.append([stream, f"{rounds[0]:,.0f}", *shown, ratio])
+    over["River's best"] = over_river
+    sentences = [f"Over {name}: {summary(found)}" for name, found in over.items()]
+    return "\n".join([markdown(heads, lines), "", *sentences, *of_f2(rows, STREAMS)])
+
+
+def seconds(rows: pd.DataFrame) -> str:
+    """Seconds of a run, and of what is refitted those if each row is answered alone."""
+    heads = (OWN, *(f"{name}{how}" for name in REFITTED for how in ("", ", row by row")))
+    columns = [(OWN, "seconds")]
+    columns += [(name, column) for name in REFITTED for column in ("seconds", "row_by_row")]
+    lines = []
+    for stream in STREAMS:
+        found = [of(rows, column, stream=stream, learner=name) for name, column in columns]
+        if any(found):
+            lines.append([stream, *(f"{np.mean(each):,.1f}" if each else "" for each in found)])
+    return markdown(("stream", *heads), lines)
+
+
+def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
+    """Draw tabular-{light,dark}.svg: mistakes over those of I-NeurAL, a panel a share of labels.
+
+    They are over the mean of I-NeurAL's: means over seeds, with their range.
+    """
+    shown = [stream for stream in STREAMS if stream in set(rows["stream"])]
+    budgets = sorted(rows["budget"].unique())
+    colour = colours((OWN, *REFITTED, BEST))
+
+    def paint(axes: Any) -> None:
+        for panel, budget in zip(axes.flat, budgets, strict=False):
+            here = rows[rows["budget"] == budget]
+            for name in colour:
+                at, found = [], []
+                for i, stream in enumerate(shown):
+                    learner = best_of_river(here, stream) if name == BEST else name
+                    own, each = (of(here, stream=stream, learner=n) for n in (OWN, learner))
+                    if own and each:
+                        at.append(i)
+                        found.append(np.array(each) / np.mean(own))
+                means = np.array([ratio.mean() for ratio in found])
+                ends = [[ratio.min() for ratio in found], [ratio.max() for ratio in found]]
+                panel.plot(means, at, "o", ms=5, color=colour[name], label=name)
+                panel.hlines(at, *ends, color=colour[name], alpha=0.5, lw=2)
+            panel.axvline(1, color="gray", lw=0.8, zorder=0)
+            panel.set_yticks(range(len(shown)), shown)
+            panel.invert_yaxis()
+            panel.set(title=f"{100 * budget:g} % of the labels", xscale="log")
+            panel.set_xticks(OVER, [f"{ratio:g}" for ratio in OVER])
+            panel.set_xlabel("mistakes over those of I-NeurAL")
+            panel.minorticks_off()
+
+    if shown:
+        draw(folder / "tabular", len(budgets), paint, panel=(7.0, 4.4))
+
+
+def main() -> None:
+    """Run what is missing, print the tables and draw the figure."""
+    given = common.options(__doc__, 3, 0.05, 0.1, streams=STREAMS, learners=LEARNERS)
+    path, wanted = common.file_of("tabular", given), there(STREAMS, given.streams)
+    cells = [
+        Cell(stream, learner, budget, seed, rounds=given.rounds)
+        for seed in range(given.seeds)
+        for budget in given.budgets
+        for stream in wanted
+        for learner in given.learners or LEARNERS
+    ]
+    common.run_cells(cells, path, COLUMNS, measure, given.jobs)
+    rows = common.read(path)
+    for budget, each in rows.groupby("budget"):
+        print(f"\n{100 * budget:g} % of the labels\n\n{mistakes(each)}\n\n{seconds(each)}")
+    if given.assets:
+        draw_budgets(rows, given.assets)
+
+
+if __name__ == "__main__":
+    main()
