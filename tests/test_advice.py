@@ -11,21 +11,19 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import river
 from river import compose, evaluate, metrics, preprocessing, stats, stream
+from streams import learned, small
 
-from river_ineural import INeurAL, active
+from river_ineural import active
 from river_ineural.active import Budget
 from river_ineural.inputs import features, flood
 
 
-def small(**settings):
-    return INeurAL(hidden_dim=4, n_steps=1, seed=1, **settings)
-
-
-def said(x, model=None):
+def said(x):
     """The error about an x."""
     with pytest.raises((TypeError, ValueError)) as error:
-        (model or small()).learn_one(x, 1)
+        small().learn_one(x, 1)
     return str(error.value)
 
 
@@ -37,20 +35,18 @@ def code(message, before, after):
 
 
 NOON = dt.datetime(2024, 2, 29, 12, 30)
-TIMES = {
-    "datetime": (NOON, NOON.timestamp()),
-    "aware datetime": (NOON.replace(tzinfo=dt.UTC), NOON.replace(tzinfo=dt.UTC).timestamp()),
-    "pandas": (pd.Timestamp(NOON), pd.Timestamp(NOON).timestamp()),
-    "date": (NOON.date(), 738_945),
-    "time of day": (NOON.time(), 12.5),
-    "timedelta": (dt.timedelta(minutes=2), 120),
-    "pandas' timedelta": (pd.Timedelta("2min"), 120),
-    "datetime64": (np.datetime64("1970-01-02"), 86_400),
-    "timedelta64": (np.timedelta64(3, "m"), 180),
-}
+TIMES = [
+    *((noon, noon.timestamp()) for noon in (NOON, NOON.replace(tzinfo=dt.UTC), pd.Timestamp(NOON))),
+    (NOON.date(), 738_945),
+    (NOON.time(), 12.5),
+    (dt.timedelta(minutes=2), 120),
+    (pd.Timedelta("2min"), 120),
+    (np.datetime64("1970-01-02"), 86_400),
+    (np.timedelta64(3, "m"), 180),
+]
 
 
-@pytest.mark.parametrize(("value", "number"), TIMES.values(), ids=TIMES)
+@pytest.mark.parametrize(("value", "number"), TIMES, ids=repr)
 def test_a_time(value, number):
     """The expression that is named makes a number of it, which is learned."""
     message = said({"at": value})
@@ -62,59 +58,37 @@ def test_a_time(value, number):
     small().learn_one({"at": made}, 1)
 
 
-@pytest.mark.parametrize("text", ["", "?", "NA", "null", " - "])
-def test_text_for_a_missing_value(text):
-    """With the converter that is named, a CSV is read and learned."""
-    converters = eval(code(said({"age": text}), "with converters=", "}") + "}")
-    file = io.StringIO(f'age,y\n31,1\n"{text}",0\n')
-    model = small(missing=True)
-    for x, y in stream.iter_csv(file, target="y", converters=converters):
-        model.learn_one(x, y)
-    assert set(model._state.features.columns) == {"age", "age missing"}
+@pytest.mark.parametrize("text", ["", "?", "NA", "null", " - ", "31.5", "2024-02-29 12:30:00"])
+def test_text_of_a_csv_file(text):
+    """With the converter that is named a file is read and learned: gaps, numbers and times."""
+    message = said({"it": text})
+    if text.startswith("2024"):
+        convert = "lambda text: " + code(message, "if it is a time, ", " are its seconds")
+        converters, expected = {"it": eval(convert, vars(dt))}, NOON.timestamp()
+    else:
+        converters = eval(code(message, "with converters=", "}") + "}")
+        expected = 31.5 if text == "31.5" else None
+    file = io.StringIO(f'it,y\n"{text}",1\n')
+    ((x, y),) = stream.iter_csv(file, target="y", converters=converters)
+    assert x == {"it": expected}
+    small(missing=True).learn_one(x, y)
 
 
-def test_a_number_as_text():
-    message = said({"age": "31.5"})
-    converters = eval(code(message, "with converters=", "}") + "}")
-    ((x, y),) = stream.iter_csv(io.StringIO("age,y\n31.5,1\n"), target="y", converters=converters)
-    assert x == {"age": float("31.5")}
-    small().learn_one(x, y)
-    assert "INeurAL(categories=True)" in message
-    small(categories=True).learn_one({"age": "31.5"}, y)
+@pytest.mark.parametrize("text", ["clerk", "31.5"])
+def test_text_that_is_a_category(text):
+    assert "INeurAL(categories=True)" in said({"job": text})
+    small(categories=True).learn_one({"job": text}, 1)
+    if text == "clerk":
+        assert "river.preprocessing.OneHotEncoder" in said({"job": text})
+        (preprocessing.OneHotEncoder() | small()).learn_one({"job": text}, 1)
 
 
-def test_a_time_as_text():
-    message = said({"at": "2024-02-29 12:30:00"})
-    convert = eval(
-        "lambda text: " + code(message, "if it is a time, ", " are its seconds"), vars(dt)
-    )
-    rows = stream.iter_csv(
-        io.StringIO("at,y\n2024-02-29 12:30:00,1\n"), target="y", converters={"at": convert}
-    )
-    ((x, y),) = rows
-    assert x == {"at": NOON.timestamp()}
-    small().learn_one(x, y)
-
-
-def test_other_text_is_a_category():
-    message = said({"job": "clerk"})
-    assert "INeurAL(categories=True)" in message
-    small(categories=True).learn_one({"job": "clerk"}, 1)
-    assert "river.preprocessing.OneHotEncoder" in message
-    (preprocessing.OneHotEncoder() | small()).learn_one({"job": "clerk"}, 1)
-
-
-GAPS = [None, math.nan, np.float32("nan"), pd.NA, pd.NaT]
-
-
-@pytest.mark.parametrize("gap", GAPS, ids=str)
+@pytest.mark.parametrize("gap", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT], ids=str)
 def test_a_missing_value(gap):
     """Taken with the option; and by River's imputer, which is given None, in a sampler too."""
     message = said({"age": gap})
     assert "INeurAL(missing=True)" in message
     small(missing=True).learn_one({"age": gap}, 1)
-    import river
-
     imputer = eval(code(message, "first, with ", " in front"), {"river": river})
     model = active.INeurALSampler(imputer | small(), budget=20, seed=1)
     rows = [({"age": None if i % 3 else float(i)}, i % 2) for i in range(40)]
@@ -138,37 +112,24 @@ def test_what_is_said_of_river_s_imputer():
 
 def test_a_number_far_beyond():
     """In units of its standard deviation it is learned; so is one in the place of infinity."""
-    message = said({"bytes": 1e16})
-    assert message == (
+    assert said({"bytes": 1e16}) == (
         "feature 'bytes' is 1e+16, beyond ±1e+15: scale it first, e.g. with "
         "river.preprocessing.StandardScaler."
     )
     model = preprocessing.StandardScaler() | small()
-    for i in range(10):
-        model.learn_one({"bytes": 1e16 * i}, i % 2)
+    learned(model, [({"bytes": 1e16 * i}, i % 2) for i in range(10)])
     assert model.predict_one({"bytes": 3e16}) in (0, 1)
     assert "by the largest that can be" in said({"bytes": math.inf})
 
 
-BUDGETS = {
-    "10%": {0.1},
-    " 2.5 % ": {0.025},
-    "100%": {1.0},
-    "150%": {1.0},
-    "10": {10, 0.1},
-    "1": {1, 0.01},
-    "0.1": {0.1},
-    "1.0": {1.0},
-    "500": {500},
-    "a tenth": {0.1, 100, None},
-    10.0: {10, 0.1},
-    2.5: {0.025},
-    250.0: {250},
-    250.5: {250},
-}
+BUDGETS = [
+    *(("10%", {0.1}), (" 2.5 % ", {0.025}), ("100%", {1.0}), ("150%", {1.0}), ("10", {10, 0.1})),
+    *(("1", {1, 0.01}), ("0.1", {0.1}), ("1.0", {1.0}), ("500", {500})),
+    *(("a tenth", {0.1, 100, None}), (10.0, {10, 0.1}), (2.5, {0.025}), (250.5, {250})),
+]
 
 
-@pytest.mark.parametrize(("budget", "meant"), BUDGETS.items(), ids=map(repr, BUDGETS))
+@pytest.mark.parametrize(("budget", "meant"), BUDGETS)
 @pytest.mark.parametrize("kind", [Budget, lambda b: active.RandomSampler(small(), budget=b)])
 def test_a_budget_that_is_none(kind, budget, meant):
     """What is to be written instead is a budget: an int a number of labels, a float a share."""
@@ -194,8 +155,7 @@ def told(model, rows):
     """The warnings of a model that learns rows."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        for x, y in rows:
-            model.learn_one(x, y)
+        learned(model, rows)
     return [str(each.message) for each in found]
 
 
@@ -204,44 +164,13 @@ def rows_with(names_of, n=101):
     return [({"size": float(i % 7), **names_of(i)}, i % 2) for i in range(n)]
 
 
+def quick(**settings):
+    return small(hidden_dim=4, n_steps=1, **settings)
+
+
 def keys(i):
     """Names that hold an id: 50 a row, each once."""
     return {f"clicked_{50 * i + j:x}": 1.0 for j in range(50)}
-
-
-def test_names_that_hold_ids():
-    """5,000 within 100 rounds: one warning says what they look like; as values they do no harm."""
-    (message,) = told(small(), rows_with(keys))
-    assert message.startswith("5,000 new features or more within 100 learned examples")
-    assert "5,000 have names like 'clicked_…'" in message
-    assert "the value of one feature" in message
-    assert (
-        told(
-            small(),
-            [
-                ({"size": x["size"], "clicked": float(i)}, y)
-                for i, (x, y) in enumerate(rows_with(keys))
-            ],
-        )
-        == []
-    )
-    assert told(small(), rows_with(keys, 100)) == []  # the first row does not count
-
-
-def test_names_without_end():
-    """Words: hashed to a fixed number of features they can be learned."""
-    words = np.random.default_rng(0).permutation(
-        ["".join(chr(97 + i // 26**k % 26) for k in range(3)) for i in range(6_000)]
-    )
-
-    def text(i):
-        return dict.fromkeys(words[60 * i : 60 * i + 60].tolist(), 1.0)
-
-    (message,) = told(small(), rows_with(text, 100))
-    assert "river.preprocessing.FeatureHasher" in message
-    model = preprocessing.FeatureHasher(n_features=64, seed=1) | small()
-    assert told(model, rows_with(text, 100)) == []
-    assert len(model["INeurAL"]._state.features.columns) == 64
 
 
 def strings(i):
@@ -249,24 +178,47 @@ def strings(i):
     return {"job": "ab"[i % 2], "who": f"u{i:x}"}
 
 
+def test_names_that_hold_ids():
+    """5,000 within 100 rounds: one warning says what they look like; as values they do no harm."""
+    (message,) = told(quick(), rows_with(keys))
+    assert message.startswith("5,000 new features or more within 100 learned examples")
+    assert "5,000 have names like 'clicked_…'" in message
+    assert "the value of one feature" in message
+    assert told(quick(), rows_with(lambda i: {"clicked": float(i)})) == []
+    assert told(quick(), rows_with(keys, 100)) == []  # the first row does not count
+
+
+def test_names_without_end():
+    """Words: hashed to a fixed number of features they can be learned."""
+    words = np.random.default_rng(0).permutation(
+        ["".join(chr(97 + i // 26**k % 26) for k in range(3)) for i in range(6_000)]
+    )
+    rows = rows_with(lambda i: dict.fromkeys(words[60 * i : 60 * i + 60].tolist(), 1.0), 100)
+    (message,) = told(quick(), rows)
+    assert "river.preprocessing.FeatureHasher" in message
+    model = preprocessing.FeatureHasher(n_features=64, seed=1) | quick()
+    assert told(model, rows) == []
+    assert len(model["INeurAL"]._state.features.columns) == 64
+
+
 def test_a_category_that_is_an_id():
     """Of a frame of 5,000 rows: the column is named, and left out there is no warning."""
     frame = pd.DataFrame([x for x, _ in rows_with(strings, 5_000)])
     labels = pd.Series([i % 2 for i in range(5_000)])
     with pytest.warns(UserWarning, match=r"5,000 are values of 'who'") as found:
-        small(categories=True).learn_many(frame, labels)
+        quick(categories=True).learn_many(frame, labels)
     assert len(found) == 1
     assert "leave it out, e.g. with river.compose.Discard" in str(found[0].message)
-    model = compose.Discard("who") | small(categories=True)
+    model = compose.Discard("who") | quick(categories=True)
     assert told(model, rows_with(strings, 20)) == []
     assert set(model["INeurAL"]._state.features.columns) == {"size", "job=a", "job=b"}
-    small(categories=True).learn_many(frame.drop(columns="who"), labels)
+    quick(categories=True).learn_many(frame.drop(columns="who"), labels)
 
 
 def test_wide_tables_and_slow_growth_are_no_flood():
     """All columns from the start; and a name a row, for however many."""
     wide = {f"pixel_{j}": float(j) for j in range(5_500)}
-    assert told(small(), [(wide, 0), (wide, 1)]) == []
+    assert told(quick(), [(wide, 0), (wide, 1)]) == []
     index = features.FeatureIndex(10**9)
     for i in range(flood.MANY + 1_000):
         index, _ = index.grown([f"user_{i}"])
@@ -277,12 +229,11 @@ def test_wide_tables_and_slow_growth_are_no_flood():
 
 def test_the_warning_comes_once_and_leaves_the_model_whole():
     """As an error too; from a copy, which has been told, it does not come again."""
-    model, rows = small(), rows_with(keys, 130)
-    with warnings.catch_warnings(), pytest.raises(UserWarning, match="new features"):  # noqa: PT012
-        warnings.simplefilter("error")
-        for i, (x, y) in enumerate(rows):  # noqa: B007
-            n = len(model._state.features)
-            model.learn_one(x, y)
-    assert (i, len(model._state.features)) == (100, n)
+    model, rows = quick(), rows_with(keys, 130)
+    learned(model, rows[:100])
+    n = len(model._state.features)
+    with pytest.raises(UserWarning, match="new features"):  # warnings are errors in tests
+        model.learn_one(*rows[100])
+    assert len(model._state.features) == n
     assert told(model, rows[100:]) == []
     assert len(model._state.features) == 130 * 50 + 1
