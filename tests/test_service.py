@@ -21,8 +21,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 from river import datasets
+from streams import learned, small
 
-from river_ineural import INeurAL, active, load, save
+from river_ineural import active, load, save
 from river_ineural.persistence import to_bytes
 
 for name in ("fastapi", "filelock", "httpx", "pydantic", "uvicorn"):
@@ -48,8 +49,7 @@ STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(60)]
 
 
 def sampler(budget=20, **options):
-    learner = INeurAL(hidden_dim=8, n_steps=2, seed=1, **options)
-    return active.INeurALSampler(learner, budget=budget, seed=1)
+    return active.INeurALSampler(small(n_steps=2, **options), budget=budget, seed=1)
 
 
 def opened(folder, first=None, **options):
@@ -78,6 +78,20 @@ def journal(tmp_path):
     opened_here = opened(tmp_path / "data")
     yield opened_here
     crash(opened_here)
+
+
+@contextlib.contextmanager
+def after_a_crash(journal, folder):
+    """The journal of what a kill left."""
+    crash(journal)
+    again = opened(folder)
+    yield again
+    crash(again)
+
+
+def predicted(journal, *numbers):
+    """What is said of these rows of the stream."""
+    return [journal.predict(str(i), STREAM[i][0]) for i in numbers]
 
 
 # Over HTTP
@@ -163,14 +177,16 @@ def test_what_contradicts_is_refused_and_changes_nothing(http, journal):
 def test_asks_are_a_queue(http):
     for i, (x, _) in enumerate(STREAM[:5]):
         posted(http, "/predictions", id=str(i), x=x)
+
+    def waiting(**params):
+        return [ask["id"] for ask in http.get("/asks", params=params).json()]
+
     first, second = http.get("/asks", params={"most": 2}).json()
     assert (first["id"], first["x"], first["reason"]) == ("0", STREAM[0][0], "few classes")
-    assert [ask["id"] for ask in http.get("/asks", params={"after": second["number"]}).json()] == [
-        *("2", "3", "4")
-    ]
+    assert waiting(after=second["number"]) == ["2", "3", "4"]
     posted(http, "/labels", id="0", label="good")
     assert posted(http, "/skips", id="1") == (200, {"outcome": "skipped"})
-    assert [ask["id"] for ask in http.get("/asks").json()] == ["2", "3", "4"]
+    assert waiting() == ["2", "3", "4"]
     assert posted(http, "/labels", id="1", label="bad") == (200, {"outcome": "learned"})
     assert http.get("/health").json()["n_waiting"] == 3
 
@@ -286,42 +302,32 @@ def test_a_model_that_cannot_be_saved_goes_on(tmp_path, monkeypatch):
 
     with monkeypatch.context() as broken:
         broken.setattr(journal_module, "save", full)
-        told = [kept.predict(str(i), x) for i, (x, _) in enumerate(STREAM[:5])]
+        told = predicted(kept, *range(5))
         assert kept.health().n_unsaved == 5
-    kept.predict("5", STREAM[5][0])
+    predicted(kept, 5)
     assert kept.health().n_unsaved == 0
-    crash(kept)
-    again = opened(tmp_path)
-    assert [again.predict(str(i), x) for i, (x, _) in enumerate(STREAM[:5])] == told
-    assert again.health().n_rounds == 6
-    crash(again)
+    with after_a_crash(kept, tmp_path) as again:
+        assert predicted(again, *range(5)) == told
+        assert again.health().n_rounds == 6
 
 
-def test_a_kill_while_it_is_saved_leaves_the_rows(tmp_path, monkeypatch):
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_kill_while_it_is_saved_leaves_the_rows(moment, tmp_path, monkeypatch):
     """The rows are committed before, whether the new file was there already or not."""
-    for moment in ("before", "after"):
-        kept = opened(tmp_path / moment, every=3)
+    kept = opened(tmp_path, every=3)
 
-        def killed(model, path, moment=moment):
-            if moment == "after":
-                save(model, path)
-            raise KeyboardInterrupt
+    def killed(model, path):
+        if moment == "after":
+            save(model, path)
+        raise KeyboardInterrupt
 
-        with monkeypatch.context() as broken:
-            broken.setattr(journal_module, "save", killed)
-            kept.predict("0", STREAM[0][0])
-            kept.predict("1", STREAM[1][0])
-            with pytest.raises(KeyboardInterrupt):
-                kept.predict("2", STREAM[2][0])
-        crash(kept)
-        again = opened(tmp_path / moment)
+    with monkeypatch.context() as broken:
+        broken.setattr(journal_module, "save", killed)
+        predicted(kept, 0, 1)
+        with pytest.raises(KeyboardInterrupt):
+            predicted(kept, 2)
+    with after_a_crash(kept, tmp_path) as again:
         assert again.health().n_rounds == 3
-        crash(again)
-
-
-def test_another_process_cannot_have_the_folder(journal, tmp_path):
-    with pytest.raises(RuntimeError, match="one serves it at a time"):
-        opened(tmp_path / "data")
 
 
 @pytest.mark.parametrize(
@@ -361,57 +367,46 @@ def test_files_that_do_not_belong_together_say_what_to_do(tmp_path):
 
 def test_old_rows_go_when_the_model_is_saved(tmp_path):
     kept, numbers = opened(tmp_path, every=5, keep=10), []
-    for i, (x, y) in enumerate(STREAM[:30]):
-        found = kept.predict(str(i), x)
+    for i, (_, y) in enumerate(STREAM[:30]):
+        (found,) = predicted(kept, i)
         numbers.append(kept._model.n_rows)
         if found.ask:
             kept.learn(str(i), y)
-    assert len(numbers) == 30
     here = [number for (number,) in kept._rows.execute("SELECT number FROM rounds")]
     assert here == [number for number in numbers if number > kept._saved - 10]
     assert len(here) < 15
-    assert kept.health().n_rounds == 30
     with pytest.raises(Unknown):
         kept.learn("0", "good")
-    crash(kept)
-    assert opened(tmp_path).health().n_rounds == 30
+    with after_a_crash(kept, tmp_path) as again:
+        assert again.health().n_rounds == 30
 
 
 def test_rounds_decided_otherwise_after_a_kill_are_counted(tmp_path, caplog):
     """As on another processor: what was said then holds."""
     kept = opened(tmp_path)
-    for i, (x, _) in enumerate(STREAM[:4]):
-        assert kept.predict(str(i), x).ask
+    assert all(found.ask for found in predicted(kept, *range(4)))
     kept._rows.execute("UPDATE rounds SET ask = 0 WHERE id = '2'")
     kept._rows.commit()
-    crash(kept)
-    again = opened(tmp_path)
-    assert again.health().n_otherwise == 1
-    assert "1 rounds were decided otherwise" in caplog.text
-    assert not again.predict("2", STREAM[2][0]).ask
-    crash(again)
+    with after_a_crash(kept, tmp_path) as again:
+        assert again.health().n_otherwise == 1
+        assert "1 rounds were decided otherwise" in caplog.text
+        assert not predicted(again, 2)[0].ask
 
 
 def test_a_budget_that_is_changed_holds_for_what_comes(tmp_path):
     """After a kill, too: rows before it are taken again with the former one."""
     kept = opened(tmp_path)
-    for i, (x, _) in enumerate(STREAM[:8]):
-        kept.predict(str(i), x)
+    predicted(kept, *range(8))
     kept.change_budget(5)
-    assert not any(kept.predict(str(i), STREAM[i][0]).ask for i in range(8, 12))
-    crash(kept)
-    again = opened(tmp_path)
-    assert again.health().n_queries == 8
-    assert again.health().n_otherwise == 0
-    crash(again)
+    assert not any(found.ask for found in predicted(kept, *range(8, 12)))
+    with after_a_crash(kept, tmp_path) as again:
+        assert (again.health().n_queries, again.health().n_otherwise) == (8, 0)
 
 
 def test_a_model_of_ones_own_is_gone_on_with(tmp_path):
     """Warm, with labels that are numbers: people's "1" is 1."""
-    model = sampler(categories=True)
-    for x, y in STREAM[:20]:
-        model.learn_one({**x, "kind": "a"}, int(y == "bad"))
-    save(model, tmp_path / "model.safetensors")
+    rows = [({**x, "kind": "a"}, int(y == "bad")) for x, y in STREAM[:20]]
+    save(learned(sampler(categories=True), rows), tmp_path / "model.safetensors")
     kept = opened(tmp_path)
     assert kept.predict("a", {**STREAM[0][0], "kind": "b"}).prediction in (0, 1)
     assert kept.learn("a", "1")
@@ -438,23 +433,27 @@ def with_orders(http):
     return http
 
 
+def hooked(http, sent):
+    """The outcome of a webhook, and labels and asks after it."""
+    answer = http.post("/label-studio/webhook", json=sent)
+    health = http.get("/health").json()
+    return answer.json().get("outcome", answer.status_code), health["n_labels"], health["n_waiting"]
+
+
 def test_answers_of_label_studio_are_learned_once(with_orders):
     sent = recorded("annotation_created")
     assert sent["task"]["data"]["id"] == "order 0"
-    answer = with_orders.post("/label-studio/webhook", json=sent)
-    assert (answer.status_code, answer.json()) == (200, {"outcome": "learned"})
-    assert with_orders.post("/label-studio/webhook", json=sent).json() == {"outcome": "known"}
+    assert hooked(with_orders, sent) == ("learned", 1, 11)
+    assert hooked(with_orders, sent) == ("known", 1, 11)
     sent["annotation"]["result"][0]["value"]["choices"] = ["something else"]
-    assert with_orders.post("/label-studio/webhook", json=sent).status_code == 409
-    health = with_orders.get("/health").json()
-    assert (health["n_labels"], health["n_waiting"]) == (1, 11)
+    assert hooked(with_orders, sent) == (409, 1, 11)
 
 
-def test_what_people_skip_is_waited_for_no_longer(with_orders):
-    answer = with_orders.post("/label-studio/webhook", json=recorded("skipped"))
-    assert answer.json() == {"outcome": "skipped"}
-    health = with_orders.get("/health").json()
-    assert (health["n_labels"], health["n_waiting"]) == (0, 11)
+def test_what_people_skip_is_waited_for_no_longer_and_other_events_are_ignored(with_orders):
+    for change in ({"action": "ANNOTATION_UPDATED"}, {"task": None}):
+        sent = recorded("annotation_created") | change
+        assert hooked(with_orders, sent) == ("ignored", 0, 12)
+    assert hooked(with_orders, recorded("skipped")) == ("skipped", 0, 11)
 
 
 def test_what_was_missed_comes_with_the_export(with_orders):
@@ -473,13 +472,6 @@ def test_what_was_missed_comes_with_the_export(with_orders):
         **{"known": 3, "skipped": 1},
     }
     assert with_orders.get("/health").json()["n_labels"] == 7
-
-
-@pytest.mark.parametrize("change", [{"action": "ANNOTATION_UPDATED"}, {"task": None}])
-def test_other_events_are_ignored(with_orders, change):
-    sent = recorded("annotation_created") | change
-    assert with_orders.post("/label-studio/webhook", json=sent).json() == {"outcome": "ignored"}
-    assert with_orders.get("/health").json()["n_labels"] == 0
 
 
 def test_asks_are_handed_over_once(with_orders, tmp_path, monkeypatch, capsys):
