@@ -1,7 +1,5 @@
 """Accuracy on rows held back after 10,000 rounds, at four budgets (Tables 3 to 6)."""
 
-from __future__ import annotations
-
 import pandas as pd  # type: ignore[import-untyped]
 from common import markdown, of, spread
 from learners import OWN, SETTLED
@@ -24,8 +22,8 @@ def table(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run what is missing and print the table."""
-    budgets, learners = (0.03, 0.1, 0.2, 0.5), (OWN, *SETTLED)
-    rows, _ = run("accuracy", __doc__, budgets, list(STREAMS), learners, rounds=10_000)
+    usual = (0.03, 0.1, 0.2, 0.5), [*STREAMS], [OWN, *SETTLED]
+    rows, _ = run("accuracy", __doc__, usual, rounds=10_000)
     print(table(rows))
 
 

@@ -1,7 +1,5 @@
 """Mistakes at 3 % of the labels of the paper's other methods, each at its best setting."""
 
-from __future__ import annotations
-
 import pandas as pd  # type: ignore[import-untyped]
 from common import RESULTS, markdown, of, read, spread
 from learners import BASELINES
@@ -30,7 +28,7 @@ def table(rows: pd.DataFrame, budget: float = 0.03) -> str:
 
 def main() -> None:
     """Run what is missing, print the table and draw the figure, with I-NeurAL of regret.csv."""
-    rows, assets = run("baselines", __doc__, (0.03,), list(STREAMS), list(BASELINES))
+    rows, assets = run("baselines", __doc__, ((0.03,), [*STREAMS], [*BASELINES]))
     print(table(rows))
     if assets:
         regret = read(RESULTS / "regret.csv")

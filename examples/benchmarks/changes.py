@@ -1,7 +1,5 @@
 """Mistakes on streams that change, beside River's learners at the same share of the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,8 @@ LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *RIVER)
 SHARE = 0.05  # of the labels
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
 BEST = "River's best learner"
-DRAWN = (
-    *("label flip", "mixed", "agrawal gradual"),
-    *("phishing back", "mnist arriving", "magic gradual"),
-)
+DRAWN = ["label flip", "mixed", "agrawal gradual"]
+DRAWN += ["phishing back", "mnist arriving", "magic gradual"]
 
 
 def measure(cell: Cell) -> Row:
@@ -31,15 +27,10 @@ def measure(cell: Cell) -> Row:
     stream = STREAMS[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
     name, horizon = (OWN, n) if cell.learner == TOLD else (cell.learner, None)
-    model = new(name, cell.budget, horizon, cell.seed, stream.n_classes)
+    model = new(name, cell.budget, horizon, cell.seed, int(stream.y.max()) + 1)
     row = common.follow(model, common.examples(stream.x[:n]), stream.y[:n].tolist())
     noticed = {"changes": stream.changes, "drifts": getattr(model, "drifts", ())}
     return row | {name: " ".join(map(str, rounds)) for name, rounds in noticed.items()}
-
-
-def runs(learner: str, stream: str) -> bool:
-    """Whether it is run there: where nothing changes it matters if the length is given."""
-    return learner not in RIVER if stream in STILL else learner != TOLD
 
 
 def best_of_river(rows: pd.DataFrame, stream: str) -> str | None:
@@ -136,8 +127,7 @@ def hundredths(rows: pd.DataFrame, column: str) -> Any:
 def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
     """Draw changes-{light,dark}.svg: accuracy of I-NeurAL and of River's best, labels below.
 
-    Means over seeds, of the accuracy over a twentieth of the rounds, of the labels over a fiftieth.
-    Dotted lines stand where something changes.
+    Means over seeds, over a twentieth and a fiftieth of the rounds. Dotted lines are changes.
     """
     shown = {stream: best for stream in DRAWN if (best := best_of_river(rows, stream))}
     if not shown:
@@ -169,17 +159,17 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options(__doc__, 3, streams=STREAMS, learners=LEARNERS)
-    path, wanted = common.file_of("changes", given), there(STREAMS, given.streams)
+    given = common.options("changes", __doc__, 3, streams=STREAMS, learners=LEARNERS)
+    wanted = there(STREAMS, given.streams)
     cells = [
         Cell(stream, learner, SHARE, seed, rounds=given.rounds)
         for seed in range(given.seeds)
         for stream in wanted
         for learner in given.learners or LEARNERS
-        if runs(learner, stream)
+        if learner not in (RIVER if stream in STILL else (TOLD,))
     ]
-    common.run_cells(cells, path, COLUMNS, measure, given.jobs)
-    rows = common.read(path)
+    common.run_cells(cells, given.path, COLUMNS, measure, given.jobs)
+    rows = common.read(given.path)
     print("\n\n".join([panel(rows), flips(rows), standing(rows), *of_f2(rows, wanted)]))
     if given.assets:
         draw_curves(rows, given.assets)

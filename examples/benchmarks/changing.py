@@ -1,10 +1,9 @@
 """Streams that change: River's generators, and data sets that are changed on their way."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +22,14 @@ GENERATED, CHANGED, ORDERED, FLIPPED = 10_000, 8_000, 20_000, 20_000  # rounds, 
 
 @dataclass(frozen=True)
 class Stream:
-    """Examples x (n, d) and their classes y (n,) of 0, 1, … in their order.
+    """Examples x (n, d), their classes y (n,) of 0, 1, …, and the rounds of known changes.
 
-    Parameters
-    ----------
-    changes
-        Rounds from which on something is different, as far as they are known. A gradual change has
-        the round in which it begins and the one in which it ends.
+    A gradual change has the round in which it begins and the one in which it ends.
     """
 
     x: Floats
     y: Integers
     changes: tuple[int, ...] = ()
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are in the whole stream."""
-        return int(self.y.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -49,24 +39,22 @@ class Source:
     make: Callable[[int], Stream]
     file: str | None = None
 
-    @property
-    def there(self) -> bool:
-        """Whether its file is in the folder that RIVER_INEURAL_DATA names, if it needs one."""
-        return self.file is None or (FOLDER in os.environ and path(self.file).is_file())
-
 
 def there(streams: Mapping[str, Source], names: Iterable[str] | None) -> list[str]:
-    """Of these names, or all, those whose stream can be made. It says which are left out."""
-    wanted = list(names or streams)
-    for name in wanted:
-        if not streams[name].there:
-            print(f"{name}: left out, there is no {streams[name].file}.npz")
-    return [name for name in wanted if streams[name].there]
+    """Of these names, or all, those whose file there is. It says which are left out."""
+    found = []
+    for name in names or streams:
+        file = streams[name].file
+        if file is None or (FOLDER in os.environ and path(file).is_file()):
+            found.append(name)
+        else:
+            print(f"{name}: left out, there is no {file}.npz")
+    return found
 
 
 Variant = Callable[[int, int], SyntheticDataset]  # of which there are several, and a seed
 Change = Callable[[Floats, Integers, int], Stream]  # the last is a seed
-Schedule = Callable[[int, int], tuple[NDArray[np.bool_], tuple[int, ...]]]  # rounds, and a seed
+When = tuple[NDArray[np.bool_], tuple[int, ...]]  # which rounds are changed; where that begins
 
 
 def generated(stream: SyntheticDataset, n: int) -> tuple[Floats, Integers]:
@@ -76,45 +64,33 @@ def generated(stream: SyntheticDataset, n: int) -> tuple[Floats, Integers]:
     return x, np.array([int(y) for _, y in examples])
 
 
-def steady(make: Callable[[int], SyntheticDataset]) -> Source:
+def steady(make: Callable[[int], SyntheticDataset], seed: int) -> Stream:
     """A generator that changes of its own accord, a little in every round."""
-    return Source(lambda seed: Stream(*generated(make(seed), GENERATED)))
+    return Stream(*generated(make(seed), GENERATED))
 
 
-def abrupt(make: Variant, *variants: int) -> Source:
+def abrupt(make: Variant, variants: Sequence[int], seed: int) -> Stream:
     """One variant after another, each for the same number of rounds."""
-
-    def stream(seed: int) -> Stream:
-        n = GENERATED // len(variants)
-        parts = [generated(make(v, seed + 17 * i), n) for i, v in enumerate(variants)]
-        x, y = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Stream(x, y, tuple(range(n, len(y), n)))
-
-    return Source(stream)
+    n = GENERATED // len(variants)
+    parts = [generated(make(v, seed + 17 * i), n) for i, v in enumerate(variants)]
+    x, y = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Stream(x, y, tuple(range(n, len(y), n)))
 
 
-def gradual(make: Variant, *variants: int) -> Source:
+def gradual(make: Variant, variants: tuple[int, int], seed: int) -> Stream:
     """From one variant to another: in the middle both are equally likely, 500 rounds away 88 %."""
-
-    def stream(seed: int) -> Stream:
-        middle, width = GENERATED // 2, 1_000
-        before, after = (make(v, seed + i) for i, v in enumerate(variants))
-        both = synth.ConceptDriftStream(before, after, seed=seed, position=middle, width=width)
-        return Stream(*generated(both, GENERATED), (middle - width // 2, middle + width // 2))
-
-    return Source(stream)
+    middle, width = GENERATED // 2, 1_000
+    before, after = (make(v, seed + i) for i, v in enumerate(variants))
+    stream = synth.ConceptDriftStream(before, after, seed=seed, position=middle, width=width)
+    return Stream(*generated(stream, GENERATED), (middle - width // 2, middle + width // 2))
 
 
-def flip(margin: float) -> Source:
+def flip(margin: float, seed: int) -> Stream:
     """Two classes that trade places half-way. The margin is that of `KnownPosterior`."""
-
-    def stream(seed: int) -> Stream:
-        known = KnownPosterior(n_samples=FLIPPED, n_features=10, margin=margin, seed=seed)
-        x, y = generated(known, FLIPPED)
-        half = FLIPPED // 2
-        return Stream(x, np.concatenate([y[:half], 1 - y[half:]]), (half,))
-
-    return Source(stream)
+    known = KnownPosterior(n_samples=FLIPPED, n_features=10, margin=margin, seed=seed)
+    x, y = generated(known, FLIPPED)
+    half = FLIPPED // 2
+    return Stream(x, np.concatenate([y[:half], 1 - y[half:]]), (half,))
 
 
 def path(file: str) -> Path:
@@ -130,30 +106,26 @@ def rows(file: str, n: int, seed: int | None) -> tuple[Floats, Integers]:
     return x[order[:n]].astype(np.float64), y[order[:n]]
 
 
-def once(n: int, seed: int) -> tuple[NDArray[np.bool_], tuple[int, ...]]:
+def once(n: int, seed: int) -> When:
     """Changed in the second half."""
     return np.arange(n) >= n // 2, (n // 2,)
 
 
-def more_and_more(n: int, seed: int) -> tuple[NDArray[np.bool_], tuple[int, ...]]:
+def more_and_more(n: int, seed: int) -> When:
     """Changed ever more often between 40 % and 60 % of the rounds, and always from then on."""
     likely = np.clip((np.arange(n) - 0.4 * n) / (0.2 * n), 0, 1)
     return np.random.default_rng(seed + 5).random(n) < likely, (int(0.4 * n), int(0.6 * n))
 
 
-def back_and_forth(n: int, seed: int) -> tuple[NDArray[np.bool_], tuple[int, ...]]:
+def back_and_forth(n: int, seed: int) -> When:
     """Changed in the second and the fourth quarter."""
     return np.arange(n) * 4 // n % 2 == 1, tuple(-(-i * n // 4) for i in (1, 2, 3))
 
 
-def rotated(schedule: Schedule) -> Change:
+def rotated(schedule: Callable[[int, int], When], x: Floats, y: Integers, seed: int) -> Stream:
     """Each class takes the name of the next one, in the rounds that the schedule says."""
-
-    def change(x: Floats, y: Integers, seed: int) -> Stream:
-        on, changes = schedule(len(y), seed)
-        return Stream(x, np.where(on, (y + 1) % (y.max() + 1), y), changes)
-
-    return change
+    on, changes = schedule(len(y), seed)
+    return Stream(x, np.where(on, (y + 1) % (y.max() + 1), y), changes)
 
 
 def swapped(x: Floats, y: Integers, seed: int) -> Stream:
@@ -185,7 +157,7 @@ def arriving(x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def still(x: Floats, y: Integers, seed: int) -> Stream:
-    """The rows as they are."""
+    """Nothing changes."""
     return Stream(x, y)
 
 
@@ -199,50 +171,42 @@ def ordered(file: str) -> Source:
     return Source(lambda seed: Stream(*rows(file, ORDERED, None)), file)
 
 
-def sea(variant: int, seed: int) -> SyntheticDataset:
-    return synth.SEA(variant=variant, noise=0.1, seed=seed)
-
-
-def by_function(kind: Any) -> Variant:
-    """Variants of a generator are its classification functions."""
-    return lambda variant, seed: kind(classification_function=variant, seed=seed)
-
-
-def led(variant: int, seed: int) -> SyntheticDataset:
-    settings: dict[str, Any] = {"noise_percentage": 0.1, "irrelevant_features": True}
-    return synth.LEDDrift(seed=seed, n_drift_features=variant, **settings)
-
-
-def hyperplane(seed: int) -> SyntheticDataset:
-    return synth.Hyperplane(seed=seed, n_features=10, n_drift_features=5, mag_change=0.001)
+def variants(kind: Any, parameter: str = "classification_function", **settings: Any) -> Variant:
+    """A generator of River's whose variants are the values of a parameter."""
+    return lambda variant, seed: kind(**{parameter: variant}, seed=seed, **settings)
 
 
 def rbf(seed: int) -> SyntheticDataset:
+    """Centres that move."""
     settings: dict[str, Any] = {"n_classes": 3, "n_features": 10, "n_centroids": 20}
     settings |= {"change_speed": 0.0005, "n_drift_centroids": 20}
     return synth.RandomRBFDrift(seed_model=seed, seed_sample=seed + 1, **settings)
 
 
+SEA, AGRAWAL = variants(synth.SEA, "variant", noise=0.1), variants(synth.Agrawal)
+STAGGER, SINE, MIXED = variants(synth.STAGGER), variants(synth.Sine), variants(synth.Mixed)
+LED = variants(synth.LEDDrift, "n_drift_features", noise_percentage=0.1, irrelevant_features=True)
+HYPERPLANE = partial(synth.Hyperplane, n_features=10, n_drift_features=5, mag_change=0.001)
 PANEL = {
-    "sea abrupt": abrupt(sea, 0, 1, 2, 3),
-    "agrawal abrupt": abrupt(by_function(synth.Agrawal), 0, 3, 6),
-    "agrawal gradual": gradual(by_function(synth.Agrawal), 2, 4),
-    "stagger": abrupt(by_function(synth.STAGGER), 0, 1, 2),
-    "sine": abrupt(by_function(synth.Sine), 0, 1, 2, 3),
-    "mixed": abrupt(by_function(synth.Mixed), 0, 1, 0),
-    "mixed gradual": gradual(by_function(synth.Mixed), 0, 1),
-    "led drift": abrupt(led, 0, 3, 7),
-    "hyperplane": steady(hyperplane),
-    "rbf drift": steady(rbf),
-    "phishing once": shuffled("phishing", rotated(once)),
-    "phishing back": shuffled("phishing", rotated(back_and_forth)),
-    "magic once": shuffled("magic", rotated(once)),
-    "magic gradual": shuffled("magic", rotated(more_and_more)),
-    "mnist once": shuffled("mnist", rotated(once)),
-    "robot back": shuffled("robot", rotated(back_and_forth)),
-    "fashion10 gradual": shuffled("fashion_10", rotated(more_and_more)),
-    "htru2 back": shuffled("htru2", rotated(back_and_forth)),
-    "spambase once": shuffled("spambase", rotated(once)),
+    "sea abrupt": Source(partial(abrupt, SEA, (0, 1, 2, 3))),
+    "agrawal abrupt": Source(partial(abrupt, AGRAWAL, (0, 3, 6))),
+    "agrawal gradual": Source(partial(gradual, AGRAWAL, (2, 4))),
+    "stagger": Source(partial(abrupt, STAGGER, (0, 1, 2))),
+    "sine": Source(partial(abrupt, SINE, (0, 1, 2, 3))),
+    "mixed": Source(partial(abrupt, MIXED, (0, 1, 0))),
+    "mixed gradual": Source(partial(gradual, MIXED, (0, 1))),
+    "led drift": Source(partial(abrupt, LED, (0, 3, 7))),
+    "hyperplane": Source(partial(steady, lambda seed: HYPERPLANE(seed=seed))),
+    "rbf drift": Source(partial(steady, rbf)),
+    "phishing once": shuffled("phishing", partial(rotated, once)),
+    "phishing back": shuffled("phishing", partial(rotated, back_and_forth)),
+    "magic once": shuffled("magic", partial(rotated, once)),
+    "magic gradual": shuffled("magic", partial(rotated, more_and_more)),
+    "mnist once": shuffled("mnist", partial(rotated, once)),
+    "robot back": shuffled("robot", partial(rotated, back_and_forth)),
+    "fashion10 gradual": shuffled("fashion_10", partial(rotated, more_and_more)),
+    "htru2 back": shuffled("htru2", partial(rotated, back_and_forth)),
+    "spambase once": shuffled("spambase", partial(rotated, once)),
     "fashion10 two swap": shuffled("fashion_10", swapped),
     "phishing permuted": shuffled("phishing", permuted),
     "ijcnn permuted": shuffled("ijcnn", permuted),
@@ -250,7 +214,10 @@ PANEL = {
     "robot arriving": shuffled("robot", arriving, 12_000),
     **{name: ordered(name) for name in ("luxembourg", "weather", "sea", "bank", "occupancy")},
 }
-FLIPS = {"label flip": flip(1.0), "label flip, noisy": flip(0.8)}
+FLIPS = {
+    "label flip": Source(partial(flip, 1.0)),
+    "label flip, noisy": Source(partial(flip, 0.8)),
+}
 STILL = {
     name: shuffled(name, n=GENERATED)
     for name in ("phishing", "ijcnn", "magic", "spambase", "htru2", "robot", "mnist")

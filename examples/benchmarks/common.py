@@ -1,7 +1,5 @@
 """What the benchmarks share: cells, their rows in CSV files, runs in processes, and tables."""
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os
@@ -15,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -32,7 +30,6 @@ TEXTS = ("error", "curve", "asks", "changes", "drifts")  # columns that are no n
 
 X = dict[FeatureName, Any]
 Row = dict[str, Any]
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -50,15 +47,18 @@ class Cell:
 Measure = Callable[[Cell], Row]
 
 
-def options(what: str | None, seeds: int, *budgets: float, **names: Any) -> argparse.Namespace:
-    """What is given to a benchmark on its command line.
+def options(
+    name: str, what: str | None, seeds: int, *budgets: float, **names: Any
+) -> argparse.Namespace:
+    """What is given to a benchmark on its command line, and `path`, the file of its rows.
 
-    `budgets` are the usual shares of the labels. `names` says of each further argument, such as
-    `learners`, what there is, which a wrong name lists, or None where anything may be given.
+    Runs of other lengths than the usual one have a file of their own. `budgets` are the usual
+    shares of the labels. `names` says of each further argument, such as `learners`, what there is,
+    which a wrong name lists, or None where anything may be given.
     """
     parser = argparse.ArgumentParser(description=what)
-    for name, known in names.items():
-        parser.add_argument(f"--{name}", nargs="+", choices=known and [*known], metavar="NAME")
+    for each, known in names.items():
+        parser.add_argument(f"--{each}", nargs="+", choices=known and [*known], metavar="NAME")
     if budgets:
         parser.add_argument("--budgets", nargs="+", type=float, default=budgets)
     parser.add_argument("--seeds", type=int, default=seeds, help=f"runs a cell ({seeds})")
@@ -66,13 +66,9 @@ def options(what: str | None, seeds: int, *budgets: float, **names: Any) -> argp
     parser.add_argument("--rounds", type=int, help="of each stream, into NAME-ROUNDS.csv")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV file")
     parser.add_argument("--assets", type=Path, help="draw the figure into this folder")
-    return parser.parse_args()
-
-
-def file_of(name: str, given: argparse.Namespace) -> Path:
-    """The file of the rows. Runs of other lengths than the usual one have a file of their own."""
-    folder: Path = given.out
-    return folder / (f"{name}-{given.rounds}.csv" if given.rounds else f"{name}.csv")
+    given = parser.parse_args()
+    given.path = given.out / (f"{name}-{given.rounds}.csv" if given.rounds else f"{name}.csv")
+    return given
 
 
 def follow(model: Any, xs: Iterable[X], ys: Sequence[Any]) -> Row:
@@ -147,8 +143,7 @@ def row_of(measure: Measure, cell: Cell) -> Row:
 def setting() -> Row:
     """Hardware and versions of a run."""
     packages = {"torch": "torch", "numpy": "numpy", "river": "river", "sklearn": "scikit-learn"}
-    row: Row = {"machine": processor(), "cpus": os.cpu_count()}
-    row["python"] = platform.python_version()
+    row = {"machine": processor(), "cpus": os.cpu_count(), "python": platform.python_version()}
     return row | {name: version(package) for name, package in packages.items()}
 
 
@@ -159,9 +154,7 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def in_processes(
-    function: Callable[[Item], Row], items: Iterable[Item], jobs: int
-) -> Iterator[Row]:
+def in_processes(function: Callable[[Any], Row], items: Iterable[Any], jobs: int) -> Iterator[Row]:
     """Rows in the order in which they are done; a single job needs no other process."""
     if jobs == 1:
         yield from map(function, items)

@@ -1,23 +1,15 @@
 """How figures look: a light and a dark form, one colour for each method, and small files."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from cycler import cycler
 from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
-# Hues that can be told apart, for a light page and for a dark one.
-PALETTES = {
-    "light": "1f77b4 ff7f0e 2ca02c d62728 9467bd 8c564b e377c2 7f7f7f a3a41d 17a2b8 222222 b8860b",
-    "dark": "6cb4ee ffa657 7bd17b ff7b72 bfa2e6 c9a79c f2a8dc bdbdbd d9da6b 6fdbe8 f5f5f5 e6c35c",
-}
-STYLES = {"light": "default", "dark": "dark_background"}
+STYLES = {"light": "default", "dark": "dark_background"}  # below light.mplstyle, dark.mplstyle
 METHODS = (  # The same colour on every figure; a name that is not here takes one that is left.
     *("I-NeurAL", "Margin", "random forest, refitted", "logistic regression, refitted"),
     *("ALPS", "NeuAL-NTK-F", "NeuAL-NTK-D", "Random", "gradient boosting, refitted"),
@@ -70,13 +62,11 @@ def compact(svg: str) -> str:
 def both(path: Path, make: Callable[[], Any]) -> None:
     """Write PATH-light.svg and PATH-dark.svg of what `make` returns in each style."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for theme, palette in PALETTES.items():
-        cycle = cycler(color=[f"#{colour}" for colour in palette.split()])
-        own = {"svg.hashsalt": "river_ineural", "axes.prop_cycle": cycle}
-        with plt.style.context([STYLES[theme], own]):
+    for theme, below in STYLES.items():
+        with plt.style.context([below, Path(__file__).with_name(f"{theme}.mplstyle")]):
             figure = make()
             file = path.with_name(f"{path.name}-{theme}.svg")
-            figure.savefig(file, transparent=True, metadata={"Date": None})
+            figure.savefig(file, metadata={"Date": None})
             file.write_text(compact(file.read_text()))
             plt.close(figure)
 
@@ -101,7 +91,6 @@ def draw(
         handles: dict[str, Any] = {}  # by label, each once for all panels
         for each in axes.flat:
             each.set_visible(each.has_data())
-            each.spines[["top", "right"]].set_visible(False)
             handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
         if handles:
             fitting = int(width / (0.5 + 0.07 * max(map(len, handles))))

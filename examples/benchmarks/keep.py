@@ -1,17 +1,16 @@
 """Seconds and bytes of keeping a model: `save` and `load` beside pickle and joblib.
 
-Each way takes its turn several times, into files of one folder. The least time counts, for others
-use the machine too. `save` writes durably, the others as they usually do, and once more as `save`
-does: into a temporary file, synchronised, renamed.
+Each way takes turns with files of one folder, and the least time counts, for others use the machine
+too. `save` writes durably, pickle also as durably: into a temporary file, synchronised, renamed.
 """
 
-from __future__ import annotations
-
 import argparse
+import itertools
 import pickle
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,45 +45,42 @@ def model_of(d: int, k: int, n_labelled: int, n_pseudo: int) -> INeurAL:
     return model
 
 
-def pickled(model: Any) -> bytes:
-    """As pickle has it."""
-    return pickle.dumps(model, protocol=pickle.HIGHEST_PROTOCOL)
+Way = tuple[Callable[[Any, Path], Any], Callable[[Any], Any]]
+PICKLED = partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpickled(path: Path) -> Any:
-    """From a file."""
+    """What pickle wrote."""
     return pickle.loads(path.read_bytes())
 
 
-Way = tuple[Callable[[Any, Path], Any], Callable[[Any], Any]]  # the second takes the first's bytes
-WAYS: dict[str, Way] = {
+WAYS: dict[str, Way] = {  # into a file and from it
     "save": (save, load),
-    "pickle, as durably": (lambda model, path: write_durably(path, pickled(model)), unpickled),
-    "pickle": (lambda model, path: path.write_bytes(pickled(model)) and None, unpickled),
-    "joblib": (lambda model, path: joblib.dump(model, path) and None, joblib.load),
+    "pickle, as durably": (lambda model, path: write_durably(path, PICKLED(model)), unpickled),
+    "pickle": (lambda model, path: path.write_bytes(PICKLED(model)), unpickled),
+    "joblib": (joblib.dump, joblib.load),
+}
+IN_MEMORY: dict[str, Way] = {  # into bytes and from them
     "to_bytes": (lambda model, path: to_bytes(model), from_bytes),
-    "pickle.dumps": (lambda model, path: pickled(model), pickle.loads),
+    "pickle.dumps": (lambda model, path: PICKLED(model), pickle.loads),
 }
 
 
 def measure(model: INeurAL, turns: int) -> list[Row]:
     """Least seconds and bytes of each way."""
-    found: dict[str, list[tuple[float, float, int]]] = {way: [] for way in WAYS}
+    found: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
-        for turn in range(turns):
-            for way, (put, get) in WAYS.items():
-                path = Path(folder) / f"{way} {turn % 2}"
-                start = time.perf_counter()
-                made = put(model, path)
-                middle = time.perf_counter()
-                get(path if made is None else made)
-                size = path.stat().st_size if made is None else len(made)
-                found[way].append((middle - start, time.perf_counter() - middle, size))
-    least = {way: [min(each) for each in zip(*turns, strict=True)] for way, turns in found.items()}
-    return [
-        {"way": way, "save": round(put, 4), "load": round(get, 4), "bytes": size}
-        for way, (put, get, size) in least.items()
-    ]
+        for turn, (way, (put, get)) in itertools.product(range(turns), (WAYS | IN_MEMORY).items()):
+            path = Path(folder) / f"{way} {turn % 2}"
+            start = time.perf_counter()
+            made = put(model, path)
+            middle = time.perf_counter()
+            get(made if way in IN_MEMORY else path)
+            row = {"way": way, "save": middle - start, "load": time.perf_counter() - middle}
+            found.append(row | {"bytes": len(made) if way in IN_MEMORY else path.stat().st_size})
+    least = pd.DataFrame(found).groupby("way", sort=False).min().round(4).reset_index()
+    rows: list[Row] = least.to_dict("records")
+    return rows
 
 
 def parts(model: INeurAL) -> dict[str, int]:

@@ -1,7 +1,5 @@
 """The learners that the benchmarks compare, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -31,14 +29,14 @@ def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
     return lambda limits: INeurALSampler(kind(seed=limits["seed"], **settings), **limits)
 
 
-def sampling(theoretical: bool = False, **settings: Any) -> Make:
+def sampling(**settings: Any) -> Make:
     """I-NeurAL with some settings of the sampler."""
+    return lambda limits: INeurALSampler(INeurAL(seed=limits["seed"]), **settings, **limits)
 
-    def make(limits: Limits) -> BudgetedSampler:
-        width = TheoreticalWidth(horizon=limits["horizon"]) if theoretical else None
-        return INeurALSampler(INeurAL(seed=limits["seed"]), width=width, **settings, **limits)
 
-    return make
+def theoretical(gamma: float) -> Make:
+    """I-NeurAL with the width of the analysis."""
+    return lambda own: sampling(width=TheoreticalWidth(horizon=own["horizon"]), gamma=gamma)(own)
 
 
 def printed(**settings: Any) -> Make:
@@ -97,7 +95,7 @@ BASELINES: dict[str, Make] = {
 SETTLED = ("Random", "Margin 0.95", "NeuAL-NTK-F 0.8", "NeuAL-NTK-D 0.1", "ALPS 0.5, 0.5")
 SENSITIVITY: dict[str, Make] = {
     **{f"constant width, γ = {gamma}": sampling(gamma=gamma) for gamma in paper.GAMMAS},
-    **{f"theoretical width, γ = {gamma}": sampling(True, gamma=gamma) for gamma in paper.GAMMAS},
+    **{f"theoretical width, γ = {gamma}": theoretical(gamma) for gamma in paper.GAMMAS},
 }
 OWN, OUTPUTS = "I-NeurAL", "NeurONAL"
 PARTS: dict[str, Make] = {

@@ -1,7 +1,5 @@
 """Mistakes on the original classes of the paper's streams that have more than two."""
 
-from __future__ import annotations
-
 import pandas as pd  # type: ignore[import-untyped]
 from baselines import shown
 from common import markdown
@@ -25,8 +23,8 @@ def table(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run what is missing, print the table and draw the figure."""
-    learners = (OWN, OUTPUTS, *RETRAINED)
-    rows, assets = run("multiclass", __doc__, (0.03, 0.1), STREAMS, learners, multiclass=True)
+    usual = (0.03, 0.1), STREAMS, [OWN, OUTPUTS, *RETRAINED]
+    rows, assets = run("multiclass", __doc__, usual, multiclass=True)
     print(table(rows))
     if assets:
         draw_curves(best(rows), assets / "multiclass")

@@ -1,11 +1,8 @@
 """What the experiments of the paper share: its six streams, and figures that it prints.
 
-`cited.csv` holds figures of the paper (its Tables 1 and 3 to 6; of the other methods each at its
-best setting) and means of the authors' released code on the same rows as here: of five seeds, on
-cifar10 of two, and of three for NeuAL-NTK-F, which was not run there. It has no ALPS.
+`cited.csv` holds figures of the paper (Tables 1 and 3 to 6, other methods at their best settings)
+and means of the authors' released code on the same rows as here.
 """
-
-from __future__ import annotations
 
 import importlib
 import itertools
@@ -20,16 +17,11 @@ from common import COUNTED, MACHINE, Cell, Row, X
 from drawing import colours, draw, thinned
 from learners import BASELINES, LEARNERS, RIVER, new
 
-from river_ineural import datasets
 from river_ineural.active import Budget
+from river_ineural.datasets import CIFAR10, IJCNN, MNIST, Fashion, Letter, PhishingWebsites
 
-STREAMS = {
-    kind.name: kind
-    for kind in (
-        *(datasets.PhishingWebsites, datasets.IJCNN, datasets.Letter),
-        *(datasets.Fashion, datasets.MNIST, datasets.CIFAR10),
-    )
-}
+KINDS = (PhishingWebsites, IJCNN, Letter, Fashion, MNIST, CIFAR10)
+STREAMS = {kind.name: kind for kind in KINDS}
 NAMES = (*LEARNERS, *RIVER)
 COLUMNS = (*COUNTED, "accuracy", "curve", *MACHINE)
 CITED = pd.read_csv(Path(__file__).parent / "cited.csv")
@@ -71,17 +63,16 @@ def measure(cell: Cell) -> Row:
 def run(
     name: str,
     what: str | None,
-    budgets: Sequence[float],
-    streams: Sequence[str],
-    learners: Sequence[str],
+    usual: tuple[Sequence[float], Sequence[str], Sequence[str]],
     multiclass: bool = False,
     rounds: int | None = None,
 ) -> tuple[pd.DataFrame, Path | None]:
-    """Run what is missing of NAME.csv, by default these streams, learners and budgets.
+    """Run what is missing of NAME.csv, at the usual budgets, streams and learners or other ones.
 
     It returns all rows of the file, and the folder of the figures if there is to be one.
     """
-    given = common.options(what, 5, *budgets, streams=None, learners=NAMES)
+    budgets, streams, learners = usual
+    given = common.options(name, what, 5, *budgets, streams=None, learners=NAMES)
     chosen = itertools.product(
         given.streams or streams, given.budgets, given.learners or learners, range(given.seeds)
     )
@@ -89,9 +80,8 @@ def run(
         Cell(stream, learner, budget, seed, multiclass, given.rounds or rounds)
         for stream, budget, learner, seed in chosen
     ]
-    path = common.file_of(name, given)
-    common.run_cells(cells, path, COLUMNS, measure, given.jobs)
-    return common.read(path), given.assets
+    common.run_cells(cells, given.path, COLUMNS, measure, given.jobs)
+    return common.read(given.path), given.assets
 
 
 def cited(value: str, budget: float, method: str, source: str = "the paper") -> dict[str, float]:
@@ -108,14 +98,14 @@ def figures(found: dict[str, float], streams: Sequence[str], digits: int = 0) ->
 
 def ordered(rows: pd.DataFrame) -> list[str]:
     """The streams of rows, each once, those of the paper first and in its order."""
-    found = list(dict.fromkeys(rows["stream"]))
-    return [name for name in STREAMS if name in found] + [s for s in found if s not in STREAMS]
+    found = dict.fromkeys(rows["stream"])
+    return sorted(found, key=lambda name: [*STREAMS, *found].index(name))
 
 
 def ranked(rows: pd.DataFrame) -> list[str]:
     """The methods of rows, each once, those of the paper first and in its order."""
-    found = sorted(rows["learner"].unique())
-    return [name for name in METHODS if name in found] + [n for n in found if n not in METHODS]
+    found = sorted(set(rows["learner"]))
+    return sorted(found, key=lambda name: [*METHODS, *found].index(name))
 
 
 def best(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Mistakes at 3 % of the labels by γ and by the width of the confidence interval."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any
@@ -61,7 +59,7 @@ def draw_both(rows: pd.DataFrame, folder: Path) -> None:
 def main() -> None:
     """Run what is missing, print the table and draw the figures."""
     streams = ("phishing", "mnist", "cifar10")
-    rows, assets = run("sensitivity", __doc__, (0.03,), streams, list(SENSITIVITY))
+    rows, assets = run("sensitivity", __doc__, ((0.03,), streams, [*SENSITIVITY]))
     print(table(rows))
     if assets:
         draw_both(rows, assets)

@@ -2,11 +2,9 @@
 
 The learners are as by default, but for one step an example, and `INeurAL` is timed once without
 explorers. The peer is one PyTorch network of the same width, trained by autograd and Adam on the
-single example, as wrappers of deep learning for streams do. Contenders take turns, so that a busy
-moment of the machine hits all, and medians of calls are shown.
+single example. With `--device` a GPU is timed beside one CPU thread. Contenders take turns, so that
+a busy moment of the machine hits all, and medians of calls are shown.
 """
-
-from __future__ import annotations
 
 import argparse
 import itertools
@@ -26,6 +24,7 @@ from torch import nn
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
 from river_ineural.learning.scaling import NARROW
+from river_ineural.network.device import available
 from river_ineural.network.threads import single_threaded
 
 SIZES = ((22, 2), (68, 2), (784, 2), (3072, 2), (784, 10), (16, 26))  # d, k
@@ -34,11 +33,12 @@ LABEL_SIZES, LABELS = ((22, 2), (68, 2)), (50, 100, 200, 400, 800, 1600, 3200)  
 FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
 WARM_UP, TURNS, WIDTH = 30, 5, 100
 EARLY, LATE, WINDOW, LONG = 1_000, 100_000, 500, 1_000  # rounds of a long stream
-COLUMNS = (
-    *("learn_one", "peer learn_one", "predict_one", "peer predict_one", "predict_proba_one"),
-    *("NeurONAL learn_one", "NeurONAL predict_one"),
-    *("f1 alone learn_one", "f1 alone predict_one"),
+ON_DEVICES = (  # learner, d, k, hidden_dim
+    *((INeurAL, 22, 2, 100), (INeurAL, 784, 2, 100), (INeurAL, 784, 10, 100)),
+    *((INeurAL, 784, 10, 800), (NeurONAL, 22, 2, 400), (NeurONAL, 784, 10, 400)),
+    *((NeurONAL, 784, 10, 1000), (NeurONAL, 784, 10, 3000)),
 )
+Calls = dict[str, Callable[[int], object]]
 
 
 class Peer:
@@ -62,7 +62,7 @@ class Peer:
         self.optimizer.step()
 
 
-def medians(calls: dict[str, Callable[[int], object]], n_calls: int) -> dict[str, float]:
+def medians(calls: Calls, n_calls: int) -> dict[str, float]:
     """Median microseconds of each call(i), taken in turns after warming up."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(TURNS):
@@ -85,17 +85,14 @@ def examples_of(d: int, k: int) -> tuple[list[X], list[int]]:
 
 
 def new_model(k: int, kind: type[INeurAL] = INeurAL, **settings: Any) -> INeurAL:
-    """A model that takes one step of the floor's size an example, unless told otherwise."""
+    """A model that takes one step an example, without a forest unless told otherwise."""
     usual: dict[str, Any] = {"hidden_dim": WIDTH, "explorers": ("network",), "capacity": 512}
     return kind(n_steps=1, classes=tuple(range(k)), seed=0, **usual | settings)
 
 
 def lasting_model(d: int, k: int) -> INeurAL:
-    """One with a history as full as after a long stream, where there is a forest.
-
-    A forest grows slower by then.
-    """
-    if d > NARROW:
+    """One with a history as full as after a long stream, by when a forest grows slower."""
+    if d > NARROW:  # which has no forest
         return new_model(k)
     model = new_model(k, capacity=8192, explorers=("network", "forest"))
     rng = np.random.default_rng(1)
@@ -106,23 +103,52 @@ def lasting_model(d: int, k: int) -> INeurAL:
     return model
 
 
+def calls_of(name: str, model: Any, xs: list[X], ys: list[int], turns: int = 1) -> Calls:
+    """A prediction and an example learned, after all examples were learned so many times."""
+    for x, y in zip(xs * turns, ys * turns, strict=True):
+        model.learn_one(x, y)
+
+    def learn(i: int) -> None:
+        model.learn_one(xs[i % 64], ys[i % 64])
+        if getattr(model, "device", "cpu") != "cpu":  # a step is launched, and not waited for
+            torch.cuda.synchronize()
+
+    return {
+        f"{name}learn_one": learn,
+        f"{name}predict_one": lambda i: model.predict_one(xs[i % 64]),
+    }
+
+
 @single_threaded
-def measure(d: int, k: int, n_calls: int) -> dict[str, float]:
+def measure(d: int, k: int, n_calls: int) -> Row:
     """Microseconds of each contender at one size."""
+    data = examples_of(d, k)
+    models: dict[str, Any] = {"": lasting_model(d, k), "peer ": Peer(d, k)}
+    models |= {"NeurONAL ": new_model(k, NeurONAL), "f1 alone ": new_model(k, explorers=())}
+    calls: Calls = {}
+    for name, model in models.items():
+        calls |= calls_of(name, model, *data, turns=6)  # so that its memory is warm
+    calls["predict_proba_one"] = lambda i: models[""].predict_proba_one(data[0][i % 64])
+    times = medians(calls, n_calls)
+    return {"d": d, "k": k} | {name: round(time, 1) for name, time in times.items()}
+
+
+@single_threaded
+def measure_device(
+    kind: type[INeurAL], d: int, k: int, width: int, device: str, n_calls: int
+) -> Row:
+    """Microseconds of each call on the CPU and on the device; of a frame, those of a row."""
     xs, ys = examples_of(d, k)
-    models = {"": lasting_model(d, k), "NeurONAL ": new_model(k, NeurONAL)}
-    models["f1 alone "] = new_model(k, explorers=())
-    calls: dict[str, Callable[[int], object]] = {}
-    for name, model in [*models.items(), ("peer ", Peer(d, k))]:
-        for x, y in zip(xs * 6, ys * 6, strict=True):  # so that its memory is warm
-            model.learn_one(x, y)
-        calls |= {
-            f"{name}learn_one": lambda i, m=model: m.learn_one(xs[i % 64], ys[i % 64]),
-            f"{name}predict_one": lambda i, m=model: m.predict_one(xs[i % 64]),
-        }
-    calls["predict_proba_one"] = lambda i: models[""].predict_proba_one(xs[i % 64])
-    found = medians(calls, n_calls)
-    return {name: round(found[name], 1) for name in COLUMNS}
+    frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
+    row: Row = {"learner": kind.__name__, "d": d, "k": k, "hidden_dim": width}
+    calls: Calls = {}
+    for where, at in (("CPU", "cpu"), ("device", device)):
+        model = new_model(k, kind, hidden_dim=width, device=at)
+        calls |= calls_of(f"{where} ", model, xs, ys)
+        calls[f"{where} predict_many"] = lambda _, model=model: model.predict_many(frame)  # type: ignore[misc]
+    for name, each in medians(calls, n_calls).items():
+        row[name] = round(each / (FRAME_ROWS if name.endswith("many") else 1), 2)
+    return row
 
 
 @single_threaded
@@ -140,51 +166,33 @@ def measure_labels() -> list[Row]:
                 start = time.perf_counter()
                 model.learn_one(dict(enumerate(row)), int(label))
                 spent[t] = 1e3 * (time.perf_counter() - start)
-        for start_at, end in itertools.pairwise((WARM_UP, *LABELS)):
-            without, beside = times[:, start_at:end].mean(axis=1).round(2)
-            rows.append(
-                {"d": d, "from": start_at + 1, "to": end, "without": without, "with": beside}
-            )
+        for first, end in itertools.pairwise((WARM_UP, *LABELS)):
+            without, beside = times[:, first:end].mean(axis=1).round(2)
+            rows.append({"d": d, "from": first + 1, "to": end, "without": without, "with": beside})
     return rows
 
 
 @single_threaded
-def measure_frame(n_calls: int) -> float:
-    """Rows a second of `predict_many` over those of `predict_one`."""
-    d, k = FRAME_SIZE
-    xs, ys = examples_of(d, k)
-    model = new_model(k)
-    for x, y in zip(xs, ys, strict=True):
-        model.learn_one(x, y)
-    frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
-    one: Callable[[int], object] = lambda i: model.predict_one(xs[i % 64])  # noqa: E731
-    found = medians({"frame": lambda _: model.predict_many(frame), "one": one}, n_calls)
-    return found["one"] * FRAME_ROWS / found["frame"]
-
-
-@single_threaded
 def measure_classes(n_calls: int) -> list[Row]:
-    """Microseconds of a round, a prediction and an example learned, of both learners against k."""
-    rows = []
+    """Microseconds of a prediction and an example learned, of both learners against k."""
+    rows: list[Row] = []
     for k in CLASSES:
-        xs, ys = examples_of(OF_CLASSES, k)
-        models = {kind.__name__: new_model(k, kind) for kind in (INeurAL, NeurONAL)}
-
-        def call(i: int, model: INeurAL, xs: list[X] = xs, ys: list[int] = ys) -> None:
-            model.predict_one(xs[i % 64])
-            model.learn_one(xs[i % 64], ys[i % 64])
-
-        found = medians({n: lambda i, m=m: call(i, m) for n, m in models.items()}, n_calls)  # type: ignore[misc]
-        rows.append({"k": k} | {name: round(each, 1) for name, each in found.items()})
+        row: Row = {"k": k}
+        data = examples_of(OF_CLASSES, k)
+        models = {"INeurAL": new_model(k), "NeurONAL": new_model(k, NeurONAL)}
+        calls = [calls_of(f"{name} ", model, *data) for name, model in models.items()]
+        found = medians(calls[0] | calls[1], n_calls)
+        for name in models:
+            row[name] = round(found[f"{name} learn_one"] + found[f"{name} predict_one"], 1)
+        rows.append(row)
     return rows
 
 
 def measure_growth() -> dict[str, float]:
     """Time and memory of a late round over an early one, and the longest round over the median.
 
-    A round is `predict_one`, and `learn_one` for one in ten; all others are learned as
-    pseudo-labels where the model is sure. Early and late are medians of the means of ten rounds, so
-    that each holds as many steps.
+    In a round one in ten is learned, and the others where the model is sure. Times are medians of
+    means of ten rounds, so that each holds as many steps.
     """
     xs, ys = examples_of(22, 2)
     model = INeurALSampler(INeurAL(seed=0, capacity=512), gamma=0.0, seed=0)
@@ -209,49 +217,60 @@ def measure_growth() -> dict[str, float]:
     }
 
 
-def draw_lines(
-    path: Path, at: Sequence[Any], rows: pd.DataFrame, names: Sequence[str], **axes: Any
-) -> None:
-    """Draw PATH-{light,dark}.svg, a line for each of some columns."""
+def tables(n_calls: int) -> dict[str, pd.DataFrame]:
+    """All tables but that of a GPU, by the name of their files."""
+    classes = pd.DataFrame(measure_classes(max(10, n_calls // 20)))
+    ratios = {
+        f"a round of {kind}, k = 26 over 2, d = {OF_CLASSES}": classes[kind][3] / classes[kind][0]
+        for kind in ("INeurAL", "NeurONAL")
+    }
+    frame = measure_device(INeurAL, *FRAME_SIZE, WIDTH, "cpu", n_calls)
+    ratios[f"rows a second, predict_many over predict_one, d, k = {FRAME_SIZE}"] = (
+        frame["CPU predict_one"] / frame["CPU predict_many"]
+    )
+    ratios |= measure_growth()
+    return {
+        "speed": pd.DataFrame([measure(d, k, n_calls) for d, k in SIZES]),
+        "speed-labels": pd.DataFrame(measure_labels()),
+        "speed-classes": classes,
+        "speed-ratios": pd.DataFrame(ratios.items(), columns=["ratio", "value"]).round(2),
+    }
+
+
+def draw_lines(path: Path, at: Sequence[Any], rows: pd.DataFrame, **axes: Any) -> None:
+    """Draw PATH-{light,dark}.svg, a line for each column that is a time."""
 
     def paint(panels: Any) -> None:
-        panel = panels[0, 0]
-        for name, colour in colours(names).items():
+        for name, colour in colours(rows.columns.drop(["d", "k"], errors="ignore")).items():
             style = "o--" if "predict" in name else "o-"
-            panel.plot(at, rows[name], style, markersize=4, color=colour, label=name)
-        panel.set(yscale="log", **axes)
+            panels[0, 0].plot(at, rows[name], style, markersize=4, color=colour, label=name)
+        panels[0, 0].set(yscale="log", **axes)
 
     draw(path, 1, paint, panel=(7, 3.8))
 
 
 def main() -> None:
-    """Print the tables; with a folder write them there, and two figures."""
+    """Print the tables; with a folder write them there, and draw two figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=500, help="timed calls a cell (500)")
+    parser.add_argument("--device", help="time this device, such as cuda, and nothing else")
     parser.add_argument("--out", type=Path, help="folder of the CSV files and figures")
     given = parser.parse_args()
-    times = pd.DataFrame([{"d": d, "k": k} | measure(d, k, given.calls) for d, k in SIZES])
-    classes = pd.DataFrame(measure_classes(max(10, given.calls // 20)))
-    ratios: dict[str, float] = {}
-    for kind in ("INeurAL", "NeurONAL"):
-        name = f"a round of {kind}, k = {CLASSES[3]} over {CLASSES[0]}, d = {OF_CLASSES}"
-        ratios[name] = classes[kind][3] / classes[kind][0]
-    frames = f"rows a second, predict_many over predict_one, d, k = {FRAME_SIZE}"
-    ratios |= {frames: measure_frame(given.calls), **measure_growth()}
-    others = pd.DataFrame({"ratio": ratios.keys(), "value": ratios.values()}).round(2)
-    tables = {"speed": times, "speed-labels": pd.DataFrame(measure_labels())}
-    tables |= {"speed-classes": classes, "speed-ratios": others}
-    for name, each in tables.items():
+    if given.device:
+        device = str(available(given.device))
+        rows = [measure_device(*size, device, given.calls) for size in ON_DEVICES]
+        found = {"device": pd.DataFrame(rows)}
+    else:
+        found = tables(given.calls)
+    for name, each in found.items():
         print(each.to_string(index=False), end="\n\n")
         if given.out:
             each.to_csv(given.out / f"{name}.csv", index=False)
-    if given.out:
-        sizes = [f"{d}, {k}" for d, k in SIZES]
-        draw_lines(
-            given.out / "speed", sizes, times, COLUMNS, xlabel="d, k", ylabel="microseconds a call"
-        )
-        of_k = {"xlabel": "k", "xscale": "log", "ylabel": "microseconds a round"}
-        draw_lines(given.out / "speed-classes", CLASSES, classes, ("INeurAL", "NeurONAL"), **of_k)
+    if given.out and not given.device:
+        at = {"xlabel": "d, k", "ylabel": "microseconds a call"}
+        draw_lines(given.out / "speed", [f"{d}, {k}" for d, k in SIZES], found["speed"], **at)
+        at = {"xlabel": "k", "xscale": "log", "ylabel": "microseconds a round"}
+        draw_lines(given.out / "speed-classes", CLASSES, found["speed-classes"], **at)
 
 
 if __name__ == "__main__":

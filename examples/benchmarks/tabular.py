@@ -1,7 +1,5 @@
 """Mistakes on tables, beside classifiers of scikit-learn that are fitted again, and River's."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,7 @@ from river.datasets.base import Dataset
 
 from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
 
-OWN_COLUMNS = ("row_by_row", "fits", "curve", "asks")
-COLUMNS = (*common.COUNTED, *OWN_COLUMNS, *common.MACHINE, "river", "sklearn")
+COLUMNS = (*common.COUNTED, "row_by_row", "fits", "curve", "asks", *common.MACHINE)
 LEARNERS = (OWN, OUTPUTS, *PARTS, "NeurONAL, f1 and forest", *REFITTED, *RIVER)
 FOREST = "random forest, refitted"
 OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
@@ -54,7 +51,7 @@ def measure(cell: Cell) -> Row:
     n = min(cell.rounds or len(stream.y), len(stream.y))
     x, y = stream.x[:n], stream.y[:n].tolist()
     if cell.learner not in REFITTED:
-        model = new(cell.learner, cell.budget, n, cell.seed, stream.n_classes)
+        model = new(cell.learner, cell.budget, n, cell.seed, int(stream.y.max()) + 1)
         row = common.follow(model, common.examples(x), y)
         return row | {"row_by_row": row["seconds"], "fits": 0}
     refitted = sampler(cell.learner, x, cell.budget, cell.seed)
@@ -99,9 +96,9 @@ def seconds(rows: pd.DataFrame) -> str:
 
 
 def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
-    """Draw tabular-{light,dark}.svg: mistakes over those of I-NeurAL, a panel a share of labels.
+    """Draw tabular-{light,dark}.svg: mistakes over the mean of I-NeurAL's, a panel a budget.
 
-    They are over the mean of I-NeurAL's: means over seeds, with their range.
+    They are means over seeds, with their range.
     """
     shown = [stream for stream in STREAMS if stream in set(rows["stream"])]
     budgets = sorted(rows["budget"].unique())
@@ -136,8 +133,8 @@ def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options(__doc__, 3, 0.05, 0.1, streams=STREAMS, learners=LEARNERS)
-    path, wanted = common.file_of("tabular", given), there(STREAMS, given.streams)
+    given = common.options("tabular", __doc__, 3, 0.05, 0.1, streams=STREAMS, learners=LEARNERS)
+    wanted = there(STREAMS, given.streams)
     cells = [
         Cell(stream, learner, budget, seed, rounds=given.rounds)
         for seed in range(given.seeds)
@@ -145,8 +142,8 @@ def main() -> None:
         for stream in wanted
         for learner in given.learners or LEARNERS
     ]
-    common.run_cells(cells, path, COLUMNS, measure, given.jobs)
-    rows = common.read(path)
+    common.run_cells(cells, given.path, (*COLUMNS, "river", "sklearn"), measure, given.jobs)
+    rows = common.read(given.path)
     for budget, each in rows.groupby("budget"):
         print(f"\n{100 * budget:g} % of the labels\n\n{mistakes(each)}\n\n{seconds(each)}")
     if given.assets:

@@ -1,10 +1,7 @@
 """R_T, **R**_T and N_T of the paper where P(y | x) is known, for the print and the defaults."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,55 +37,40 @@ SHOWN = {"returned": (R, 4), "regret": (SUM, 1), "labels": (LABELS, 0)}  # and t
 SYMBOLS = {"returned": "$R_T$", "regret": r"$\mathbf{R}_T$", "labels": r"$\mathbf{N}_T$"}
 
 
-def printed(**settings: Any) -> Callable[[int, int, int], Any]:
-    """Algorithms 1 and 2 as printed, with γ = 2, for the theorems want more than 1."""
-    return lambda k, rounds, seed: paper.INeurAL(
-        tuple(range(k)), rounds, gamma=2.0, seed=seed, **settings
-    )
+RATES = {"print, the theorems' rate": None, "print, rate 0.5": 0.5}
+LEARNERS = (*RATES, "defaults")
 
 
-def defaults(k: int, rounds: int, seed: int) -> Any:
-    """Those of this package, which no theorem covers, with the width of the analysis and γ = 1.
+def new(learner: str, k: int, rounds: int, seed: int) -> Any:
+    """Algorithms 1 and 2 as printed, with γ = 2, for the theorems want more than 1, or ours.
 
-    Without a budget and audits: a constant width above the margin would ask for ever.
+    The defaults of this package, which no theorem covers, have the width of the analysis and γ = 1,
+    no budget and no audits: a constant width above the margin would ask for ever.
     """
+    if learner in RATES:
+        lr = RATES[learner]
+        return paper.INeurAL(tuple(range(k)), rounds, gamma=2.0, lr=lr, seed=seed)
     width = TheoreticalWidth(horizon=rounds)
     return WithoutAudits(INeurAL(seed=seed), gamma=1.0, width=width, seed=seed)
 
 
-LEARNERS: dict[str, Callable[[int, int, int], Any]] = {
-    "print, the theorems' rate": printed(),
-    "print, rate 0.5": printed(lr=0.5),
-    "defaults": defaults,
-}
-
-
-def known_labels(classifier: Any) -> tuple[int, ...]:
-    """The labels that a classifier can predict."""
-    printed = isinstance(classifier, paper.Networks)
-    return tuple(classifier.classes if printed else classifier.known_labels)
-
-
-def predicted(classifier: Any, x: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Of each point (n, d) the class of the highest score, and how far the next one is below."""
-    if isinstance(classifier, paper.Networks):
-        k, points = len(classifier.classes), torch.as_tensor(x).to(classifier.e)
-        repeated = points.repeat_interleave(k, dim=0), classifier.e.repeat(len(x), 1)
-        scores = classifier.f(classifier.contexts(*repeated)).view(len(x), k).numpy()
-    else:
-        known = list(known_labels(classifier))
-        scores = np.full((len(x), max(2, 1 + max(known))), -np.inf)
+def scores_of(classifier: Any, x: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """The classes that a classifier can predict, and their scores at each point (n, d)."""
+    if not isinstance(classifier, paper.Networks):
         names = [f"x{j}" for j in range(x.shape[1])]
-        scores[:, known] = classifier._state.scores_of_many(names, x)
-    runner_up, top = np.sort(scores, axis=1)[:, -2:].T
-    return scores.argmax(1), top - runner_up
+        known = np.array(classifier.known_labels, int)
+        return known, classifier._state.scores_of_many(names, x) if len(known) else x[:, :0]
+    k, points = len(classifier.classes), torch.as_tensor(x).to(classifier.e)
+    repeated = points.repeat_interleave(k, dim=0), classifier.e.repeat(len(x), 1)
+    scores = classifier.f(classifier.contexts(*repeated)).view(len(x), k).numpy()
+    return np.array(classifier.classes), scores
 
 
 def threshold_of(model: Any, t: int, k: int) -> float:
     """2γβ_t: in round t the labels of gaps below it are asked for."""
-    if isinstance(model, paper.INeurAL):
-        return 2 * model.gamma * model.beta(t)
-    return float(2 * model.gamma * model.width(t, k, model.classifier.n_layers))
+    printed = isinstance(model, paper.INeurAL)
+    beta = model.beta(t) if printed else model.width(t, k, model.classifier.n_layers)
+    return float(2 * model.gamma * beta)
 
 
 def population(
@@ -100,27 +82,28 @@ def population(
     classifier has none. Before any class is known nothing is predicted, and all are asked for.
     """
     best = posteriors.max(1)
-    labels = known_labels(classifier)
-    if not labels:
+    labels, scores = scores_of(classifier, x)
+    if not len(labels):
         return float(best.mean()), 1.0
-    top, gap = predicted(classifier, x)
-    asked = gap < threshold if len(labels) > 1 else np.ones(len(x))
-    return float((best - posteriors[np.arange(len(x)), top]).mean()), float(asked.mean())
+    lost = best - posteriors[np.arange(len(x)), labels[scores.argmax(1)]]
+    if len(labels) == 1:
+        return float(lost.mean()), 1.0
+    runner_up, top = np.sort(scores, axis=1)[:, -2:].T
+    return float(lost.mean()), float((top - runner_up < threshold).mean())
 
 
 def run_one(cell: Run) -> Row:
-    """T rounds: R_T, **R**_T and N_T.
+    """T rounds: R_T of what is returned, over fresh points, and `latest` of what predicts last.
 
-    R_T is that of what is returned after T rounds, over fresh points; `latest` is that of what
-    predicts in round T. **R**_T and N_T are sums over rounds t of expectations for the weights
-    θ_{t-1} that predict in round t. As those do not depend on x_t, the sums at the points x_t of
-    the stream, `regret` and `labels`, have the same expectation. `fresh_regret` and `fresh_labels`
-    are estimates by fresh points in one round, drawn uniformly, of every ten.
+    **R**_T and N_T are sums over rounds t of expectations for the weights θ_{t-1} that predict in
+    round t. As those do not depend on x_t, the sums at the points x_t of the stream, `regret` and
+    `labels`, have the same expectation. `fresh_regret` and `fresh_labels` are estimates by fresh
+    points in one round, drawn uniformly, of every ten.
     """
     name, learner, rounds, seed = cell
     torch.set_num_threads(1)
     stream = KnownPosterior(rounds, seed=seed, **STREAMS[name])
-    model = LEARNERS[learner](stream.n_classes, rounds, seed)
+    model = new(learner, stream.n_classes, rounds, seed)
     if isinstance(model, paper.INeurAL):
         model.initialize(*(f"x{j}" for j in range(stream.n_features)))  # θ_0, before any example
     rng = np.random.default_rng([seed, 2])
@@ -216,18 +199,12 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what theory.csv does not hold yet, print the tables and draw the figure."""
-    parser = options(__doc__, 5, streams=STREAMS, learners=LEARNERS)
-    parser.set_defaults(rounds=20_000)
-    given = parser.parse_args()
-    path = given.out / "theory.csv"
-    lengths = dict.fromkeys(max(1, given.rounds // part) for part in PARTS)
-    named = given.streams or STREAMS, given.learners or LEARNERS
-    cells = [
-        (name, learner, length, seed)
-        for seed in range(given.seeds)
-        for name, learner, length in itertools.product(*named, lengths)
-    ]
-    rows: list[Row] = [*rows_of(path)]
+    given = options("theory", __doc__, 5, streams=STREAMS, learners=LEARNERS)
+    largest, path = given.rounds or 20_000, given.out / "theory.csv"
+    lengths = [max(1, largest // part) for part in PARTS]
+    named = given.streams or STREAMS, given.learners or LEARNERS, dict.fromkeys(lengths)
+    cells = [(*each, seed) for seed in range(given.seeds) for each in itertools.product(*named)]
+    rows = rows_of(path)
     done = {(r["stream"], r["learner"], int(r["rounds"]), int(r["seed"])) for r in rows}
     for row in in_processes(run_one, [cell for cell in cells if cell not in done], given.jobs):
         rows.append(row)
