@@ -105,22 +105,6 @@ def test_running_statistics_are_those_of_all_rows(offset, width):
     np.testing.assert_allclose(normalizer(torch.tensor(x)), expected, atol=2e-3)
 
 
-def test_both_forms_keep_the_same_statistics_beside_references():
-    """Of features far from zero."""
-    x = raw_rows(np.random.default_rng(1), 12, 3)
-    found = []
-    for module, convert in BOTH:
-        reference, moments = np.array([0.0, 1.7e9, -4.0]), np.zeros((4, 3))
-        moments[0] = -reference
-        moments, scaling = convert(moments), convert(np.ones((3, 3)))
-        for n, rows in ((0, x[:5]), (5, x[5:])):
-            raw = convert(rows - reference * [0, 1, 1])
-            module.observe(raw, n, moments)
-            module.weigh(n + len(rows), True, convert(reference), moments, scaling)
-        found.append(np.concatenate([moments, scaling]))
-    np.testing.assert_allclose(*found, rtol=1e-6)
-
-
 @pytest.mark.usefixtures("by_both")
 def test_flags_are_divided_by_twice_their_range():
     """Wherever their two values lie, and however rare one is; not if there is a third, once."""

@@ -72,22 +72,6 @@ def test_each_option_is_for_itself():
 # What they become
 
 
-def test_categories_are_as_encoded_by_hand():
-    """Bit by bit, in any order of the keys."""
-    rng = np.random.default_rng(0)
-    model, by_hand = small(categories=True), small()
-    for x, y in people(60):
-        x = {"age": x["age"] or 0.0, "job": x["job"] or "none", "tall": x["tall"]}
-        encoded = {"age": x["age"], f"job={x['job']}": 1, "tall": x["tall"]}
-        keys = list(x)
-        rng.shuffle(keys)
-        shuffled = {key: x[key] for key in keys}
-        assert scores(model, shuffled) == scores(model, x) == scores(by_hand, encoded)
-        model.learn_one(shuffled, y)
-        by_hand.learn_one(encoded, y)
-    assert model._state.trainer.flat.equal(by_hand._state.trainer.flat)
-
-
 def test_a_missing_number_is_the_median_of_the_labelled():
     """And so is that of a string in a column of numbers. An absent feature is 0."""
     ages = np.random.default_rng(0).exponential(10, LATEST + 40).tolist()
@@ -250,23 +234,6 @@ def test_rows_of_a_csv_file_go_straight_in():
     with pytest.raises(ValueError, match="feature 'age' is inf"):
         model.predict_one({"id": "a", "age": math.inf, "job": "clerk"})
     assert pickle.dumps(model) == before
-
-
-def test_a_sampler_learns_by_itself_what_it_would_by_hand():
-    """Its checked copies are as good as x: scores, pseudo-labels and labels."""
-    model = active.INeurALSampler(encoding(), budget=40, horizon=120, seed=1)
-    by_hand = encoding()
-    for x, y in people(120):
-        before = by_hand.scores_one(x)
-        pseudo = model.n_pseudo_labels
-        _, ask = model.predict_one(x)
-        if model.n_pseudo_labels > pseudo:
-            by_hand.learn_one(x, max(before, key=before.get), pseudo_label=True)
-        if ask:
-            model.learn_one(x, y)
-            by_hand.learn_one(x, y)
-    assert model.n_pseudo_labels > 5
-    assert by_hand._state.trainer.flat.equal(model.classifier._state.trainer.flat)
 
 
 def test_a_label_of_an_example_with_gaps_is_not_expected_for_ever():

@@ -15,7 +15,7 @@ import pytest
 import torch
 from streams import blobs, learned, small
 
-from river_ineural import INeurAL, NeurONAL
+from river_ineural import NeurONAL
 from river_ineural.inputs.frames import Frame
 from river_ineural.learning.state import ROWS_A_PASS
 
@@ -131,41 +131,13 @@ def test_labels_of_one_name(labels):
 # learn_many
 
 
-def test_learn_many_stores_every_row_with_its_residual_from_before(kind):
-    """One pass under the weights and the mean before the frame, then n_steps for each row."""
-    (frame, series), model, n_steps = kind, trained(n_steps=2), []
-    step = model._state.trainer.step
-    model._state.trainer.step = lambda *args, **kwargs: (n_steps.append(1), step(*args, **kwargs))
-    xs, ys = XS[40:60], [COLOURS[y] for _, y in STREAM[40:60]]
-    f1 = [torch.tensor(model._seen(x)[0][0]) for x in xs]
-    weights = [0.5 + i for i in range(20)]
-    model.learn_many(frame(xs)[["f4", "f1", "f2", "f3", "f0"]], series(ys), series(weights))
-    history, scaling = model._state.history, model._state.scaling
-    assert history.added == [60, 0]
-    assert len(n_steps) == 40
-    assert history.weight[40:60].tolist() == weights
-    columns = model._state.features.columns
-    for row, x, y, before in zip(range(40, 60), xs, ys, f1, strict=True):
-        raw = history.x[row] + scaling.reference
-        stored = {name: raw[column].item() for name, column in columns.items()}
-        assert stored == pytest.approx(x, abs=1e-6)
-        reward = torch.zeros(3)
-        reward[model._state.labels.index[y]] = 1
-        assert torch.equal(history.targets[row, 0], reward)
-        torch.testing.assert_close(history.targets[row, 1], reward - before)
-    assert scaling.n == 60
-    means = scaling.moments[0] + scaling.reference
-    found = {name: means[column].item() for name, column in columns.items()}
-    assert found == pytest.approx(dict(pd.DataFrame(XS[:60]).mean()), abs=1e-5)
-
-
-def test_a_frame_of_one_row_is_learn_one():
+def test_a_frame_of_one_row_is_learn_one(kind):
     """Bit by bit, new classes and features included."""
-    by_frame, by_row = small(), small()
+    (frame, series), by_frame, by_row = kind, small(), small()
     for t, (x, y) in enumerate(STREAM):
         x = {name: x[name] for name in list(x)[: 1 + t // 10]}
         by_row.learn_one(x, y)
-        by_frame.learn_many(pd.DataFrame([x]), pd.Series([y]))
+        by_frame.learn_many(frame([x]), series([y]))
     assert torch.equal(by_frame._state.trainer.flat, by_row._state.trainer.flat)
     assert by_frame.scores_one(XS[0]) == by_row.scores_one(XS[0])
 
@@ -189,25 +161,6 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     expected = [before._seen({"t": t, "u": 1.0})[0][0] for t in stored]
     assert f1.numpy() == pytest.approx(np.array(expected), abs=1e-6)
     assert np.ptp(expected, axis=0).min() > 1e-4
-
-
-def test_learn_many_learns(kind):
-    """Frames alone make a good classifier."""
-    (frame, series), model = kind, INeurAL(seed=1)
-    xs, ys = zip(*blobs(600, n_features=5, n_classes=3, seed=5, noise=0.3), strict=True)
-    for start in range(0, 500, 50):
-        rows = slice(start, start + 50)
-        model.learn_many(frame(list(xs[rows])), series(list(ys[rows])))
-    found = model.predict_many(frame(list(xs[500:]))).to_list()
-    assert np.mean(np.array(found) == ys[500:]) > 0.95
-
-
-def test_the_first_row_is_the_reference():
-    """What a feature is beyond, in float64, is its value in the first row that has it."""
-    model = small()
-    model.learn_many(pd.DataFrame({"a": [3.0, 5.0], "b": [-1.0, 2.0]}), pd.Series([0, 1]))
-    model.learn_many(pd.DataFrame({"a": [9.0, 8.0], "c": [7.0, 6.0]}), pd.Series([0, 1]))
-    assert model._state.scaling.reference[1:4].tolist() == [3.0, -1.0, 7.0]
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("-inf"), "red", "1", 1e16])

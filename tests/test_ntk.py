@@ -144,16 +144,6 @@ def test_bounds_are_computed_once_a_round_and_anew_after_a_label(kind):
     assert pickle.loads(pickle.dumps(model.classifier)).latest is None
 
 
-def test_the_trained_one_learns():
-    model, right = small(NeuALNTKD, hidden_dim=50, gamma=0.1), 0
-    for x, y in blobs(300, n_features=3, n_classes=2, seed=3, noise=0.2):
-        label, ask = model.predict_one(x)
-        right += label == y
-        if ask:
-            model.learn_one(x, y)
-    assert right > 250
-
-
 def test_a_third_class_is_an_error(kind):
     model = learned(small(kind), [({"a": 1.0}, "red"), ({"a": 2.0}, "green")])
     before = pickle.dumps(model)
