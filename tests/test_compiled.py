@@ -106,19 +106,6 @@ def test_running_statistics_are_those_of_all_rows(offset, width):
 
 
 @pytest.mark.usefixtures("by_both")
-def test_flags_are_divided_by_twice_their_range():
-    """Wherever their two values lie, and however rare one is; not if there is a third, once."""
-    often, once = np.arange(2000) % 2, np.arange(2000) == 7
-    flags = np.stack([often, 5 * often - 3, 0.1 * once + 1e6, 9 - once], axis=1)
-    rows = np.concatenate([flags, (often + once)[:, np.newaxis]], axis=1)
-    scaling = Scaling(LIKE).widened(5, slice(0, 5), rows[0])
-    scaling.update(rows - rows[0])
-    spread = [2, 10, 0.2, 2, rows[:, 4].std()]
-    np.testing.assert_allclose(scaling.scaling[1], 1 / np.array(spread), rtol=1e-5)
-    assert scaling.scaling[2].tolist() == [0, 0, 0, 0, 1]
-
-
-@pytest.mark.usefixtures("by_both")
 def test_the_unit_of_a_feature_does_not_matter():
     """In powers of two, so that nothing is rounded: the same numbers, whatever the units."""
     x, units = raw_rows(np.random.default_rng(3), 20, 4), 2.0 ** np.array([0, 40, -30, 1])
@@ -161,25 +148,6 @@ def test_adam_forgets_what_is_too_small_to_matter():
     assert mean[1] == mean[2] == 0
     assert square[2] == 0
     assert 0 < square[1] < 1e30
-
-
-def test_gather_takes_rows_as_pytorch_does():
-    """Rows of the history, normalised, their weights scaled."""
-    rng = np.random.default_rng(2)
-    stored = [rng.normal(size=size) for size in ((9, 4), (9, 2, 3), (9,))]
-    rows, squashed = np.array([8, 0, 3, 3]), np.array([0.0, 1.0, 0.0, 1.0])
-    scaling = np.stack([rng.normal(size=4), rng.uniform(1, 2, 4), squashed])
-    found = []
-    for module, convert in BOTH:
-        out = [convert(np.full(size, np.nan)) for size in ((4, 4), (4, 2, 3), (4, 2, 3))]
-        module.gather(*(convert(rows), *map(convert, stored), convert(scaling), 0.25, 3.0, 4, *out))
-        found.append(out)
-    for mine, reference in zip(*found, strict=True):
-        np.testing.assert_allclose(mine, reference)
-    given = np.where(stored[1][rows, 0] > 0, 3, 1)
-    weight = stored[2][rows, None] / 4 * given
-    np.testing.assert_allclose(found[0][2][:, 0], weight)
-    np.testing.assert_allclose(found[0][2][:, 1], np.where(rows[:, None] < 4, weight, 0))
 
 
 @given(

@@ -22,7 +22,6 @@ from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning import trainer
-from river_ineural.learning.history import History
 from river_ineural.network.scores import nearest_distribution, probabilities
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
@@ -130,13 +129,9 @@ def test_an_empty_x_is_an_example_whose_features_are_absent(make):
     absent = classifier.predict_proba_one(dict.fromkeys(X, 0.0))
     assert classifier.predict_proba_one({}) == absent
     assert sum(absent.values()) == pytest.approx(1)
-
-
-def test_an_empty_first_x_of_a_known_class_is_learned():
-    """Nothing appears, neither name nor class, and still there are networks from then on."""
-    model = learned(small(classes=(0, 1)), [({}, 1)] * 5)
-    assert set(model.scores_one({})) == {0, 1}
-    assert model._state.history.n_labelled == 5
+    empty = learned(small(classes=(0, 1)), [({}, 1)] * 5)  # neither name nor class appears
+    assert set(empty.scores_one({})) == {0, 1}
+    assert empty._state.history.n_labelled == 5
 
 
 @pytest.mark.parametrize("n_names", [48, 10**6])
@@ -166,11 +161,6 @@ def test_a_bad_label_is_refused(models, label):
     for model in models:
         with raises_and_keeps(model, "label"):
             model.learn_one({"f0": 1.0, "new": 2.0}, label)
-
-
-@pytest.mark.parametrize("label", [np.bool_(True), np.int64(3), np.float32(0.5), "red", False])
-def test_labels_of_numpy_and_python_are_taken(label):
-    assert learned(small(), [({"a": 1.0}, label)]).predict_one({"a": 1.0}) == label
 
 
 @pytest.mark.parametrize("w", [-1, -1e-9, math.nan, math.inf, "2", None, 1e300])
@@ -442,20 +432,6 @@ def test_a_feature_far_from_zero_is_as_good_as_one_around_it(offset):
     assert right[1] > 0.85
 
 
-def test_a_late_feature_far_from_zero():
-    """It was 0 in the examples before it, in their statistics and in the store."""
-    model = learned(small(capacity=40), [({"f0": x["f0"]}, y) for x, y in STREAM[:10]])
-    model.learn_one({"f0": 0.0, "t": 1.7e9}, 1)
-    state = model._state
-    column = state.features.columns["t"]
-    reference = state.scaling.reference[column].item()
-    assert reference == 1.7e9
-    raw = state.history.x[:11, column].double() + reference
-    assert raw.tolist() == [0.0] * 10 + [1.7e9]
-    mean = state.scaling.moments[0, column].item() + reference
-    assert mean == pytest.approx(1.7e9 / 11)
-
-
 # Invariants
 
 names = st.one_of(
@@ -498,7 +474,9 @@ def test_any_stream_in_any_order_of_keys(stream, last, random):
 
 @given(
     st.integers(1, 5_000),
-    st.lists(st.floats(-2, 2) | st.floats(), min_size=1, max_size=20),
+    st.lists(
+        st.floats(-2, 2) | st.floats() | st.sampled_from([0.0, 1e-17]), min_size=1, max_size=20
+    ),
     st.integers(0, 10**6),
 )
 def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, seed):
@@ -557,13 +535,6 @@ def test_probabilities_of_huge_infinite_and_missing_scores(scores, expected):
     assert probabilities(np.array([scores]))[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_probabilities_of_scores_closer_than_rounding():
-    """The top of the scores is the top, though the class before it has all but its score."""
-    p = probabilities(np.array([[0.0, 1e-17, -1.0], [0.0, 1e-17, 1e-17]]))
-    assert p.argmax(axis=1).tolist() == [1, 1]
-    assert p[1, 1] == p[1, 2]
-
-
 @pytest.mark.parametrize("top", [1e11, -1e11, 1e6, 2e6])
 def test_probabilities_of_large_scores_are_those_of_their_distances(top):
     near, far = (probabilities(start + np.array([[0, -0.125, -0.25]])) for start in (0, top))
@@ -598,22 +569,6 @@ def test_history_is_bounded_and_no_pseudo_label_pushes_out_a_label(capacity, arr
             assert sorted(history.x[rows, column].tolist()) == expected[kind][-sizes[kind] :]
 
 
-def test_share_of_labelled_examples_in_a_batch():
-    """0.7 of every batch where both kinds are there; all of it where one is."""
-
-    def rows_after(n_labelled, n_pseudo):
-        history = History(100, np.random.default_rng(0), torch.empty(0)).resized(1, 1)
-        for n, pseudo_label in ((n_labelled, False), (n_pseudo, True)):
-            history.add(np.zeros((n, 1)), np.zeros((n, 2, 1)), np.ones(n), pseudo_label)
-        return np.stack([history.rows(32) for _ in range(100)])
-
-    assert {*rows_after(5, 0).flat} == {*range(5)}
-    assert {*rows_after(0, 3).flat} == {75, 76, 77}
-    rows = rows_after(5, 50)
-    assert ((rows < 75).sum(axis=1) == 22).all()
-    assert {*rows.flat} == {*range(5), *range(75, 100)}
-
-
 def test_a_stream_that_keeps_naming_new_features_moves_its_weights_rarely():
     """One new name a round: 300 of them, in room that grows by a quarter at a time."""
     model, places = small(), set()
@@ -623,23 +578,6 @@ def test_a_stream_that_keeps_naming_new_features_moves_its_weights_rarely():
     assert model._state.trainer.n_features == 302
     assert 302 <= model._state.trainer.shape.n_features <= 302 * 1.25
     assert len(places) <= 30  # a tenth of the rounds
-
-
-@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
-def test_a_name_that_finds_room_has_weights_once_it_is_learned(kind):
-    """Its column was reserved, and 0; the next prediction is by weights that were drawn."""
-    model, names = small(kind), [f"f{i}" for i in range(8)]
-    model.learn_one(dict.fromkeys(names, 1.0), 0)
-    model.learn_one(dict.fromkeys([*names, "moves"], 1.0), 1)
-    shape = model._state.trainer.shape
-    model.learn_one(dict.fromkeys([*names, "moves", "fits"], 2.0), 1)
-    state = model._state
-    assert state.trainer.shape == shape
-    assert not state.trainer.pending
-    column = state.features.columns["fits"]
-    for flat in (state.trainer.flat, state.trainer.average.flat):
-        for layer in shape.weights(flat).first_layers:
-            assert layer[..., column].all()
 
 
 def test_a_step_that_is_not_finite_is_not_taken():
