@@ -67,12 +67,17 @@ def killed(mutant: dict) -> bool:
         return told.returncode != 0
 
 
-mutants = tomllib.loads((Path(__file__).parent / "mutants.toml").read_text("utf8"))["mutant"]
-chosen = [m for m in mutants if all(word in f"{m['file']} {m['breaks']}" for word in sys.argv[1:])]
-n = 0
-for mutant in chosen:
-    start, dies = time.monotonic(), killed(mutant)
-    n += dies
-    told = f"{mutant['file']}: {mutant['breaks']} ({time.monotonic() - start:.0f} s)"
-    print("killed  " if dies else "SURVIVED", told, flush=True)
-print(f"{n} of {len(chosen)} killed")
+def main(*words: str) -> None:
+    mutants = tomllib.loads((Path(__file__).parent / "mutants.toml").read_text("utf8"))["mutant"]
+    chosen = [m for m in mutants if all(w in f"{m['file']} {m['breaks']}" for w in words)]
+    n = 0
+    for mutant in chosen:
+        start, dies = time.monotonic(), killed(mutant)
+        n += dies
+        told = f"{mutant['file']}: {mutant['breaks']} ({time.monotonic() - start:.0f} s)"
+        print("killed  " if dies else "SURVIVED", told, flush=True)
+    print(f"{n} of {len(chosen)} killed")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
