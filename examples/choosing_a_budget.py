@@ -2,26 +2,29 @@
 
 Two classes whose labels are wrong one time in ten; in the second stream they trade places half way.
 Run it from the root of a checkout; it needs the `benchmark` extra, prints the table of
-docs/choosing-a-budget.md, and writes its rows, results/budgets.csv, and its figure,
-docs/assets/budgets-{light,dark}.svg.
+docs/choosing-a-budget.md, and writes its rows, budgets.csv beside those of the benchmarks, and its
+figure, docs/assets/budgets-{light,dark}.svg.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 
 from river_ineural import INeurAL, active
 from river_ineural.active import Budget
-from river_ineural.benchmark.cells import read, write
-from river_ineural.benchmark.drawing import draw
-from river_ineural.benchmark.tables import spread
 from river_ineural.datasets import KnownPosterior
 
-FIGURE, RESULTS = Path("docs/assets/budgets"), Path("results/budgets.csv")
+sys.path.append(str(Path(__file__).parent / "benchmarks"))  # where the tables and figures are made
+from common import RESULTS, markdown, of, spread
+from drawing import draw
+
+FIGURE, ROWS = Path("docs/assets/budgets"), RESULTS / "budgets.csv"
 ROUNDS, SHARE, SEEDS, STRETCHES = 6_000, 0.05, 5, 40
 
 
@@ -66,7 +69,7 @@ def measured(found: np.ndarray[Any, Any]) -> dict[str, int]:
 
 
 def main(
-    figure: Path = FIGURE, results: Path = RESULTS, rounds: int = ROUNDS, seeds: int = SEEDS
+    figure: Path = FIGURE, results: Path = ROWS, rounds: int = ROUNDS, seeds: int = SEEDS
 ) -> None:
     """Run every budget on both streams, write the rows, print their table, draw the second."""
     flips = {"steady": rounds, "changes": rounds // 2}
@@ -80,8 +83,8 @@ def main(
         for (name, stream), found in runs.items()
         for seed, each in enumerate(found)
     ]
-    write(results, rows)
-    print(table(read(results)))
+    pd.DataFrame(rows).to_csv(results, index=False)
+    print(table(pd.read_csv(results)))
 
     def paint(axes: Any) -> None:
         ends = np.linspace(0, rounds, STRETCHES + 1)[1:]
@@ -98,19 +101,22 @@ def main(
     draw(figure, 2, paint, panel=(4.6, 3.0))
 
 
-def table(rows: list[dict[str, str]]) -> str:
+def table(rows: pd.DataFrame) -> str:
     """Markdown: labels asked for and mistakes ± deviation, of both streams, a line a budget."""
-    heads = ("budget", "asked", "mistakes", "asked, with a change", "mistakes, with a change")
-    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
-    for name in dict.fromkeys(row["budget"] for row in rows):
+    rows = rows.assign(
+        asked=rows["asked before"] + rows["asked after"],
+        wrong=rows["wrong before"] + rows["wrong after"],
+    )
+    lines = []
+    for name in rows["budget"].unique():
         cells = [name]
         for stream in ("steady", "changes"):
-            own = [row for row in rows if (row["budget"], row["stream"]) == (name, stream)]
-            asked = [int(row["asked before"]) + int(row["asked after"]) for row in own]
-            wrong = [float(row["wrong before"]) + float(row["wrong after"]) for row in own]
-            cells += [f"{statistics.mean(asked):,.0f}", spread(wrong, "{:,.0f}")]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            where = {"budget": name, "stream": stream}
+            cells.append(f"{statistics.mean(of(rows, 'asked', **where)):,.0f}")
+            cells.append(spread(of(rows, "wrong", **where)))
+        lines.append(cells)
+    heads = ("budget", "asked", "mistakes", "asked, with a change", "mistakes, with a change")
+    return markdown(heads, lines)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ docs/assets/mistakes-{light,dark}.svg and prints what they show.
 from __future__ import annotations
 
 import statistics
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from river.base import Classifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural import INeurAL, active
-from river_ineural.benchmark.drawing import colours, draw
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))  # where the figures' style is
+from drawing import colours, draw
 
 ASSETS = Path("docs/assets")
 STREAM: list[tuple[dict[FeatureName, float], ClfTarget]] = list(datasets.Phishing())

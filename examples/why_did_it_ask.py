@@ -6,6 +6,7 @@ writes docs/assets/decisions-{light,dark}.svg, the figure of docs/why-did-it-ask
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from river import evaluate, metrics
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural import INeurAL, active, inspection
-from river_ineural.benchmark.drawing import both
 from river_ineural.datasets import KnownPosterior
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))  # where the figures' style is
+from drawing import both
 
 FIGURE = Path("docs/assets/decisions")
 

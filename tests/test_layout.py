@@ -27,7 +27,7 @@ LEVELS = [  # from the bottom; each imports from itself and from below
     {"persistence"},
     {"baselines", "inspection", "paper", "spark"},
     {"compare"},
-    {"benchmark", "__main__"},
+    {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 

@@ -18,8 +18,6 @@ import pytest
 from river import linear_model, preprocessing
 
 from river_ineural import INeurAL, active, load, save
-from river_ineural.benchmark import cells, changes, tabular
-from river_ineural.benchmark.figures import by_stream
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(
@@ -192,25 +190,3 @@ def test_each_message_of_the_page_is_one_that_is_met(tmp_path, monkeypatch):
     for message, action in zip(messages, MEET, strict=True):
         pattern = ".*".join(map(re.escape, message.split("…")))
         assert re.match(pattern, told(action)), message
-
-
-@pytest.mark.skipif(not (DOCS.parent / "results").is_dir(), reason="rows are in a checkout only")
-def test_ratios_of_the_comparison_are_those_of_the_rows():
-    page = " ".join((DOCS / "compared-with.md").read_text().split())
-    rows = tabular.at_budgets(cells.read(DOCS.parent / "results" / "tabular.csv"))[0.05]
-    means = dict(
-        re.findall(
-            r"Over (.*?): The geometric mean of 13 ratios is ([\d.]+)", tabular.mistakes(rows)
-        )
-    )
-    river = float(means["River's best"])
-    assert f"makes {river:.2f} times as many as the best of six" in page
-    assert f"over the forest, is {float(means['random forest, refitted']):.2f} (" in page
-    assert f"boosting ({float(means['gradient boosting, refitted']):.2f} times" in page
-    assert f"regression ({float(means['logistic regression, refitted']):.2f} times" in page
-    over = (tabular.ratio(rows, name, "I-NeurAL", tabular.FOREST) for name in tabular.STREAMS)
-    ahead = sum((ratio or 0) > 1 for ratio in over)
-    assert f"on {('none', 'one', 'two', 'three', 'four')[ahead]} of 13 tables" in page
-    changing = by_stream(cells.read(DOCS.parent / "results" / "changes.csv"))
-    (mean,) = re.findall(r"mean of 29 ratios is ([\d.]+)", changes.panel(changing))
-    assert f"on 29 streams that change {mean} times" in page

@@ -169,8 +169,7 @@ def rows_of(path: Path) -> list[Row]:
     """Rows of a file as text. There are none where there is no file."""
     if not path.exists():
         return []
-    rows: list[Row] = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
-    return rows
+    return list(pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"))
 
 
 def write(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:

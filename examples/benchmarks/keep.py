@@ -23,7 +23,7 @@ from river_ineural import INeurAL, load, save
 from river_ineural.persistence import from_bytes, to_bytes
 from river_ineural.persistence import write as write_durably
 
-SIZES = {  # d, k, labels learned, and pseudo-labels
+SIZES = {  # features, classes, labels, pseudo-labels
     "a full history": (784, 2, 6144, 2048),
     "50 labels": (784, 10, 50, 0),
     "few features": (10, 2, 500, 500),
@@ -79,8 +79,7 @@ def measure(model: INeurAL, turns: int) -> list[Row]:
             row = {"way": way, "save": middle - start, "load": time.perf_counter() - middle}
             found.append(row | {"bytes": len(made) if way in IN_MEMORY else path.stat().st_size})
     least = pd.DataFrame(found).groupby("way", sort=False).min().round(4).reset_index()
-    rows: list[Row] = least.to_dict("records")
-    return rows
+    return list(least.to_dict("records"))
 
 
 def parts(model: INeurAL) -> dict[str, int]:

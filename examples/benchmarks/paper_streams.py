@@ -1,7 +1,6 @@
-"""What the experiments of the paper share: its six streams, and figures that it prints.
+"""The paper's six streams, and figures of it and of its authors' released code in cited.csv.
 
-`cited.csv` holds figures of the paper (Tables 1 and 3 to 6, other methods at their best settings)
-and means of the authors' released code on the same rows as here.
+Other methods are there at their best settings; the code was run on the same rows as here.
 """
 
 import importlib
@@ -24,7 +23,7 @@ KINDS = (PhishingWebsites, IJCNN, Letter, Fashion, MNIST, CIFAR10)
 STREAMS = {kind.name: kind for kind in KINDS}
 NAMES = (*LEARNERS, *RIVER)
 COLUMNS = (*COUNTED, "accuracy", "curve", *MACHINE)
-CITED = pd.read_csv(Path(__file__).parent / "cited.csv")
+CITED = pd.read_csv(common.RESULTS / "cited.csv")
 METHODS = ("Random", "Margin", "NeuAL-NTK-F", "NeuAL-NTK-D", "ALPS")
 STYLES = ("-", "--", ":", "-.")  # of lines, by budget
 
@@ -52,11 +51,11 @@ def measure(cell: Cell) -> Row:
     """
     xs, ys = load(cell)
     n = min(cell.rounds or len(ys), len(ys))
-    model = new(cell.learner, cell.budget, n, cell.seed, len(set(ys)))
+    model: Any = new(cell.learner, cell.budget, n, cell.seed, len(set(ys)))
     row = common.follow(model, itertools.islice(xs, n), ys[:n])
     assert row["queries"] <= (Budget(cell.budget, n).total or 0)
-    classifier = getattr(model, "classifier", model)
-    right = [classifier.predict_one(x) == y for y, x in zip(ys[n:], xs, strict=True)]
+    held_back = zip(ys[n:], xs, strict=True) if hasattr(model, "classifier") else ()
+    right = [model.classifier.predict_one(x) == y for y, x in held_back]
     return row | {"accuracy": round(100 * float(np.mean(right)), 3) if right else ""}
 
 

@@ -7,10 +7,8 @@ from paper_streams import STREAMS, cited, draw_curves, figures, ordered, run
 
 PAPER = cited("regret", 0.03, OWN)
 RELEASED = cited("regret", 0.03, OWN, "released code")
-ACROSS = (
-    ("the paper's I-NeurAL, in the end", "--", PAPER),
-    ("its released code, in the end", ":", RELEASED),
-)
+ACROSS = [("the paper's I-NeurAL, in the end", "--", PAPER)]
+ACROSS += [("its released code, in the end", ":", RELEASED)]
 
 
 def table(rows: pd.DataFrame) -> str:

@@ -1,5 +1,6 @@
 """Mistakes on tables, beside classifiers of scikit-learn that are fitted again, and River's."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from learners import OUTPUTS, OWN, PARTS, RIVER, new
 from river import datasets
 from river.datasets.base import Dataset
 
-from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
+from river_ineural.compare.refitted import REFITTED, numbered, sampler
 
 COLUMNS = (*common.COUNTED, "row_by_row", "fits", "curve", "asks", *common.MACHINE)
 LEARNERS = (OWN, OUTPUTS, *PARTS, "NeurONAL, f1 and forest", *REFITTED, *RIVER)
@@ -41,6 +42,12 @@ STREAMS: dict[str, Source] = {
 }
 
 
+def magic() -> Iterator[tuple[common.X, int]]:
+    """Rows of MAGIC, for `accuracy.py --streams tabular:magic`."""
+    stream = STREAMS["magic"].make(0)
+    return zip(common.examples(stream.x), stream.y.tolist(), strict=True)
+
+
 def measure(cell: Cell) -> Row:
     """Mistakes of a learner that is told how long the stream is.
 
@@ -54,12 +61,10 @@ def measure(cell: Cell) -> Row:
         model = new(cell.learner, cell.budget, n, cell.seed, int(stream.y.max()) + 1)
         row = common.follow(model, common.examples(x), y)
         return row | {"row_by_row": row["seconds"], "fits": 0}
-    refitted = sampler(cell.learner, x, cell.budget, cell.seed)
+    refitted: Any = sampler(cell.learner, x, cell.budget, cell.seed)
     row = common.follow(refitted, numbered(n), y)
-    learner = refitted.classifier
-    assert isinstance(learner, Refitted)
-    alone = row["seconds"] + n * learner.seconds_an_answer()
-    return row | {"row_by_row": round(alone, 2), "fits": learner.n_fits}
+    alone = row["seconds"] + n * refitted.classifier.seconds_an_answer()
+    return row | {"row_by_row": round(alone, 2), "fits": refitted.classifier.n_fits}
 
 
 def mistakes(rows: pd.DataFrame) -> str:

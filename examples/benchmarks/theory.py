@@ -133,7 +133,7 @@ def run_one(cell: Run) -> Row:
     late = slice(rounds // 2, None)
     numbers = (
         *(round(returned, 5), round(latest, 5), round(float(regret.sum()), 2)),
-        *(round(fresh[0], 2), int(asks.sum()), round(fresh[1], 1)),
+        *(round(float(fresh[0]), 2), int(asks.sum()), round(float(fresh[1]), 1)),
         *(round(float(regret[late].sum()), 2), int(asks[late].sum())),
         rounds if asks.all() else int(asks.argmin()),
     )

@@ -1,1 +1,0 @@
-"""Measurements of the package: `python -m river_ineural.benchmark`."""

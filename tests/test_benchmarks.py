@@ -1,0 +1,360 @@
+"""The benchmarks of examples/: rows, streams, learners and figures are what they say."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from river_ineural import datasets
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS, ASSETS = ROOT / "examples" / "benchmarks", ROOT / "docs" / "assets"
+if not SCRIPTS.is_dir():
+    pytest.skip("benchmarks are in a checkout only", allow_module_level=True)
+pytest.importorskip("matplotlib", reason="needs the extra benchmark")
+pytest.importorskip("sklearn", reason="needs the extra benchmark")
+
+NAMES = "changes changing common drawing keep learners paper_streams speed tabular theory"
+changes, changing, common, drawing, keep, learners, paper_streams, speed, tabular, theory = map(
+    importlib.import_module, NAMES.split()
+)
+GENERATED = [name for name, source in changing.STREAMS.items() if source.file is None]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Files of 800 rows in the places of some data sets', labels in words of their own."""
+    rng = np.random.default_rng(0)
+    for name, labels in (("robot", (1, 3, 5, 7)), ("fashion_10", range(3)), ("ijcnn", (-1, 1))):
+        y = np.resize(labels, 800)
+        np.savez(tmp_path / f"{name}.npz", X=rng.normal(size=(800, 5)) + y[:, None], y=y)
+    np.savez(tmp_path / "weather.npz", X=np.arange(20.0).reshape(10, 2), y=np.arange(10) % 2)
+    monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
+    return tmp_path
+
+
+# Rows
+
+
+def cells(n, learner="I-NeurAL"):
+    return [common.Cell("s", learner, 0.05, seed) for seed in range(n)]
+
+
+def test_a_row_that_is_there_is_not_run_again_and_a_failure_is_a_row_that_is(tmp_path):
+    """What other cells wrote stays as it was, to the letter."""
+    path, made, broken = tmp_path / "rows.csv", [], {1}
+
+    def measure(cell):
+        made.append(cell.seed)
+        if cell.seed in broken:
+            raise ValueError("it broke")
+        return {"rounds": 7, "regret": 3, "queries": 2, "seconds": 0.10, "curve": "1 2"}
+
+    columns = (*common.COUNTED, "curve", *common.MACHINE)
+    common.run_cells(cells(2), path, columns, measure)
+    assert made == [0, 1]
+    good, bad = common.rows_of(path)
+    assert (good["error"], good["regret"], good["seconds"]) == ("", "3", "0.1")
+    assert (bad["error"], bad["regret"]) == ("ValueError: it broke", "")
+    assert list(good) == list(columns)
+    assert all(good[name] == bad[name] != "" for name in common.MACHINE)
+    assert common.read(path)["seed"].tolist() == [0]
+
+    before = path.read_text().splitlines()
+    broken.clear()
+    common.run_cells([*cells(3), *cells(1, "f1 alone")], path, columns, measure)
+    assert made == [0, 1, 1, 2, 0]
+    assert path.read_text().splitlines()[:2] == before[:2]
+    assert common.read(path)["seed"].tolist() == [0, 1, 2, 0]
+
+
+def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path):
+    """In two processes. A stream whose file is not there is left out."""
+    words = ["--streams", "Bananas", "bank", "--learners", "I-NeurAL", "f1 and forest"]
+    words += ["--seeds", "1", "--budgets", "0.1", "--rounds", "120", "--jobs", "2"]
+    command = [sys.executable, SCRIPTS / "tabular.py", *words, "--out", tmp_path]
+    printed = [
+        subprocess.run(
+            command, env={"PATH": ""}, capture_output=True, text=True, check=True, timeout=300
+        ).stdout
+        for _ in range(2)
+    ]
+    assert printed[0].count("mistakes  ") == 2
+    assert printed[1].count("mistakes  ") == 0
+    rows = common.read(tmp_path / "tabular-120.csv")
+    assert set(rows["learner"]) == {"I-NeurAL", "f1 and forest"}
+    for text in printed:
+        assert "bank: left out, there is no bank.npz" in text
+        assert tabular.mistakes(rows) in text
+
+
+@pytest.mark.parametrize(
+    ("script", "stream"),
+    [(tabular, "Bananas"), (changes, "mixed gradual"), (paper_streams, "river.datasets:Phishing")],
+)
+def test_the_same_seed_makes_the_same_row(script, stream):
+    """But for the seconds; another seed makes another."""
+    rows = [
+        common.row_of(script.measure, common.Cell(stream, "I-NeurAL", 0.05, seed, rounds=150))
+        for seed in (1, 1, 2)
+    ]
+    for row in rows:
+        assert row["error"] == ""
+        assert set(script.COLUMNS) <= row.keys()
+        row.pop("seconds")
+        row.pop("row_by_row", 0)
+    assert rows[0] == rows[1]
+    assert rows[0]["curve"] != rows[2]["curve"]
+
+
+class Recorder:
+    """It predicts 1, asks every third round, and keeps what it learns."""
+
+    def __init__(self):
+        self.rounds, self.learned, self.classifier = 0, [], self.Ones()
+
+    class Ones:
+        def predict_one(self, x):
+            return 1
+
+    def predict_one(self, x):
+        self.rounds += 1
+        return 1, self.rounds % 3 == 0
+
+    def learn_one(self, x, y):
+        self.learned.append((x, y))
+
+
+def test_a_row_counts_mistakes_and_labels_and_what_is_held_back_is_not_learned(monkeypatch):
+    model, asked = Recorder(), []
+    monkeypatch.setattr(paper_streams, "new", lambda *given: asked.append(given) or model)
+    cell = common.Cell("river.datasets:Phishing", "recorder", 0.5, 3, rounds=250)
+    row = common.row_of(paper_streams.measure, cell)
+    xs, ys = paper_streams.load(cell)
+    xs, wrong = list(xs), np.array(ys) != 1
+    assert asked == [("recorder", 0.5, 250, 3, 2)]
+    assert model.learned == list(zip(xs, ys, strict=True))[2:250:3]
+    assert (row["error"], row["rounds"], row["queries"]) == ("", 250, 83)
+    assert row["regret"] == wrong[:250].sum()
+    curve = [int(n) for n in row["curve"].split()]
+    assert curve == [wrong[: -(-5 * i // 2)].sum() for i in range(1, 101)]
+    assert row["accuracy"] == round(100 * (1 - wrong[250:].mean()), 3)
+    greedy = common.row_of(paper_streams.measure, common.Cell(cell.stream, "recorder", 0.1, 3))
+    assert greedy["error"].startswith("AssertionError")  # it asked for more than its budget
+
+
+# Streams
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_seed_says_all_of_a_generated_stream(name):
+    stream, again, other = (changing.STREAMS[name].make(seed) for seed in (1, 1, 2))
+    n = len(stream.y)
+    assert n in ((20_000,) if name in changing.FLIPS else (9_999, 10_000))
+    assert np.isfinite(stream.x).all()
+    assert np.array_equal(np.unique(stream.y), np.arange(stream.y.max() + 1))
+    assert all(0 < change < n for change in stream.changes)
+    assert np.array_equal(stream.x, again.x)
+    assert np.array_equal(stream.y, again.y)
+    assert not np.array_equal(stream.x, other.x)
+
+
+def test_all_the_streams_of_the_pages_are_there():
+    assert len(tabular.STREAMS) == 13
+    assert (len(changing.PANEL), len(changing.STREAMS)) == (29, 38)
+    assert len(paper_streams.STREAMS) == 6
+    for name, n, d, k in (("ImageSegments", 2310, 18, 7), ("Bananas", 5300, 2, 2)):
+        stream, other = (tabular.STREAMS[name].make(seed) for seed in (0, 1))
+        assert (*stream.x.shape, len(set(stream.y))) == (n, d, k)
+        assert np.array_equal(np.sort(stream.x, axis=0), np.sort(other.x, axis=0))
+
+
+def of_the_first_kind(stream):
+    """Whether each label of a `Mixed` stream is that of its first variant."""
+    boolean, other, x, y = stream.x.T
+    votes = boolean + other + (y < 0.5 + 0.3 * np.sin(3 * np.pi * x))
+    return (votes < 2) == stream.y
+
+
+def test_generated_streams_change_where_they_say():
+    """The second variant of `Mixed` has the labels of the first the other way round."""
+    stream = changing.PANEL["mixed"].make(3)
+    parts = np.split(of_the_first_kind(stream), stream.changes)
+    assert stream.changes == (3333, 6666)
+    assert [len(np.unique(part)) for part in parts] == [1, 1, 1]
+    assert parts[0][0] == parts[2][0] != parts[1][0]
+
+    stream = changing.PANEL["mixed gradual"].make(3)
+    first = of_the_first_kind(stream) == of_the_first_kind(stream)[0]
+    assert stream.changes == (4500, 5500)
+    assert (first[:2500].mean(), first[7500:].mean()) == (1, 0)
+    assert first[4800:5200].mean() == pytest.approx(0.5, abs=0.12)
+
+    stream = changing.FLIPS["label flip"].make(0)
+    known = datasets.KnownPosterior(n_features=10, margin=1.0, seed=0)
+    before = known.posteriors(stream.x).argmax(1) == stream.y
+    assert stream.changes == (10_000,)
+    assert (before[:10_000].mean(), before[10_000:].mean()) == (1, 0)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("schedule", "starts"),
+    [
+        (changing.once, (400,)),
+        (changing.back_and_forth, (200, 400, 600)),
+        (changing.more_and_more, (320, 480)),
+    ],
+)
+def test_labels_are_rotated_where_the_schedule_says(schedule, starts):
+    plain = changing.STILL["robot"].make(1)
+    stream = changing.rotated(schedule, plain.x, plain.y, 1)
+    further = (stream.y - plain.y) % 4
+    means = [part.mean() for part in np.split(further, starts)]
+    assert stream.changes == starts
+    assert set(further) == {0, 1}
+    if schedule is changing.more_and_more:
+        assert 0.4 < means.pop(1) < 0.6
+    assert means == [0, 1, 0, 1][: len(means)]
+
+
+def test_data_sets_are_changed_where_they_say(folder):
+    plain = changing.shuffled("fashion_10").make(1)
+    stream = changing.PANEL["fashion10 two swap"].make(1)
+    assert stream.changes == (400,)
+    assert np.array_equal(stream.y[:400], plain.y[:400])
+    assert np.array_equal(stream.y[400:], np.array([1, 0, 2])[plain.y[400:]])
+
+    plain, stream = changing.STILL["ijcnn"].make(1), changing.PANEL["ijcnn permuted"].make(1)
+    assert stream.changes == (400,)
+    assert np.array_equal(stream.x[:400], plain.x[:400])
+    assert not np.array_equal(stream.x[400:], plain.x[400:])
+    assert {tuple(column) for column in stream.x[400:].T} == {tuple(c) for c in plain.x[400:].T}
+    assert np.array_equal(stream.y, plain.y)
+
+    stream = changing.PANEL["robot arriving"].make(1)
+    assert stream.changes == (200,)
+    assert set(stream.y[:200]) == {0, 1}
+    assert set(stream.y[200:230]) == {0, 1, 2, 3}
+    assert {tuple(row) for row in stream.x} == {tuple(r) for r in changing.STILL["robot"].make(1).x}
+
+    for seed in (0, 1):  # as they were recorded
+        assert changing.PANEL["weather"].make(seed).x[:, 0].tolist() == [*range(0, 20, 2)]
+
+
+# Learners
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", paper_streams.NAMES)
+def test_every_learner_runs_within_its_budget(name):
+    stream = changing.STILL["ijcnn"].make(2)
+    model = learners.new(name, 0.4, 40, 2, 2)
+    row = common.follow(model, common.examples(stream.x[:40]), stream.y[:40].tolist())
+    assert 0 < row["queries"] <= 16
+
+
+def test_learners_are_what_their_names_say():
+    models = {name: learners.new(name, 0.05, 1000, 3, 2) for name in learners.LEARNERS}
+    for name, model in models.items():
+        own = model["INeurAL"] if name.startswith("the print") else model
+        assert (own.budget, own.seed) == (0.05, 3)
+        said = {
+            "Margin": lambda m: f"Margin {m.threshold}",
+            "NeuAL": lambda m: f"NeuAL-NTK-{type(m).__name__[-1]} {m.gamma}",
+            "ALPS": lambda m: f"ALPS {m.slack}, {m.requester_slack}",
+            "constant": lambda m: f"constant width, γ = {m.gamma}" if m.width is None else "",
+            "theoretical": lambda m: f"theoretical width, γ = {m.gamma}" if m.width else "",
+            "the print, adam": lambda m: f"the print, adam, lr={m.lr:g}, γ={m.gamma:g}",
+            "the print, sgd": lambda m: f"the print, sgd, lr={m.lr:g}, γ={m.gamma:g}",
+        }
+        for kind, of in said.items():
+            assert not name.startswith(kind) or of(own) == name
+    for name, explorers in (
+        ("I-NeurAL", ("network", "forest")),
+        ("f1 and f2", ("network",)),
+        ("f1 and forest", ("forest",)),
+        ("f1 alone", ()),
+    ):
+        assert models[name].classifier.explorers == explorers
+    own = models["the print, no f2"]["INeurAL"]
+    assert (own.optimizer, own.lr, own.gamma, own.explores) == ("adam", 1e-3, 6, False)
+
+
+# Tables
+
+
+def rows(*found):
+    return pd.DataFrame(found, columns=["stream", "learner", "regret"]).assign(budget=0.03)
+
+
+def test_of_each_method_the_setting_of_least_mean_mistakes_is_shown():
+    worse = [("phishing", "Margin 0.9", n) for n in (24, 22)]
+    least = [("phishing", "Margin 0.5", n) for n in (10, 30)] + [("ijcnn", "Margin 0.9", 50)]
+    found = paper_streams.best(rows(*worse, *least))
+    said = found["learner"] + " " + found["setting"]
+    assert list(zip(found["stream"], said, found["regret"], strict=True)) == least
+
+
+def test_ratios_are_of_means_and_their_mean_is_geometric():
+    found = rows(*(("a", "x", 1), ("a", "x", 3), ("a", "y", 4)), *(("b", "x", 6), ("b", "y", 3)))
+    ratios = changes.ratios(found, "x", "y", ["a", "b"])
+    assert ratios.to_dict() == {"a": 0.5, "b": 2.0}
+    said = "The geometric mean of 2 ratios is 1.000, the largest 2.00 (b)."
+    assert changes.summary(ratios) == said
+
+
+# Theory, and times
+
+
+@pytest.mark.parametrize("learner", theory.LEARNERS)
+def test_theory_adds_up(learner, monkeypatch):
+    """Without noise a mistake loses 1; both estimates agree; a seed says all."""
+    monkeypatch.setitem(theory.STREAMS, "no noise", {"margin": 1.0})
+    row = theory.run_one(("no noise", learner, 250, 1))
+    assert row["regret"] == int(row["regret"])
+    assert 0 < row["regret"] < 250
+    assert row["fresh_regret"] == pytest.approx(row["regret"], abs=30)
+    assert row["fresh_labels"] == pytest.approx(row["labels"], abs=15)
+    assert list(row) == list(theory.COLUMNS)
+    assert theory.run_one(("no noise", learner, 250, 1)) == row
+
+
+def test_times_and_bytes_are_measured(monkeypatch):
+    small = {"SIZES": ((5, 2), (4, 3)), "CLASSES": (2, 3, 4, 5), "OF_CLASSES": 6, "LABELS": (40,)}
+    for name, value in ({"LATE": 200, "EARLY": 30, "WINDOW": 20, "LONG": 50} | small).items():
+        monkeypatch.setattr(speed, name, value)
+    tables = speed.tables(n_calls=5)
+    assert tables["speed"][["d", "k"]].values.tolist() == [[5, 2], [4, 3]]
+    for table in tables.values():
+        assert (table.drop(columns="ratio", errors="ignore") > 0).all(None)
+    kept = keep.measure(speed.new_model(2), 1)
+    assert [row["way"] for row in kept if row["bytes"] > 0] == [*keep.WAYS, *keep.IN_MEMORY]
+
+
+# Figures
+
+
+def test_a_method_has_one_colour_whatever_stands_beside_it():
+    alone = {name: drawing.colours([name])[name] for name in drawing.METHODS}
+    assert len({*alone.values()}) == len(alone)
+    mixed = drawing.colours(["slow twin", "I-NeurAL, 3%", "Margin, 10%", "floor", "I-NeurAL, 10%"])
+    assert mixed["I-NeurAL, 3%"] == mixed["I-NeurAL, 10%"] == alone["I-NeurAL"]
+    assert mixed["Margin, 10%"] == alone["Margin"]
+    assert len({*mixed.values()}) == 4
+
+
+def test_figures_of_pages_are_at_most_150_kb_and_come_in_pairs(tmp_path):
+    """Those of the pages, and one that the rows make now."""
+    changes.draw_curves(common.read(common.RESULTS / "changes.csv"), tmp_path)
+    figures = [*ASSETS.glob("*.svg"), *tmp_path.glob("*.svg")]
+    for figure in figures:
+        assert 5_000 < figure.stat().st_size <= 150_000, figure.name
+        other = {"light": "dark", "dark": "light"}[figure.stem.rpartition("-")[2]]
+        assert figure.with_name(f"{figure.stem.rpartition('-')[0]}-{other}.svg").exists()

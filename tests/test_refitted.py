@@ -1,0 +1,107 @@
+"""What is refitted answers and asks as it would row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from river_ineural.compare.refitted import REFITTED, Refitted, numbered, sampler
+
+LINEAR = "logistic regression, refitted"
+
+
+def data(n=250, k=2):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, k, n)
+    return rng.normal(size=(n, 3)) + y[:, None], y
+
+
+class Counting:
+    """A classifier with scikit-learn's methods: how near the mean of each class is."""
+
+    fitted, called = [], []
+
+    def fit(self, x, y):
+        self.fitted.append(len(x))
+        self.classes_ = np.unique(y)
+        self.means = np.array([x[np.array(y) == label].mean(axis=0) for label in self.classes_])
+        return self
+
+    def predict_proba(self, x):
+        self.called.append(len(x))
+        weight = np.exp(-np.square(x[:, None] - self.means).sum(axis=2))
+        return weight / weight.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    for calls in ("fitted", "called"):
+        monkeypatch.setattr(Counting, calls, [])
+    monkeypatch.setitem(REFITTED, "counting", lambda seed: Counting())
+    return Counting
+
+
+def rounds(model, y):
+    """In which the prediction was wrong, and in which a label was asked for."""
+    found = []
+    for x, label in zip(numbered(len(y)), y.tolist(), strict=True):
+        predicted, ask = model.predict_one(x)
+        found.append((predicted != label, ask))
+        if ask:
+            model.learn_one(x, label)
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("name", [LINEAR, "counting"])
+@pytest.mark.parametrize("block", [7, 10_000])
+def test_blocks_answer_as_row_by_row(name, block, counting):
+    """The same predictions, asks and fits, in fewer calls."""
+    x, y = data(k=3)
+    (wrong, asked), *others = (rounds(sampler(name, x, 0.2, 3, size), y) for size in (1, block))
+    assert np.array_equal((wrong, asked), *others)
+    assert name == LINEAR or len(y) - 5 < len(counting.called) < 2 * len(y) - 5
+    assert 40 < asked.sum() <= 50
+    assert wrong.mean() < 0.5
+
+
+def test_it_is_fitted_whenever_labels_have_grown_by_a_twentieth(counting):
+    """From the first two classes on; what was answered ahead is dropped then."""
+    x, y = data(400)
+    y[:6] = 0
+    y[6] = 1
+    learner = Refitted(Counting, x)
+    assert learner.scores_one({"row": 0}) == {}
+    for row, label in enumerate(y.tolist()):
+        learner.learn_one({"row": row}, label)
+    expected = [7]
+    for n in range(8, 401):
+        if n >= 1.05 * expected[-1]:
+            expected.append(n)
+    assert counting.fitted == expected
+    assert learner.n_fits == len(expected)
+    before = learner.scores_one({"row": 9})
+    assert learner.scores_one({"row": 10}).keys() == before.keys()
+    for row in range(21):
+        learner.learn_one({"row": row}, 1)
+    assert learner.scores_one({"row": 9}) != before
+    assert counting.called == [256, 256]
+
+
+def test_it_asks_below_the_threshold_of_ineural():
+    """2γβ (share left)^thrift by I-NeurAL's defaults, a twentieth of the budget held back first."""
+    x, y = data(400)
+    model = sampler(LINEAR, x, 0.1, 0)
+    spared = 0
+    for t, (example, label) in enumerate(zip(numbered(400), y.tolist(), strict=True), 1):
+        known, asked = len(model.classifier.known_labels), model.n_queries
+        _, ask = model.predict_one(example)
+        if known > 1:
+            left = max(0, ((40 - asked) / 40 - 0.05 * (1 - t / 400)) / 0.95)
+            decision = model.last_decision
+            assert decision.threshold == pytest.approx(0.96 * left**0.75, abs=1e-9)
+            assert ask == (decision.gap < decision.threshold and asked < 40)
+            spared += not ask and asked < 40
+        if ask:
+            model.learn_one(example, label)
+    assert spared > 20
+    assert model.n_queries > 30
