@@ -18,18 +18,21 @@ def table(rows: pd.DataFrame, budget: float = 0.03) -> str:
     rows = best(rows[rows["budget"] == budget])
     streams, lines = ordered(rows), []
     for method in ranked(rows):
-        for source in ("the paper", "released code"):
-            if found := cited("regret", budget, method, source):
-                name = method if source == "the paper" else ""
-                lines.append([name, source, *figures(found, streams)])
-        lines.append(["", "here", *(shown(rows, s, method) for s in streams)])
+        own = [
+            [source, *figures(cited("regret", budget, method, source), streams)]
+            for source in ("the paper", "released code")
+            if cited("regret", budget, method, source)
+        ]
+        own.append(["here", *(shown(rows, s, method) for s in streams)])
+        lines += [["" if i else method, *each] for i, each in enumerate(own)]
     return markdown(["method", "", *streams], lines)
 
 
 def main() -> None:
     """Run what is missing, print the table and draw the figure, with I-NeurAL of regret.csv."""
     rows, assets = run("baselines", __doc__, ((0.03,), [*STREAMS], [*BASELINES]))
-    print(table(rows))
+    for budget in sorted(rows["budget"].unique()):
+        print(f"{budget:.0%} of the labels\n\n{table(rows, budget)}\n")
     if assets:
         regret = read(RESULTS / "regret.csv")
         regret = regret[regret["stream"].isin(rows["stream"])]

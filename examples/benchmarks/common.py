@@ -30,6 +30,7 @@ TEXTS = ("error", "curve", "asks", "changes", "drifts")  # columns that are no n
 
 X = dict[FeatureName, Any]
 Row = dict[str, Any]
+Measure = Callable[["Cell"], Row]
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,6 @@ class Cell:
     seed: int
     multiclass: bool = False
     rounds: int | None = None  # None is the whole stream
-
-
-Measure = Callable[[Cell], Row]
 
 
 def options(

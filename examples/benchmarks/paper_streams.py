@@ -112,10 +112,9 @@ def best(rows: pd.DataFrame) -> pd.DataFrame:
 
     A setting is what follows the first word of a baseline's name.
     """
-    parts, settable = rows["learner"].str.partition(" "), rows["learner"].isin(list(BASELINES))
-    rows = rows.assign(
-        learner=parts[0].where(settable, rows["learner"]), setting=parts[2].where(settable, "")
-    )
+    split = {name: name.partition(" ") for name in BASELINES}
+    names = rows["learner"].map(lambda name: split.get(name, (name, "", "")))
+    rows = rows.assign(learner=names.str[0], setting=names.str[2])
     columns = ["stream", "budget", "learner", "setting"]
     means = rows.groupby(columns)["regret"].mean()
     chosen = means.groupby(columns[:3]).idxmin()
