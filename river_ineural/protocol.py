@@ -97,6 +97,13 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """The labels known by now, in the order of the scores."""
         return tuple(self._state.labels.labels)
 
+    @property
+    def unseen_labels(self) -> tuple[ClfTarget, ...]:
+        """Those of the known labels that no example in the history was given."""
+        with self._lock:
+            seen = self._state.history.classes()
+            return tuple(label for i, label in enumerate(self.known_labels) if i not in seen)
+
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
     ) -> dict[FeatureName, Any]:

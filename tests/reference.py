@@ -244,10 +244,7 @@ class ReferenceClassifier:
         if pseudo_label or self.watch is None:
             self.take_in(arrived[0], pseudo_label)
             return
-        known = [
-            [(e["scores"][:n_known], e["label"]) for e in each if e["label"] < n_known]
-            for each in arrived
-        ]
+        known = [[(e["scores"][:n_known], e["label"]) for e in each] for each in arrived]
         since = 0
         for scores, label in known[0] if n_known > 1 else []:
             since = since or self.watch.see(scores, label)
@@ -301,6 +298,10 @@ class ReferenceClassifier:
                 ring[self.n_added[pseudo_label] % capacity] = example
             self.n_added[pseudo_label] += 1
 
+    def given(self):
+        """Classes of the labels that are stored."""
+        return {example["label"] for example in self.rings[0]}
+
     def held(self):
         """Examples whose labels were given, the oldest first."""
         start = self.n_added[0] % max(1, len(self.rings[0]))
@@ -353,7 +354,8 @@ class ReferenceClassifier:
             becomes, worth = trial.fate(example["label"])
             if worth * example["weight"] > 0.4:
                 kept.append((example["x"], becomes, worth * example["weight"]))
-        if len({label for _, label, _ in kept} | {e["label"] for e in newer}) < 2:
+        left = {label for _, label, _ in kept} | {e["label"] for e in newer}
+        if len(left) < 2 and trial.n_judged < 16:
             kept = [(e["x"], e["label"], e["weight"]) for e in held[:n_old]]
         kept += [(e["x"], e["label"], e["weight"]) for e in newer]
         self.rings, self.n_added = [[], []], [0, 0]
@@ -517,7 +519,7 @@ class ReferenceWatch:
         self.calm()
 
     def calm(self):
-        self.evidence, self.back = ([], []), []  # log likelihood ratios; labels held back
+        self.evidence, self.back = [], []  # what each label said; labels held back
 
     def successor(self):
         other = ReferenceWatch()
@@ -525,23 +527,22 @@ class ReferenceWatch:
         return other
 
     def sums(self):
-        """Of both kinds of changes: the largest sum up to now, and of how many labels it is."""
-        found = []
-        for ratios in self.evidence:
-            best, length, total = 0.0, 0, 0.0
-            for n, ratio in enumerate(reversed(ratios), 1):
-                total += ratio
-                if total > best:
-                    best, length = total, n
-            found.append((best, length))
+        """By kind, -1, -2 or a class that was said: the largest sum up to now, where it begins."""
+        found = {}
+        for kind in {-1, -2, *(top for top, _, _ in self.evidence)}:
+            best, start, total = 0.0, None, 0.0
+            for n, (top, wrong, p) in reversed(list(enumerate(self.evidence))):
+                if kind in (-1, -2, top):
+                    total += log_ratio(wrong, p, p / 2 + 0.3 if kind == -1 else 1 - p)
+                    if total > best:
+                        best, start = total, n
+            if start is not None:
+                found[kind] = best, start
         return found
 
     @property
     def warns(self):
-        return max(self.sums())[0] > 1.5
-
-    def young(self, label):
-        return self.n_of_class.get(label, 0) < 10
+        return any(best > (3 if kind >= 0 else 1.5) for kind, (best, _) in self.sums().items())
 
     def expected(self, gap):
         """A share of mistakes among labels of that kind, and a standard error of it."""
@@ -550,19 +551,25 @@ class ReferenceWatch:
 
     def see(self, scores, label):
         """0, or at an alarm the number of labels since the change."""
-        if self.young(label):
+        young = self.n_of_class.get(label, 0) < 10
+        if young:
             self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
-            return 0
+            if self.n <= 30:
+                return 0
         top, gap = top_and_gap(scores)
         self.recent = [*self.recent, (top, gap, label)][-64:]
-        self.n += 1
+        self.n += not young
         if self.n > 30:
-            p = self.expected(gap)
-            for ratios, q in zip(self.evidence, (p / 2 + 0.3, 1 - p), strict=True):
-                ratios.append(log_ratio(top != label, p, q))
-            (little, of_little), (turned, of_turned) = self.sums()
-            if max(little, turned) > 6:
-                return of_turned if turned > little else of_little
+            self.evidence.append((top, top != label, self.expected(gap)))
+            sums = self.sums()
+            worst = max(sums, key=lambda kind: sums[kind][0], default=None)
+            if worst is not None and sums[worst][0] > 6:
+                starts = [sums[worst][1]]
+                if worst >= 0:
+                    starts += [sums[kind][1] for kind in (-1, -2) if sums.get(kind, (0,))[0] > 1.5]
+                return len(self.evidence) - min(starts)
+        if young:
+            return 0
         self.back.append((kind_of(gap), top != label))
         if self.n <= 30 or not self.warns:
             for kind, wrong in self.back:
@@ -584,12 +591,11 @@ class ReferenceTrial:
     def see(self, anew, ongoing, former):
         """Scores and labels as each of the three sees them."""
         for scores, label in former:
-            if not self.former.watch.young(label):
-                top, gap = top_and_gap(scores)
-                self.said.append((top, gap, label))
-                p = self.former.watch.expected(gap)
-                ratio = log_ratio(top != label, p, p / 2 + 0.3)
-                self.ratios.append(self.ratios[-1] + ratio)
+            top, gap = top_and_gap(scores)
+            self.said.append((top, gap, label))
+            p = self.former.watch.expected(gap)
+            ratio = log_ratio(top != label, p, p / 2 + 0.3)
+            self.ratios.append(self.ratios[-1] + ratio)
         counted = slice(max(0, 24 - self.n_judged), None)
         right = [
             [top_and_gap(scores)[0] == label for scores, label in each[counted]]
@@ -655,7 +661,8 @@ class ReferenceSampler:
             may = self.bucket = min(self.burst, self.bucket + Fraction(repr(self.budget)))
         else:
             may = math.floor(self.budget * self.horizon) - self.n_queries
-        reason = self.reason(labels, gap, may)
+        unseen = [label for i, label in enumerate(labels) if i not in self.classifier.given()]
+        reason = self.reason(labels, unseen, gap, may)
         if reason != "none" and may < 1:
             reason = "budget"
         ask = reason not in ("none", "budget")
@@ -668,11 +675,12 @@ class ReferenceSampler:
             self.n_pseudo_labels += 1
         return labels[top] if labels else None, ask, scores
 
-    def reason(self, labels, gap, may):
+    def reason(self, labels, unseen, gap, may):
         """Why a label is wanted."""
-        if len(labels) < 2:  # the more rarely the more were asked for
-            few = self.n_queries < 10
-            few = few or self.rng.random() < max(self.budget, 10 / self.n_queries)
+        if len(labels) - len(unseen) < 2:  # the more rarely the more were asked for
+            few, n = self.n_queries < 10, self.n_queries
+            half = self.horizon and 2 * n >= math.floor(self.budget * self.horizon)
+            few = few or self.rng.random() < max(self.budget, 0 if half else 10 / n)
             return "few classes" if few else "none"
         self.reach -= (self.reach - 1) * self.budget / 1024
         changing = self.classifier.trial is not None
@@ -690,6 +698,8 @@ class ReferenceSampler:
         if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
             return "audit"
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
+        if unseen:
+            chance = self.budget
         return "audit" if self.rng.random() < chance else "none"
 
     def share(self, may, held_back):

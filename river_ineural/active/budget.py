@@ -34,7 +34,7 @@ class Budget:
         Rounds in the stream, at least 1; None if unknown.
     burst
         Depth of the bucket in labels, at least 1; only for a share without a horizon. None: the
-        labels of 2,500 rounds, ⌊2,500 · limit⌋, but at least 20.
+        labels of 2,500 rounds, ⌊2,500 · limit⌋, but at least 20, and 0 where the limit is 0.
 
     Raises
     ------
@@ -45,8 +45,8 @@ class Budget:
     --------
     >>> Budget(0.03, horizon=12_000).total, Budget(60).total, Budget(0.03).total
     (360, 60, None)
-    >>> Budget(0.03).bucket, Budget(0.001).bucket, Budget(0.03, burst=5).bucket
-    (75, 20, 5)
+    >>> Budget(0.03).bucket, Budget(0.001).bucket, Budget(0.0).bucket
+    (75, 20, 0)
     """
 
     limit: float | int | None = None
@@ -81,7 +81,7 @@ class Budget:
             return None
         if self.burst is not None:
             return self.burst
-        return max(LEAST_BURST, floor(self.limit * BURST_ROUNDS))
+        return max(LEAST_BURST, floor(self.limit * BURST_ROUNDS)) if self.limit else 0
 
     @property
     def rate(self) -> float | None:

@@ -70,8 +70,9 @@ class INeurALSampler(BudgetedSampler):
         signature.
     budget
         Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
-        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels; without, in
-        any w rounds at most budget · w + max(20, ⌊2,500 · budget⌋) are asked for. None: no limit.
+        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without, any
+        w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early: a stream
+        of 1,250 rounds may take a fifth of the labels at 0.1. None: no limit; 0.0: no label.
     horizon
         Rounds in the stream, at least 1, if known.
     self_training
@@ -132,6 +133,7 @@ class INeurALSampler(BudgetedSampler):
         self._last_ask = 0  # round in which a label was last asked for
         self._reach = Reach()
         self._newcomers = Newcomers()
+        self._unseen: list[ClfTarget] | None = None  # None: not known
         self.n_pseudo_labels = 0
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -179,7 +181,7 @@ class INeurALSampler(BudgetedSampler):
             if confident:
                 learner.check_one(x, top)  # it can be learned: else nothing has changed
             self._account.round()
-            ask = self._decide(given, self._wants(margin, top, len(scores), learner))
+            ask = self._decide(given, self._wants(margin, len(scores), learner))
             if ask:
                 self._last_ask = self.n_rounds
             elif confident:
@@ -198,15 +200,18 @@ class INeurALSampler(BudgetedSampler):
             threshold *= there / (there + n_pending)
         return threshold
 
-    def _wants(self, margin: float, top: ClfTarget | None, n_classes: int, learner: Any) -> Wanted:
+    def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:
         """Why a label is wanted where the top two scores are that far apart (line 11).
 
         Not where that is NaN: a model that is no use does not spend the budget.
         """
         if margin != margin:
             return UNWANTED
-        if n_classes < 2 or top is None:
-            return self._of_few_classes(n_classes)
+        unseen = self._named_and_unseen(learner)
+        if unseen:
+            self._warn_once(f"No label of {unseen[0]!r} has come: it is looked for at random.")
+        if n_classes - len(unseen) < 2:
+            return self._of_few_classes(n_classes - len(unseen))
         account, changing = self._account, getattr(learner, "changing", False)
         self._reach.fade(account.rate or SILENCE)
         share = 1.0 if self._newcomers.there else account.share(reserve=not changing)
@@ -219,12 +224,20 @@ class INeurALSampler(BudgetedSampler):
             return "warning", margin, threshold
         return "audit" if self._audits(margin) else "none", margin, threshold
 
+    def _named_and_unseen(self, learner: Any) -> list[ClfTarget]:
+        """The classes that the learner was told of and has seen no label of."""
+        if self._unseen is None:
+            self._unseen = list(getattr(learner, "unseen_labels", ()))
+        return self._unseen
+
     def _audits(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
         if self._reach.short_of(margin) and self._first_of_few():
             return True
         account, p = self._account, 0.0
-        if account.rate:
+        if account.rate and self._unseen:
+            p = account.rate
+        elif account.rate:
             p = account.rate * AUDITS * (FEWER if account.bucket is None else 1)
         elif (account.n_rounds - self._last_ask) * SILENCE >= 1:
             p = SILENCE
@@ -239,8 +252,7 @@ class INeurALSampler(BudgetedSampler):
         return not n_pending or self._rng.random() * (1 + n_pending) < 1
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        top, margin = top_and_gap(y_pred)
-        return self._wants(margin, top, len(y_pred), route(self.classifier)[0])
+        return self._wants(top_and_gap(y_pred)[1], len(y_pred), route(self.classifier)[0])
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
@@ -268,6 +280,8 @@ class INeurALSampler(BudgetedSampler):
                 top, margin = top_and_gap(scores)
                 self._reach.told(margin, right=top == y)
             self._learned(x)
+            if self._unseen:
+                self._unseen = None
             if y in learner.known_labels:
                 self._newcomers.see(y)
 

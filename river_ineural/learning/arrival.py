@@ -36,14 +36,11 @@ class Arrival(NamedTuple):
     scores: Floats | None
     estimates: Floats | None
 
-    def known(self, n_known: int) -> Iterator[tuple[NDArray[np.float64], int]]:
-        """Scores and class of each row whose class is one of the first `n_known`."""
+    def judged(self, n_known: int) -> Iterator[tuple[NDArray[np.float64], int]]:
+        """Scores of the first `n_known` classes, and the class, of each row."""
         assert self.scores is not None
-        rows = self.scores[:, :n_known].astype(np.float64)
-        for row, label in zip(rows, self.classes, strict=True):
-            if label < n_known:
-                yield row, label
+        return zip(self.scores[:, :n_known].astype(np.float64), self.classes, strict=True)
 
     def right(self, n_known: int) -> list[bool]:
-        """Of each such row, whether its class has the highest score."""
-        return [int(scores.argmax()) == label for scores, label in self.known(n_known)]
+        """Of each row, whether its class has the highest of these scores."""
+        return [int(scores.argmax()) == label for scores, label in self.judged(n_known)]

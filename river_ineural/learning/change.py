@@ -26,10 +26,11 @@ EXPECTED = (0.45, 0.3, 0.15, 0.08)  # share of mistakes of each kind, before any
 WORTH = 8  # labels that this counts as
 MEMORY = 60  # labels of a kind that its share of mistakes is of
 LEAST, MOST = 0.02, 0.6  # a share of mistakes: no single label decides
-YOUNG = 10  # labels of a class from which mistakes there count
+YOUNG = 10  # labels of a class that tell of a change, but not what mistakes are usual
 FIRST = 30  # labels of a new model from which no change is told: it is learning
 ALARM = 6.0  # log likelihood ratio: a change is e⁶, 400 times as likely
 CALM = ALARM / 4  # below it the labels held back count as usual ones
+CLEAR = ALARM / 2  # the same for the sum of a single class
 DECIDED = 3.0  # log likelihood ratio that confirms an alarm, or takes it back
 COMPARED = 24  # labels after an alarm from which who learned anew is compared with who goes on
 RECENT = 10  # labels since a change, where a detector does not say how many
@@ -38,19 +39,24 @@ LONGEST = 64  # labels of which an alarm can be
 JUDGED = (4, 8, 16, 32, 48)  # labels after an alarm at which old ones are judged anew
 
 
+LITTLE, ALL = -1, -2  # keys of the sums that every label moves; others are of a class
+
+
 class Surprise:
     """CUSUM of log likelihood ratios: a change against the mistakes to be expected.
 
-    Where a mistake was to be expected with probability p, a label adds log(q / p) if the model was
-    wrong, else log((1 - q) / (1 - p)); below 0 the sum starts again (Page, 1954). q is what p would
-    be after a change. There are two kinds: q = p/2 + 0.3 if little of what was learned still holds,
-    and q = 1 - p if labels are turned round. So the label of an example of which the model was sure
-    counts for much, that of one that it could not tell for nothing.
+    Where a mistake was to be expected with probability p, a label adds log(q / p) to a sum if the
+    model was wrong, else log((1 - q) / (1 - p)); below 0 the sum starts again (Page, 1954). q is
+    what p would be after a change. Each label moves three sums: one for a change after which little
+    of what was learned still holds, q = p/2 + 0.3; one for labels that are turned round, q = 1 - p;
+    and one for labels of the predicted class alone that are turned round. So the label of an
+    example of which the model was sure counts for much, that of one that it could not tell for
+    nothing, and a single class that is renamed or gone is noticed among others that stay.
 
     Examples
     --------
     >>> surprise = Surprise()
-    >>> [surprise.update(wrong, expected=0.05) for wrong in (False, True, True, True)]
+    >>> [surprise.update(wrong, 0.05, top=0) for wrong in (False, True, True, True)]
     [0, 0, 0, 3]
 
     References
@@ -59,23 +65,38 @@ class Surprise:
     """
 
     def __init__(self) -> None:
-        self.sums = [0.0, 0.0]
-        self.lengths = [0, 0]
+        self.n = 0
+        self.sums: dict[int, float] = {}  # those above 0
+        self.since: dict[int, int] = {}  # the number of labels before each of them began
 
-    def update(self, wrong: bool, expected: float) -> int:
-        """Take a label in.
+    @property
+    def calm(self) -> bool:
+        """Whether nothing points to a change: a single class has to point to it more clearly."""
+        return all(total <= (CLEAR if kind >= 0 else CALM) for kind, total in self.sums.items())
+
+    def update(self, wrong: bool, expected: float, top: int) -> int:
+        """Take in the label of an example of which the model said `top`.
 
         Returns
         -------
         0, or after an alarm the number of labels since the change.
         """
-        for i, changed in enumerate((little_holds(expected), 1 - expected)):
-            self.sums[i] += evidence(wrong, expected, changed)
-            self.lengths[i] += 1
-            if self.sums[i] <= 0:
-                self.sums[i], self.lengths[i] = 0.0, 0
-        worst = int(self.sums[1] > self.sums[0])
-        return self.lengths[worst] if self.sums[worst] > ALARM else 0
+        turned = 1 - expected
+        for kind, changed in ((LITTLE, little_holds(expected)), (ALL, turned), (top, turned)):
+            total = self.sums.get(kind, 0.0) + evidence(wrong, expected, changed)
+            if total > 0:
+                self.sums[kind] = total
+                self.since.setdefault(kind, self.n)
+            elif kind in self.sums:
+                del self.sums[kind], self.since[kind]
+        self.n += 1
+        worst = max(self.sums, key=self.sums.__getitem__, default=ALL)
+        if self.sums.get(worst, 0.0) <= ALARM:
+            return 0
+        begun = [self.since[worst]]
+        if worst >= 0:  # what began in this class may be of all
+            begun += [self.since[kind] for kind in (LITTLE, ALL) if self.sums.get(kind, 0.0) > CALM]
+        return self.n - min(begun)
 
 
 def little_holds(expected: float) -> float:
@@ -132,14 +153,7 @@ class Watch:
         """Whether something points to a change, not enough for an alarm."""
         if self.river is not None:
             return bool(getattr(self.river, "warning_detected", False))
-        return max(self.surprise.sums) > CALM
-
-    def young(self, label: int) -> bool:
-        """Whether too few labels of a class have come for mistakes there to say anything.
-
-        Nor do they say that what was learned of other classes holds no more.
-        """
-        return self.n_of_class.get(label, 0) < YOUNG
+        return not self.surprise.calm
 
     def expected(self, gap: float) -> float:
         """The share of mistakes where the top two scores are so far apart, and a standard error."""
@@ -150,30 +164,38 @@ class Watch:
     def see(self, scores: NDArray[np.float64], label: int) -> int:
         """Take in a label, and the scores (k,) of its example before it is learned.
 
+        Mistakes at the first labels of a class are no measure of those to come. They may still be
+        the sign of a change: a class that is renamed comes as a new one.
+
         Returns
         -------
         0, or at an alarm the number of labels since the change.
         """
-        if self.young(label):
-            self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
-            return 0
         top, gap = top_of(scores)
         wrong = top != label
+        n_before = self.n_of_class.get(label, 0)
+        young = n_before < YOUNG
+        if young:
+            self.n_of_class[label] = n_before + 1
+            if self.n <= FIRST:
+                return 0
         self.recent.append((top, gap, label))
-        self.n += 1
-        if self.n > FIRST and (since := self._told(gap, wrong)):
+        self.n += not young
+        if self.n > FIRST and (since := self._told(gap, wrong, top)):
             return since
+        if young:
+            return 0
         self.held.append((kind_of(gap), wrong))
-        if self.n <= FIRST or self.river is not None or max(self.surprise.sums) <= CALM:
+        if self.n <= FIRST or self.river is not None or self.surprise.calm:
             for kind, mistaken in self.held:
                 n = self.counts[kind] = min(MEMORY, self.counts[kind] + 1)
                 self.shares[kind] += (mistaken - self.shares[kind]) / n
             self.held = []
         return 0
 
-    def _told(self, gap: float, wrong: bool) -> int:
+    def _told(self, gap: float, wrong: bool, top: int) -> int:
         if self.river is None:
-            return self.surprise.update(wrong, self.expected(gap))
+            return self.surprise.update(wrong, self.expected(gap), top)
         if gap < SURE:
             return 0
         self.river.update(wrong)
@@ -250,8 +272,6 @@ class Trial:
         """Take in a label, and what the former model said of it: scores (k,)."""
         watch = self.former.watch
         assert watch is not None
-        if watch.young(label):
-            return
         top, gap = top_of(scores)
         self.count(top, gap, label)
         expected = watch.expected(gap)

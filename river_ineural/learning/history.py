@@ -129,6 +129,11 @@ class History(Tensors):
         n, capacity = self.added[0], self.capacities[0]
         return np.arange(max(0, n - capacity), n) % capacity
 
+    def classes(self) -> set[int]:
+        """Those of the labelled examples."""
+        rows = self.labelled()
+        return {*self.targets[rows, 0].argmax(1).tolist()} if len(rows) else set()
+
     def stored(
         self, rows: NDArray[np.int64]
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.float64]]:

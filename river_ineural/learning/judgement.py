@@ -15,6 +15,7 @@ __all__ = ["judged"]
 
 MOST_STEPS = 1000  # of networks that learn anew from what the history holds
 WORTHLESS = 0.4  # old labels that weigh no more are dropped
+FEW = 16  # labels after an alarm from which all classes are believed to have become one
 
 
 @lasting
@@ -29,10 +30,11 @@ def judged(state: State, trial: Trial, n_steps: float) -> State:
         parts.append(newer.stored(newer.labelled()[-trial.n_judged :]))
     becomes, worth = trial.fates(len(state.labels))
     kept = worth[classes] * w > WORTHLESS
-    if len({*becomes[classes[kept]], *(label for _, new, _ in parts for label in new)}) > 1:
+    one = trial.n_judged >= FEW
+    if one or len({*becomes[classes[kept]], *(label for _, new, _ in parts for label in new)}) > 1:
         classes, w = becomes[classes], w * worth[classes]
         x, classes, w = x[kept], classes[kept], w[kept]
-    parts.insert(0, (x, classes, w))  # as they were, if but one class would be left
+    parts.insert(0, (x, classes, w))  # as they were, if too few labels say that one class is left
     anew = replace(
         state,
         history=newer.emptied(),

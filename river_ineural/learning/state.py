@@ -214,7 +214,7 @@ class State:
         Parameters
         ----------
         n_known
-            Classes that were known before: the label of a new one is no mistake.
+            Classes that were known before.
 
         Returns
         -------
@@ -248,12 +248,12 @@ class State:
         """
         assert self.watch is not None
         since = 0
-        for scores, label in arrival.known(n_known):
+        for scores, label in arrival.judged(n_known):
             since = since or self.watch.see(scores, label)
         if not self.trial or not ongoing:
             return since
         former = self.trial.former.arrival(arrival.x, arrival.classes)
-        for scores, label in former.known(n_known):
+        for scores, label in former.judged(n_known):
             self.trial.see(scores, label)
         self.trial.compare(arrival.right(n_known), ongoing.right(n_known))
         return 0

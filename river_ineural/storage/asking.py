@@ -79,4 +79,5 @@ INEURAL_SAMPLER: Fields = {
     **dict.fromkeys(("_n_learned", "_last_ask", "n_pseudo_labels"), a_round),
     "_reach": an_object("Reach"),
     "_newcomers": an_object("Newcomers"),
+    "_unseen": optional(a_list(a_label)),
 }

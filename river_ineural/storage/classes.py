@@ -253,7 +253,7 @@ KNOWN: dict[str, Known] = {
     "OutputShape": tuple_object("river_ineural.network.outputs", fields.SHAPE),
     "Fresh": tuple_object("river_ineural.network.growth", fields.FRESH, sizes=fields.of_fresh),
     "Watch": Known("river_ineural.learning.change", WATCH),
-    "Surprise": Known("river_ineural.learning.change", fields.SURPRISE),
+    "Surprise": Known("river_ineural.learning.change", fields.SURPRISE, fields.of_surprise),
     "Trial": Known("river_ineural.learning.change", fields.TRIAL, fields.of_trial),
 }
 

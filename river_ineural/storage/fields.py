@@ -224,8 +224,23 @@ def names_of(state: State, where: str) -> tuple[str, ...]:
     return tuple(parts or ())
 
 
-SURPRISE: Fields = {"sums": a_list(a_number(0), 2), "lengths": a_list(an_integer(), 2)}
 a_class = an_integer(0, "last_class")
+a_kind = an_integer(-2, "last_class")
+SURPRISE: Fields = {
+    "n": an_integer(),
+    "sums": a_mapping(a_kind, a_number(0)),
+    "since": a_mapping(a_kind, an_integer(0)),
+}
+
+
+def of_surprise(state: State, where: str, scope: Scope) -> Scope:
+    """Each sum began at some label."""
+    sums, since = state.get("sums"), state.get("since")
+    fine = type(sums) is dict and type(since) is dict and sums.keys() == since.keys()
+    need(fine, where, "sums that began at some label each", since)
+    return scope
+
+
 WATCH: Fields = {
     "n_drifts": an_integer(),
     "shares": a_list(a_number(0, 1), 4),
