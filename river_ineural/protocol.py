@@ -220,6 +220,19 @@ class NeuralClassifier(base.MiniBatchClassifier):
         with self._lock:
             return dict(zip(self._state.labels.labels, self._scored(x), strict=True))
 
+    def explained_one(
+        self, x: dict[FeatureName, Any]
+    ) -> tuple[dict[ClfTarget, float], dict[str, float]]:
+        """`scores_one`, and by name what each explorer added to the gap of the top two classes."""
+        with self._lock:
+            f1, added = self._seen(x)
+            row = sum(added.values(), f1)[0]
+            scores = dict(zip(self._state.labels.labels, row.tolist(), strict=True))
+        if len(row) < 2:
+            return scores, {}
+        *_, second, top = row.argsort()
+        return scores, {name: float(e[0, top] - e[0, second]) for name, e in added.items()}
+
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
 

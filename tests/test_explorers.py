@@ -8,9 +8,10 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from streams import blobs
+from streams import blobs, small
 
 from river_ineural import INeurAL, NeurONAL
+from river_ineural.active import INeurALSampler
 from river_ineural.learning import explorers as module
 from river_ineural.learning.explorers import EXPLORERS, ExplorationNetwork, Explorers
 
@@ -151,3 +152,22 @@ def test_f2_says_0_before_it_has_learned(kind, n_layers):
     model.n_steps = 8
     model.learn_one(x, y)
     assert networks(model, x)[1].any()
+
+
+@BOTH
+def test_what_explorers_added_to_the_gap_is_told_with_the_decision(kind):
+    sampler = INeurALSampler(small(kind), budget=0.5, horizon=150, seed=1)
+    for x, y in blobs(150, n_features=4, n_classes=3, seed=1):
+        f1, added = sampler.classifier._seen(x) if sampler.classifier.known_labels else (None, {})
+        label, ask = sampler.predict_one(x)
+        decision = sampler.last_decision
+        if decision.added:
+            labels = sampler.classifier.known_labels
+            scores = dict(zip(labels, sum(added.values(), f1)[0].tolist(), strict=True))
+            top, second = sorted(labels, key=scores.__getitem__, reverse=True)[:2]
+            own = f1[0, labels.index(top)] - f1[0, labels.index(second)]
+            assert top == label
+            assert own + sum(decision.added.values()) == pytest.approx(decision.gap, abs=1e-5)
+        if ask:
+            sampler.learn_one(x, y)
+    assert decision.added.keys() == sampler.classifier.trust.keys() == EXPLORERS.keys()

@@ -80,7 +80,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         super().__init__(classifier, seed=seed)
         self.budget = budget
         self.horizon = horizon
-        self._last: tuple[bool, Reason, float, float, float] | None = None
+        self._last: tuple[bool, Reason, float, float, float, dict[str, float]] | None = None
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, when last looked at
@@ -115,10 +115,10 @@ class BudgetedSampler(ActiveLearningClassifier):
         """What was decided in the last round, and why; None before the first."""
         if self._last is None:
             return None
-        ask, reason, gap, threshold, left = self._last
+        ask, reason, gap, threshold, left, added = self._last
         # Made here: a round that nobody asks about pays nothing.
         trust = dict(getattr(route(self.classifier)[0], "trust", {}))
-        return Decision(ask, reason, gap, threshold, whole(left), trust)
+        return Decision(ask, reason, gap, threshold, whole(left), trust, dict(added))
 
     @property
     def n_drifts(self) -> int:
@@ -139,7 +139,9 @@ class BudgetedSampler(ActiveLearningClassifier):
         """Why the label is wanted; the gap and the threshold."""
         raise NotImplementedError
 
-    def _decide(self, x: dict[FeatureName, Any], wanted: Wanted) -> bool:
+    def _decide(
+        self, x: dict[FeatureName, Any], wanted: Wanted, added: dict[str, float] | None = None
+    ) -> bool:
         """Whether the budget allows a label that is wanted, which then counts."""
         (reason, gap, threshold), account = wanted, self._account
         ask = False
@@ -150,7 +152,7 @@ class BudgetedSampler(ActiveLearningClassifier):
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1
-        self._last = ask, reason, gap, threshold, account.left
+        self._last = ask, reason, gap, threshold, account.left, added or {}
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:

@@ -38,7 +38,9 @@ class Decision(NamedTuple):
         Labels that may be asked for at once after this round; inf without a limit.
     trust
         How far the learner believes each of its explorers by now, in [0, 1], by name; empty if it
-        has none. What each added to the scores of an x is in `debug_one`.
+        has none.
+    added
+        What each explorer added to the gap in that round, by name. All classes are in `debug_one`.
 
     Examples
     --------
@@ -63,3 +65,4 @@ class Decision(NamedTuple):
     threshold: float
     budget_left: float
     trust: Mapping[str, float] = {}
+    added: Mapping[str, float] = {}

@@ -40,6 +40,16 @@ def check_width(name: str, width: Any) -> None:
         raise TypeError(f"{name} must be None or callable, e.g. ConstantWidth, got {width!r}.")
 
 
+def scores_and_added(
+    learner: Any, x: dict[FeatureName, Any]
+) -> tuple[dict[ClfTarget, float], dict[str, float]]:
+    """The scores, and what each explorer added to the gap, if the learner has any."""
+    if hasattr(learner, "explained_one"):
+        scores, added = learner.explained_one(x)
+        return scores, added
+    return learner.scores_one(x), {}
+
+
 class INeurALSampler(BudgetedSampler):
     """I-NeurAL: ask when the gap between the top two scores is small, learn from the rest oneself.
 
@@ -175,13 +185,13 @@ class INeurALSampler(BudgetedSampler):
                 with steps_learn(self.classifier):
                     x = transformed(pipelines, x, kwargs)
             x = learner.check_one(x)
-            scores = learner.scores_one(x)  # lines 4 to 7
+            scores, added = scores_and_added(learner, x)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
             confident = self.self_training and len(scores) > 1 and margin >= CONFIDENCE
             if confident:
                 learner.check_one(x, top)  # it can be learned: else nothing has changed
             self._account.round()
-            ask = self._decide(given, self._wants(margin, len(scores), learner))
+            ask = self._decide(given, self._wants(margin, len(scores), learner), added)
             if ask:
                 self._last_ask = self.n_rounds
             elif confident:

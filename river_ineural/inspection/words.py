@@ -59,13 +59,15 @@ def explain(decision: Decision | None) -> str:
     'asked: at random, or surer than labels have borne out; 9 labels left'
     >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
     for the gap of 0.125 is below the threshold of 0.500; 9 labels left
-    >>> trusting = Decision(True, "gap", 0.1, 0.5, 9, {"forest": 0.8})
+    >>> trusting = Decision(
+    ...     True, "gap", 0.1, 0.5, 9, {"forest": 0.8}, {"forest": -0.2}
+    ... )
     >>> print(explain(trusting).partition("; ")[2])
-    9 labels left; trust in the forest 0.80
+    9 labels left; trust in the forest 0.80, which adds -0.200 to the gap
     """
     if decision is None:
         return "no round yet"
-    _, reason, gap, threshold, left, trust = decision
+    _, reason, gap, threshold, left, trust, added = decision
     words, compared = MEANING[reason], not math.isnan(threshold)
     if compared and gap < threshold:
         words += f", for the gap of {gap:.3f} is below the threshold of {threshold:.3f}"
@@ -78,8 +80,10 @@ def explain(decision: Decision | None) -> str:
     else:
         words += f"; {left:,.0f} label{'' if left == 1 else 's'} left"
     if compared and trust:
-        words += "; trust in " + ", ".join(
-            f"the {name} {value:.2f}" for name, value in trust.items()
+        words += "; trust in " + ", in ".join(
+            f"the {name} {value:.2f}"
+            + (f", which adds {added[name]:.3f} to the gap" if name in added else "")
+            for name, value in trust.items()
         )
     return words
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from river_ineural.active.decision import REASONS
+from river_ineural.learning.explorers import EXPLORERS
 from river_ineural.storage.checks import (
     Scope,
     State,
@@ -65,7 +66,12 @@ NEWCOMERS: Fields = {
 }
 SAMPLER: Fields = {
     "_rng": an_object("Random"),
-    "_last": optional(a_tuple(a_flag, a_text(*REASONS), a_real, a_real, a_number(0))),
+    "_last": optional(
+        a_tuple(
+            *(a_flag, a_text(*REASONS), a_real, a_real, a_number(0)),
+            a_mapping(a_text(*EXPLORERS), a_real),
+        )
+    ),
     "n_by_reason": a_mapping(a_text(*REASONS), a_round),
     "drifts": a_list(a_round),
     "_n_drifts": a_round,
