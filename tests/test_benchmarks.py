@@ -165,9 +165,27 @@ def test_a_seed_says_all_of_a_generated_stream(name):
     assert not np.array_equal(stream.x, other.x)
 
 
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    [("renamed", [3, 4, 5]), ("one", [3]), ("gone", [0]), ("half", [1, 2, 3])],
+)
+def test_labels_are_renamed_half_way(kind, after):
+    y = np.arange(600) % 3
+    stream = changing.relabelled(kind, np.zeros((600, 2)), y, seed=0)
+    assert np.array_equal(stream.y[:300], y[:300])
+    assert (sorted({*stream.y[300:].tolist()}), stream.changes) == (after, (300,))
+
+
+def test_half_of_the_classes_come_half_way():
+    rng = np.random.default_rng(0)
+    stream = changing.halved(0, rng.normal(size=(900, 2)), rng.integers(0, 4, 900), seed=1)
+    (change,) = stream.changes
+    assert (len(stream.y), len({*stream.y[:change]}), len({*stream.y[change:]})) == (900, 2, 4)
+
+
 def test_all_the_streams_of_the_pages_are_there():
     assert len(tabular.STREAMS) == 13
-    assert (len(changing.PANEL), len(changing.STREAMS)) == (29, 38)
+    assert (len(changing.PANEL), len(changing.STREAMS)) == (29, 57)
     assert len(paper_streams.STREAMS) == 6
     for name, n, d, k in (("ImageSegments", 2310, 18, 7), ("Bananas", 5300, 2, 2)):
         stream, other = (tabular.STREAMS[name].make(seed) for seed in (0, 1))

@@ -1,0 +1,87 @@
+"""Which labels are asked for, when and why: a picture of three streams of 4,000 rounds."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import common
+import numpy as np
+from drawing import draw
+
+from river_ineural import INeurAL, active
+from river_ineural.datasets import KnownPosterior
+
+ROUNDS, EACH = 4_000, 100  # of a stream, of a bar
+SHOWN = {
+    "few classes": "few classes",
+    "gap": "close call",
+    "audit": "at random, or surer than ever",
+    "warning": "warning",
+    "change": "in a change",
+}
+Examples = Iterator[tuple[dict[Any, float], Any]]
+
+
+def steady() -> Examples:
+    """Two classes in ten dimensions, nothing changes."""
+    yield from KnownPosterior(margin=1.0, seed=1).take(ROUNDS)
+
+
+def turned() -> Examples:
+    """The same, but the classes trade places half-way."""
+    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(ROUNDS)):
+        yield x, 1 - y if t >= ROUNDS // 2 else y
+
+
+def one_by_one() -> Examples:
+    """Eight classes in ten dimensions, each for 500 rounds."""
+    rng = np.random.default_rng(1)
+    centres = 2 * rng.normal(size=(8, 10))
+    for t in range(ROUNDS):
+        y = t // 500
+        yield dict(enumerate(centres[y] + rng.normal(size=10))), y
+
+
+STREAMS = {
+    "nothing changes": steady,
+    "classes trade places half-way": turned,
+    "classes come in turn": one_by_one,
+}
+
+
+def asked(stream: Examples) -> tuple[dict[str, list[int]], int]:
+    """Labels asked for in each hundred rounds by their reason, at 5 %, and the mistakes."""
+    model, wrong = active.INeurALSampler(INeurAL(seed=1), budget=0.05, seed=1), 0
+    counts = {reason: [0] * (ROUNDS // EACH) for reason in SHOWN}
+    for t, (x, y) in enumerate(stream):
+        label, ask = model.predict_one(x)
+        wrong += label != y
+        if ask and (decision := model.last_decision):
+            counts[decision.reason][t // EACH] += 1
+            model.learn_one(x, y)
+    return counts, wrong
+
+
+def main() -> None:
+    """Print the labels by reason, and draw policy-{light,dark}.svg."""
+    given = common.options("policy", __doc__, 1)
+    found = {name: asked(make()) for name, make in STREAMS.items()}
+    for name, (counts, wrong) in found.items():
+        labels = ", ".join(f"{reason} {sum(each)}" for reason, each in counts.items() if any(each))
+        print(f"{name}: {wrong} mistakes; {labels}")
+
+    def paint(axes: Any) -> None:
+        starts = np.arange(0, ROUNDS, EACH)
+        for panel, (name, (counts, _)) in zip(axes.flat, found.items(), strict=True):
+            below = np.zeros(len(starts))
+            for i, (reason, each) in enumerate(counts.items()):
+                label = SHOWN[reason]
+                panel.bar(starts, each, EACH, below, align="edge", color=f"C{i}", label=label)
+                below += each
+            panel.set(title=name, xlabel="round", ylabel=f"labels in {EACH} rounds", ylim=(0, 60))
+
+    if given.assets:
+        draw(given.assets / "policy", len(found), paint)
+
+
+if __name__ == "__main__":
+    main()
