@@ -50,7 +50,7 @@ class Learner(Protocol):
 
 
 class ChangingLearner(Learner, Protocol):
-    """A `Learner` that looks for changes of the stream; a learner need not have these members."""
+    """A `Learner` that says more of itself; a learner need not have these members."""
 
     changing: bool
     """Whether it is in the middle of a change: what the budget holds back may be asked for."""
@@ -60,6 +60,15 @@ class ChangingLearner(Learner, Protocol):
 
     n_drifts: int
     """Changes noticed so far; one less when the last is taken back."""
+
+    unseen_labels: tuple[ClfTarget, ...]
+    """Known labels of which no example was learned: they are looked for at random."""
+
+    def explained_one(
+        self, x: dict[FeatureName, Any]
+    ) -> tuple[dict[ClfTarget, float], dict[str, float]]:
+        """`scores_one`, and by name what parts of the learner added to the gap of the top two."""
+        ...
 
 
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
