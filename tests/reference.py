@@ -554,7 +554,7 @@ class ReferenceWatch:
         young = self.n_of_class.get(label, 0) < 10
         if young:
             self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
-            if self.n <= 30:
+            if self.n <= max(30, 10 * len(self.n_of_class)):
                 return 0
         top, gap = top_and_gap(scores)
         self.recent = [*self.recent, (top, gap, label)][-64:]

@@ -177,7 +177,7 @@ class Watch:
         young = n_before < YOUNG
         if young:
             self.n_of_class[label] = n_before + 1
-            if self.n <= FIRST:
+            if self.n <= max(FIRST, YOUNG * len(self.n_of_class)):  # classes are still coming
                 return 0
         self.recent.append((top, gap, label))
         self.n += not young
