@@ -607,3 +607,17 @@ def test_a_warning_asks_in_every_round_that_the_budget_allows():
     assert asked == [True] * 10 + [False] * 10
     assert model.n_by_reason["warning"] == 10
     assert model.n_by_reason["budget"] == 10
+
+
+def test_an_unsigned_limit_below_what_was_asked_for_allows_nothing():
+    account = Account(Budget())
+    for _ in range(12):
+        account.round()
+        account.spend()
+    account.change(Budget(np.uint64(5)))
+    assert not account.allows()
+
+
+def test_a_share_of_nothing_asks_for_nothing():
+    model = scored(0.0, budget=0.0)
+    assert not any(model.predict_one(X)[1] for _ in range(50))

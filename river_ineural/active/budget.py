@@ -55,6 +55,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
+        if isinstance(self.limit, numbers.Integral):  # NumPy's would wrap around below 0
+            object.__setattr__(self, "limit", int(self.limit))
         if self.horizon is not None:
             check_integer("horizon", self.horizon, least=1)
         if self.burst is not None:
