@@ -542,7 +542,7 @@ class ReferenceWatch:
 
     @property
     def warns(self):
-        return any(best > (3 if kind >= 0 else 1.5) for kind, (best, _) in self.sums().items())
+        return any(best > 1.5 for kind, (best, _) in self.sums().items() if kind < 0)
 
     def expected(self, gap):
         """A share of mistakes among labels of that kind, and a standard error of it."""

@@ -30,7 +30,6 @@ YOUNG = 10  # labels of a class that tell of a change, but not what mistakes are
 FIRST = 30  # labels of a new model from which no change is told: it is learning
 ALARM = 6.0  # log likelihood ratio: a change is e⁶, 400 times as likely
 CALM = ALARM / 4  # below it the labels held back count as usual ones
-CLEAR = ALARM / 2  # the same for the sum of a single class
 DECIDED = 3.0  # log likelihood ratio that confirms an alarm, or takes it back
 COMPARED = 24  # labels after an alarm from which who learned anew is compared with who goes on
 RECENT = 10  # labels since a change, where a detector does not say how many
@@ -71,8 +70,8 @@ class Surprise:
 
     @property
     def calm(self) -> bool:
-        """Whether nothing points to a change: a single class has to point to it more clearly."""
-        return all(total <= (CLEAR if kind >= 0 else CALM) for kind, total in self.sums.items())
+        """Whether nothing in the labels of all classes together points to a change."""
+        return all(self.sums.get(kind, 0.0) <= CALM for kind in (LITTLE, ALL))
 
     def update(self, wrong: bool, expected: float, top: int) -> int:
         """Take in the label of an example of which the model said `top`.
