@@ -34,7 +34,7 @@ def test_the_page_of_tables_is_that_of_the_rows(budget):
 
 def test_the_page_of_changes_is_that_of_the_rows():
     rows = common.read(RESULTS / "changes.csv")
-    for table in (changes.panel, changes.flips, changes.standing):
+    for table in (changes.panel, changes.flips, changes.standing, changes.relabelled):
         assert table(rows) in page("streams-that-change")
 
 
