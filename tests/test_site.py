@@ -218,7 +218,7 @@ def test_columns_of_numbers_are_right_aligned_and_the_best_are_marked(browser, s
             "(cells) => cells.map((e) => getComputedStyle(e).textAlign)"
         )
         assert {*cells} == {"right"}
-        assert len(cells) == 6 * 6
+        assert len(cells) == 6 * 10
         best = table.locator("td.best").all_text_contents()
         rows = [
             row.split("|")[2:-1]
