@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["NeuralClassifier"]
 
 Floats = NDArray[np.floating[Any]]
+Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # in place of a label that is not given
 ONE = 1.0  # the usual weight, which needs no check
@@ -53,6 +54,14 @@ def table(labels: list[ClfTarget], f1: Floats, added: dict[str, Floats]) -> str:
     return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
 
 
+def parts(row: Floats, added: dict[str, Floats]) -> dict[str, float]:
+    """Of the gap of scores (k,), what each explorer added to it, (1, k) each."""
+    if len(row) < 2:
+        return {}
+    *_, second, top = row.argsort()
+    return {name: float(each[0, top] - each[0, second]) for name, each in added.items()}
+
+
 def return_to_device(model: NeuralClassifier) -> None:
     """Put what is on the CPU where it was; with a warning it stays where that is not there."""
     try:
@@ -66,13 +75,8 @@ def return_to_device(model: NeuralClassifier) -> None:
 class NeuralClassifier(base.MiniBatchClassifier):
     """A classifier that scores, and learns, by a `State`: one example at a time, or by frames.
 
-    One thread at a time: a lock, which is in no copy and no pickle, is held by whatever reads or
-    changes the state.
-
-    Parameters
-    ----------
-    state
-        Of a model that has learned nothing.
+    It begins with the state of a model that has learned nothing. One thread at a time: a lock,
+    which is in no copy and no pickle, is held by whatever reads or changes the state.
     """
 
     n_steps: float
@@ -220,18 +224,12 @@ class NeuralClassifier(base.MiniBatchClassifier):
         with self._lock:
             return dict(zip(self._state.labels.labels, self._scored(x), strict=True))
 
-    def explained_one(
-        self, x: dict[FeatureName, Any]
-    ) -> tuple[dict[ClfTarget, float], dict[str, float]]:
+    def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, dict[str, float]]:
         """`scores_one`, and by name what each explorer added to the gap of the top two classes."""
         with self._lock:
             f1, added = self._seen(x)
             row = sum(added.values(), f1)[0]
-            scores = dict(zip(self._state.labels.labels, row.tolist(), strict=True))
-        if len(row) < 2:
-            return scores, {}
-        *_, second, top = row.argsort()
-        return scores, {name: float(e[0, top] - e[0, second]) for name, e in added.items()}
+            return dict(zip(self.known_labels, row.tolist(), strict=True)), parts(row, added)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
