@@ -58,7 +58,7 @@ def parts(row: Floats, added: dict[str, Floats]) -> dict[str, float]:
     """Of the gap of scores (k,), what each explorer added to it, (1, k) each."""
     if len(row) < 2:
         return {}
-    *_, second, top = row.argsort()
+    top, second = (-row).argsort(kind="stable")[:2]  # of equal scores the first is predicted
     return {name: float(each[0, top] - each[0, second]) for name, each in added.items()}
 
 

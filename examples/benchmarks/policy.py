@@ -1,9 +1,10 @@
 """Which labels are asked for, when and why: a picture of three streams of 4,000 rounds."""
 
+import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import common
 import numpy as np
 from drawing import draw
 
@@ -63,7 +64,9 @@ def asked(stream: Examples) -> tuple[dict[str, list[int]], int]:
 
 def main() -> None:
     """Print the labels by reason, and draw policy-{light,dark}.svg."""
-    given = common.options("policy", __doc__, 1)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--assets", type=Path, help="draw the figure into this folder")
+    given = parser.parse_args()
     found = {name: asked(make()) for name, make in STREAMS.items()}
     for name, (counts, wrong) in found.items():
         labels = ", ".join(f"{reason} {sum(each)}" for reason, each in counts.items() if any(each))

@@ -120,7 +120,7 @@ class INeurALSampler(BudgetedSampler):
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022.
     """
 
-    classifier = Live[Any](check_learner)
+    classifier = Live[Any](check_learner, lambda model, _: model.__dict__.update(_unseen=None))
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
     self_training = Live[bool](choice(True, False))
