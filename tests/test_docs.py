@@ -1,83 +1,87 @@
-"""Tables of the pages, made again from the rows by the benchmarks that they name."""
+"""Figures of the pages are made of the rows of the benchmarks, and none is typed."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "examples" / "benchmarks" / "results"
-if not RESULTS.is_dir():
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+if not (ROOT / "examples" / "benchmarks" / "results").is_dir():
     pytest.skip("rows are in a checkout only", allow_module_level=True)
 pytest.importorskip("matplotlib", reason="needs the extra benchmark")
 pytest.importorskip("sklearn", reason="needs the extra benchmark")
 
-NAMES = "changes common paper_streams tabular theory"
-changes, common, paper_streams, tabular, theory = map(importlib.import_module, NAMES.split())
-TABULAR = common.read(RESULTS / "tabular.csv")
+figures, labels, tabular = map(importlib.import_module, ("figures", "labels", "tabular"))
 
 
-def page(name):
-    return (ROOT / "docs" / f"{name}.md").read_text()
-
-
-@pytest.mark.parametrize("budget", [0.05, 0.1])
-def test_the_page_of_tables_is_that_of_the_rows(budget):
-    rows = TABULAR[TABULAR["budget"] == budget]
-    assert tabular.mistakes(rows) in page("tabular")
-    assert tabular.seconds(rows) in page("tabular")
-
-
-def test_the_page_of_changes_is_that_of_the_rows():
-    rows = common.read(RESULTS / "changes.csv")
-    for table in (changes.panel, changes.flips, changes.standing, changes.relabelled):
-        assert table(rows) in page("streams-that-change")
+@pytest.mark.parametrize("page", PAGES)
+def test_each_figure_of_a_page_is_in_the_rows(page):
+    """The best of a table are looked for among as many rows and columns as it has."""
+    filled = figures.filled((DOCS / page).read_text())
+    assert "{{" not in filled
+    for columns, table in re.findall(r"<!-- best: .*? in (.*?) of .*?-->\n+((?:\|.*\n)+)", filled):
+        lines = [line.count("|") - 1 for line in table.splitlines()]
+        assert len({*lines}) == 1
+        most = lines[0] if columns.startswith("columns") else len(lines) - 2
+        assert max(map(int, re.findall(r"\d+", columns))) <= most
 
 
 @pytest.mark.parametrize(
-    "name", ["regret", "baselines", "accuracy", "sensitivity", "multiclass", "theory"]
+    ("wanted", "said"),
+    [
+        ("tabular.nothing", "no figure tabular.nothing"),
+        ("nothing.mean", "no nothing.csv"),
+        ("tabular.over_forest budget=0.07", "No row of tabular.csv has budget = 0.07"),
+        ("tabular.over_forest color=red", "tabular.csv has no column color"),
+        ('tabular.ratio under="nobody"', "tabular.csv lacks I-NeurAL or nobody on magic"),
+        ("regret.by_stream stream=mnist", "Rows of regret.csv are missing"),
+    ],
 )
-def test_the_tables_of_the_paper_s_experiments_are_those_of_the_rows(name):
-    if name == "theory":
-        rows = pd.read_csv(RESULTS / "theory.csv")
-        assert theory.agreement(rows) in page("results")
-    else:
-        rows = common.read(RESULTS / f"{name}.csv")
-    assert importlib.import_module(name).table(rows) in page("results")
+def test_what_is_not_there_is_an_error_that_names_it(wanted, said):
+    with pytest.raises(ValueError, match=re.escape(said)) as error:
+        figures.filled(f"a {{{{ {wanted} }}}} b")
+    assert wanted in str(error.value)
 
 
-def test_cells_at_or_above_the_paper_are_counted():
-    """Tables 3 to 6: at the paper's lengths first, then with 10,000 rounds for phishing."""
-    long, short = (common.read(RESULTS / f"{name}.csv") for name in ("accuracy", "accuracy-2000"))
-
-    def ahead(of_phishing):
-        for budget in (0.03, 0.1, 0.2, 0.5):
-            for stream, figure in paper_streams.cited("accuracy", budget, "I-NeurAL").items():
-                rows = of_phishing if stream == "phishing" else long
-                where = {"stream": stream, "learner": "I-NeurAL", "budget": budget}
-                yield pd.Series(common.of(rows, "accuracy", **where)).mean() >= figure
-
-    text = " ".join(page("results").split())
-    assert f"the mean is at or above the paper in {sum(ahead(short))} of 24" in text
-    assert f"10,000 rounds for phishing as well it is {sum(ahead(long))} of 24" in text
+def test_a_ratio_is_of_means_and_their_mean_is_geometric():
+    rows = figures.chosen("tabular", {})
+    means = rows.groupby(["learner", "stream"])["regret"].mean()
+    over = (means["I-NeurAL"] / means[tabular.FOREST])[list(tabular.STREAMS)]
+    said = figures.text("tabular.ratio", under=tabular.FOREST, digits="6")
+    assert float(said) == pytest.approx(np.exp(np.log(over).mean()), abs=1e-6)
+    assert figures.text("tabular.losses", under=tabular.FOREST) == str((over > 1).sum())
 
 
-def test_ratios_of_the_comparison_are_those_of_the_rows():
-    text = " ".join(page("compared-with").split())
-    rows = TABULAR[TABULAR["budget"] == 0.05]
-    found = r"Over (.*?): The geometric mean of 13 ratios is ([\d.]+)"
-    means = {name: float(mean) for name, mean in re.findall(found, tabular.mistakes(rows))}
-    river = means["River's best"]
-    assert f"makes {river:.2f} times as many as the best of six" in text
-    assert f"over the forest, is {means['random forest, refitted']:.2f} (" in text
-    assert f"boosting ({means['gradient boosting, refitted']:.2f} times" in text
-    assert f"regression ({means['logistic regression, refitted']:.2f} times" in text
-    over = changes.ratios(rows, "I-NeurAL", tabular.FOREST, tabular.STREAMS)
-    assert f"on {('none', 'one', 'two', 'three', 'four')[sum(over > 1)]} of 13 tables" in text
-    panel = changes.panel(common.read(RESULTS / "changes.csv"))
-    (mean,) = re.findall(r"mean of 29 ratios is ([\d.]+)", panel)
-    assert f"on 29 streams that change {mean} times" in text
+def test_labels_needed_are_read_off_between_two_shares():
+    found = [("I-NeurAL", 0.01, 40), ("I-NeurAL", 0.04, 20), (tabular.FOREST, 0.05, 30)]
+    rows = [{"stream": "sea", "learner": n, "budget": b, "regret": r} for n, b, r in found]
+    rows = figures.pd.DataFrame(rows)
+    assert labels.needed(rows, "sea", tabular.FOREST) == (pytest.approx(0.02), "")
+    assert labels.needed(rows.replace(30, 50), "sea", tabular.FOREST) == (0.01, "<")
+    assert labels.needed(rows.replace(30, 10), "sea", tabular.FOREST) == (0.04, ">")
+
+
+def typed():
+    """The script that looks for typed numbers."""
+    spec = importlib.util.spec_from_file_location("typed", DOCS / "typed.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_typed_number_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# 1 of 2\n\n0.5 as `0.5` and \\(0.5\\) in 2022; 42 % worse. {{ regret.mean digits=1 }}\n"
+        "0.99<!-- tabular.over_forest --> of 10 % of the labels\n```text\n77\n```\n"
+    )
+    made = figures.text("tabular.over_forest")
+    wrong = [f"0.99 is written, tabular.over_forest is {made}", "line 3: 0.5", "line 3: 42 %"]
+    assert typed().wrong_in(page) == wrong

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
-HOOKS = Path(__file__).parents[1] / "hooks"
+HOOKS = Path(__file__).parents[1] / "docs" / "hooks"
 
 
 def hook(name, needs):
@@ -122,6 +123,17 @@ def test_limits_stand_below_in_a_paragraph_of_its_own():
     content = mathml.on_page_content(page)
     assert content.startswith('<div class="equation"><math')
     assert "<munder><mo>max</mo>" in content
+
+
+def test_a_figure_that_is_not_there_stops_the_build_and_names_its_page():
+    pytest.importorskip("matplotlib", reason="needs the extra benchmark")
+    fill = hook("fill", "mkdocs")
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="some/page.md"))
+    assert fill.on_page_markdown("no figure", page) == "no figure"
+    assert fill.on_page_markdown("{{ tabular.over_forest }}", page).startswith("0.")
+    with pytest.raises(Exception, match=r"some/page\.md: \{\{ tabular\.none \}\}") as error:
+        fill.on_page_markdown("{{ tabular.none }}", page)
+    assert type(error.value).__name__ == "PluginError"
 
 
 def test_what_is_returned_has_the_type_of_the_annotation(tmp_path):

@@ -194,11 +194,11 @@ def of(rows: pd.DataFrame, column: str = "regret", **where: Any) -> list[float]:
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
-    """Mean ± standard deviation. It is empty where nothing was run."""
+    """Mean ± standard deviation; the mean of one run alone; empty where nothing was run."""
     if not values:
         return ""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):,.{digits}f} ± {deviation:,.{digits}f}"
+    deviation = f" ± {statistics.stdev(values):,.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):,.{digits}f}{deviation}"
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

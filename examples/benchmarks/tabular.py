@@ -8,7 +8,7 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from changes import BEST, best_of_river, of_f2, ratios, summary
+from changes import BEST, best_of_river, of_f2, ratios
 from changing import ORDERED, Source, Stream, clustered, ordered, shuffled, there
 from common import Cell, Row, markdown, of, spread
 from drawing import colours, draw
@@ -71,24 +71,46 @@ def measure(cell: Cell) -> Row:
     return row | {"row_by_row": round(alone, 2), "fits": refitted.classifier.n_fits}
 
 
-def mistakes(rows: pd.DataFrame) -> str:
-    """Mistakes of each, a line a stream, and what ours are of theirs."""
-    heads = ("stream", "rounds", OWN, *REFITTED, "River's best", "I-NeurAL over the forest")
-    lines, over_river = [], pd.Series(dtype=float)
+def over_rivals(rows: pd.DataFrame) -> dict[str, pd.Series]:
+    """On each stream mistakes of ours over those of each other, by name."""
     over = {name: ratios(rows, OWN, name, STREAMS) for name in REFITTED}
-    for stream in STREAMS:
-        if not (rounds := of(rows, "rounds", stream=stream)):
-            continue
-        best = best_of_river(rows, stream)
+    best = {s: name for s in STREAMS if (name := best_of_river(rows, s))}
+    found = [ratios(rows, OWN, name, [stream]) for stream, name in best.items()]
+    return {**over, BEST: pd.concat(found) if found else pd.Series(dtype=float)}
+
+
+def mistakes(rows: pd.DataFrame) -> str:
+    """Mistakes of each, a line a stream, first those where ours is least ahead of the others."""
+    heads = ("stream", "rounds", OWN, *REFITTED, BEST, "I-NeurAL over the best other")
+    each = pd.DataFrame(over_rivals(rows))
+    lines = []
+    for stream in each.max(axis=1).sort_values(ascending=False).index:
+        best = best_of_river(rows, stream) or ""
         shown = [spread(of(rows, stream=stream, learner=name)) for name in (OWN, *REFITTED)]
-        if best and len(each := ratios(rows, OWN, best, [stream])):
-            over_river[stream] = each[stream]
         shown += [f"{spread(of(rows, stream=stream, learner=best))} ({best})" if best else ""]
-        ratio = f"{over[FOREST][stream]:.2f}" if stream in over[FOREST] else ""
-        lines.append([stream, f"{rounds[0]:,.0f}", *shown, ratio])
-    over["River's best"] = over_river
-    sentences = [f"Over {name}: {summary(found)}" for name, found in over.items()]
-    return "\n".join([markdown(heads, lines), "", *sentences, *of_f2(rows, STREAMS)])
+        rounds = of(rows, "rounds", stream=stream)[0]
+        lines.append([stream, f"{rounds:,.0f}", *shown, f"{each.loc[stream].max():.2f}"])
+    lines += [
+        [s, f"{of(rows, 'rounds', stream=s)[0]:,.0f}", spread(of(rows, stream=s, learner=OWN))]
+        + [""] * (len(heads) - 3)
+        for s in STREAMS
+        if s not in each.index and of(rows, stream=s, learner=OWN)
+    ]
+    return markdown(heads, lines)
+
+
+def summaries(rows: pd.DataFrame) -> str:
+    """Mistakes of ours over those of each other, a line each."""
+    lines = [
+        [
+            *(name, f"{np.exp(np.log(found).mean()):.2f}", f"{found.max():.2f} ({found.idxmax()})"),
+            *(f"{found.min():.2f} ({found.idxmin()})", f"{(found > 1).sum()} of {len(found)}"),
+        ]
+        for name, found in over_rivals(rows).items()
+        if len(found)
+    ]
+    heads = ("I-NeurAL over", "geometric mean", "highest", "lowest", "more mistakes on")
+    return markdown(heads, lines)
 
 
 def seconds(rows: pd.DataFrame) -> str:
@@ -156,7 +178,8 @@ def main() -> None:
     common.run_cells(cells, given.path, (*COLUMNS, "river", "sklearn"), measure, given.jobs)
     rows = common.read(given.path)
     for budget, each in rows.groupby("budget"):
-        print(f"\n{100 * budget:g} % of the labels\n\n{mistakes(each)}\n\n{seconds(each)}")
+        tables = mistakes(each), summaries(each), seconds(each), *of_f2(each, STREAMS)
+        print(f"\n{100 * budget:g} % of the labels", *tables, sep="\n\n")
     if given.assets:
         draw_budgets(rows, given.assets)
 

@@ -1,0 +1,79 @@
+"""Numbers that were typed into README and pages, and which may have been.
+
+A figure is taken from rows by `{{ name }}` (examples/benchmarks/figures.py), or in README, which no
+hook fills, written before its name, `0.88<!-- tabular.over_forest -->`, and compared here. A number
+may be typed in code and what code prints, in formulas, links, figures, headings and versions, and
+where ALLOWED says so. `python docs/typed.py [PAGE ...]` lists all others, and exits with 1.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path.append(str(ROOT / "examples" / "benchmarks"))
+
+# Where a number stands for itself.
+FREE = re.compile(
+    r"\A---\n.*?^---$"  # front matter
+    r"|^ *(```+).*?^ *\1 *$"  # blocks of code and what they print
+    r"|`[^`]+`"
+    r"|\\\[.*?\\\]|\\\(.*?\\\)"  # formulas
+    r"|\]\([^)]*\)|<[^>]*>|https?://\S+"  # where a link leads to, tags, comments
+    r"|\{\{.*?\}\}|\{[^}\n]*\}"  # figures, attributes
+    r"|^#.*?$|^:::.*?$|^ *--8<--.*?$"
+    r"|\b(?:d|k|m|n|w|T|γ|β\d?|δ|η\d?|t|b|L|p|q|seed) ?[=<>≥≤] ?[\d.,]*\d"  # parameters
+    r"|\b(?:Python|River|PyTorch|torch|Numba|NumPy|scikit-learn|scikit-activeml|deep-river|pandas"
+    r"|PySpark|CUDA|CapyMOA|version|versions|Version) v?\d[\d.+\w]*"
+    r"|\b(?:[Tt]ables?|[Ff]igures?|[Ll]ines?|[Aa]lgorithms?|Theorems?|Definitions?|CRC|float|int)"
+    r"[ -]?\d+(?:(?:, | and | to )\d+)*"
+    r"|\b(?:19|20)\d\d\b"  # years
+    r"|^ *\d+\. ",  # items of a list
+    re.DOTALL | re.MULTILINE,
+)
+NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?(?: ?%)?(?![\w])")
+NAMED = re.compile(r"([-−]?\d[\d,]*(?:\.\d+)?)<!-- ([\w-]+\.\w+)(.*?) -->")
+
+# Which numbers are no results, by page: why, and the words around them, as a pattern.
+ALLOWED: dict[str, dict[str, str]] = {
+    "*": {
+        "the shares of labels that the comparisons give to all": r"(?<![\d.,])(?:3|5|10) %",
+        "names of classes, and of what counts as right": r"(?<![\w.,])[01]\b(?![.,]?\d| %)",
+    },
+}
+
+
+def wrong_in(path: Path) -> list[str]:
+    """What is typed on a page and may not be, with its line; and figures that do not agree."""
+    from figures import text
+
+    page = path.read_text()
+    found = []
+    for typed, name, given in NAMED.findall(page):
+        made = text(name, **dict(re.findall(r'(\w+)="?([^"]+?)"?(?: |$)', given)))
+        if made != typed:
+            found.append(f"{typed} is written, {name} is {made}")
+    page = NAMED.sub("", page)
+    allowed = [*ALLOWED["*"].values(), *ALLOWED.get(path.stem, {}).values()]
+    for pattern in (FREE, *(re.compile(each, re.MULTILINE) for each in allowed)):
+        page = pattern.sub(lambda cut: re.sub(r"[^\n]", "_", cut[0]), page)
+    for n, line in enumerate(page.splitlines(), 1):
+        found += [f"line {n}: {each[0]}" for each in NUMBER.finditer(line)]
+    return found
+
+
+def main(names: list[str]) -> int:
+    """Print what is wrong on each page; 1 if there is anything."""
+    pages = [Path(name) for name in names] or [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    found = {path: wrong_in(path) for path in pages}
+    for path, wrong in found.items():
+        for each in wrong:
+            print(f"{path.resolve().relative_to(ROOT)}: {each}")
+    return 1 if any(found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

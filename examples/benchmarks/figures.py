@@ -1,0 +1,262 @@
+"""What the pages say in figures, by name: `{{ FILE.NAME key=value ... }}` in a page.
+
+FILE is a file of rows, results/FILE.csv. A key that is a column keeps the rows with that value; any
+other is an option of the figure. `docs/hooks/fill.py` fills the pages with them.
+"""
+
+import importlib
+import inspect
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from statistics import StatisticsError, fmean
+from typing import Any
+
+import common
+import labels
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from accuracy import table as accuracy_table
+from baselines import table as baselines_table
+from changes import BEST, best_of_river, flips, panel, ratios, relabelled, standing
+from changing import PANEL
+from common import RESULTS, markdown, of, spread
+from learners import OWN
+from multiclass import table as multiclass_table
+from paper_streams import STREAMS, cited
+from regret import table as regret_table
+from sensitivity import table as sensitivity_table
+from tabular import FOREST, mistakes, seconds, summaries
+from tabular import STREAMS as TABLES
+from theory import agreement
+from theory import table as theory_table
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has those of speed.py
+BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
+OF_RATIOS = {"tabular": [*TABLES], "changes": [*PANEL], "regret": [*STREAMS]}  # of their means
+USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # unless it is given
+Figure = Callable[..., str]
+
+
+@cache
+def rows_of(file: str) -> pd.DataFrame:
+    """The rows of a file that did not fail."""
+    for folder in FOLDERS:
+        if (path := folder / f"{file}.csv").exists():
+            whole = "error" in pd.read_csv(path, nrows=0)
+            rows = common.read(path) if whole else pd.read_csv(path)
+            rows.attrs["file"] = file
+            return rows
+    raise ValueError(f"There is no {file}.csv.")
+
+
+def chosen(file: str, where: dict[str, str]) -> pd.DataFrame:
+    """The rows that have these values."""
+    rows = rows_of(file)
+    for column, value in (USUAL.get(file, {}) | where).items():
+        if column not in rows:
+            raise ValueError(f"{file}.csv has no column {column}.")
+        rows = rows[rows[column].astype(str) == value]
+        if not len(rows):
+            raise ValueError(f"No row of {file}.csv has {column} = {value}.")
+    return rows
+
+
+# Figures of any file
+
+
+def number(values: Any, digits: str) -> str:
+    """A number as text, with so many digits behind the point."""
+    return f"{values:,.{int(digits)}f}"
+
+
+def mean(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
+    """The mean of a column."""
+    return number(rows[column].mean(), digits)
+
+
+def least(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
+    """The least mean over seeds of a column."""
+    return number(rows.groupby("stream")[column].mean().min(), digits)
+
+
+def most(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
+    """The largest mean over seeds of a column."""
+    return number(rows.groupby("stream")[column].mean().max(), digits)
+
+
+def count(rows: pd.DataFrame, column: str = "seed") -> str:
+    """How many values a column has."""
+    return f"{rows[column].nunique():,}"
+
+
+def table(rows: pd.DataFrame, columns: str = "", heads: str = "", digits: str = "0") -> str:
+    """The rows as they are, or some of their columns (separated by semicolons)."""
+    names = columns.split(";") if columns else list(rows.columns)
+    each = digits.split(";") if ";" in digits else [digits] * len(names)
+    shown = rows[names].astype(object).where(rows[names].notna(), "")
+    lines = [
+        [number(v, d) if isinstance(v, float) else str(v) for v, d in zip(line, each, strict=True)]
+        for line in shown.to_numpy().tolist()
+    ]
+    return markdown(heads.split(";") if heads else names, lines)
+
+
+# Mistakes over those of others
+
+
+def compared(rows: pd.DataFrame, under: str, over: str) -> "pd.Series[float]":
+    """On each stream of the file mean mistakes of one learner over those of another."""
+    file, found = rows.attrs["file"], {}
+    for stream in dict.fromkeys(rows["stream"][rows["stream"].isin(OF_RATIOS[file])]):
+        rival = best_of_river(rows, stream) if under == BEST else under
+        own = ratios(rows, over, rival or "", [stream])
+        if not len(own):
+            raise ValueError(f"{file}.csv lacks {over} or {under} on {stream}.")
+        found[stream] = own[stream]
+    return pd.Series(found)
+
+
+def ratio(rows: pd.DataFrame, under: str, over: str = OWN, digits: str = "2") -> str:
+    """Mean mistakes of one learner over those of another, the geometric mean over streams."""
+    return number(np.exp(np.log(compared(rows, under, over)).mean()), digits)
+
+
+def highest(rows: pd.DataFrame, under: str, over: str = OWN, digits: str = "2") -> str:
+    """The highest of these ratios."""
+    return number(compared(rows, under, over).max(), digits)
+
+
+def worst(rows: pd.DataFrame, under: str, over: str = OWN) -> str:
+    """The stream of the highest of these ratios."""
+    return str(compared(rows, under, over).idxmax())
+
+
+def losses(rows: pd.DataFrame, under: str, over: str = OWN) -> str:
+    """On how many streams the first makes more mistakes."""
+    return str(int((compared(rows, under, over) > 1).sum()))
+
+
+def without(rows: pd.DataFrame, under: str, stream: str, over: str = OWN) -> str:
+    """As `ratio`, but for a stream."""
+    return number(np.exp(np.log(compared(rows, under, over).drop(stream)).mean()), "2")
+
+
+def of_parts(rows: pd.DataFrame) -> str:
+    """Mistakes with f2 over those without, beside the forest and alone, a line a stream."""
+    both = [compared(rows, *pair) for pair in (("f1 and forest", OWN), ("f1 alone", "f1 and f2"))]
+    lines = [[stream, *(f"{each[stream]:.2f}" for each in both)] for stream in both[0].index]
+    lines.append(["geometric mean", *(f"{np.exp(np.log(each).mean()):.3f}" for each in both)])
+    return markdown(("stream", "beside the forest", "without a forest"), lines)
+
+
+def over_cited(rows: pd.DataFrame, source: str = "released code", learner: str = OWN) -> str:
+    """Mean mistakes over cited ones, the geometric mean over the paper's streams."""
+    theirs = cited("regret", 0.03, OWN, source)
+    found = [fmean(of(rows, stream=s, learner=learner)) / theirs[s] for s in STREAMS]
+    return number(np.exp(np.mean(np.log(found))), "2")
+
+
+def by_stream(rows: pd.DataFrame) -> str:
+    """Table 1: a line a stream, the cited figures, ours, and ours over the released code's."""
+    paper, code = (cited("regret", 0.03, OWN, s) for s in ("the paper", "released code"))
+    lines = []
+    for s in STREAMS:
+        own = of(rows, stream=s, learner=OWN)
+        over = f"{fmean(own) / code[s]:.2f}"
+        lines.append([s, f"{paper[s]:,.0f}", f"{code[s]:,.0f}", spread(own), over])
+    heads = ("stream", "the paper", "released code", "here", "here over released code")
+    return markdown(heads, lines)
+
+
+def late(rows: pd.DataFrame) -> str:
+    """Milliseconds of a label that was given, by how many came before."""
+    lines = []
+    for span, each in rows.groupby(["from", "to"], sort=False):
+        cells = each.set_index("d")[["without", "with"]].loc[[22, 68]].to_numpy().ravel()
+        lines.append([f"{span[0]:,} to {span[1]:,}", *(f"{value:.1f}" for value in cells)])
+    heads = [f"d = {d}, {how}" for d in (22, 68) for how in ("no forest", "forest")]
+    return markdown(("labels", *heads), lines)
+
+
+def budgets(rows: pd.DataFrame) -> str:
+    """The table of examples/choosing_a_budget.py."""
+    sys.path.append(str(ROOT / "examples"))
+    return str(importlib.import_module("choosing_a_budget").table(rows))
+
+
+ANY: dict[str, Figure] = {
+    **{"mean": mean, "least": least, "most": most, "count": count, "table": table},
+    **{"ratio": ratio, "highest": highest, "worst": worst, "losses": losses, "without": without},
+}
+FIGURES: dict[str, Figure] = {
+    "tabular.mistakes": mistakes,
+    "tabular.summaries": summaries,
+    "tabular.seconds": seconds,
+    "tabular.over_forest": lambda rows: ratio(rows, FOREST),
+    "tabular.over_boosting": lambda rows: ratio(rows, BOOSTING),
+    "tabular.over_logistic": lambda rows: ratio(rows, LOGISTIC),
+    "tabular.over_river": lambda rows: ratio(rows, BEST),
+    "tabular.of_parts": of_parts,
+    "changes.panel": panel,
+    "changes.flips": flips,
+    "changes.standing": standing,
+    "changes.relabelled": relabelled,
+    "changes.over_river": lambda rows: ratio(rows, BEST),
+    "regret.table": regret_table,
+    "regret.by_stream": by_stream,
+    "regret.over_released": over_cited,
+    "regret.over_paper": lambda rows: over_cited(rows, "the paper"),
+    "baselines.table": baselines_table,
+    "accuracy.table": accuracy_table,
+    "multiclass.table": multiclass_table,
+    "sensitivity.table": sensitivity_table,
+    "theory.table": theory_table,
+    "theory.agreement": agreement,
+    "speed-labels.table": late,
+    "budgets.table": budgets,
+    "labels.table": labels.table,
+    "labels.over_river": lambda rows: number(labels.saving(rows, BEST), "2"),
+    "labels.over_forest": lambda rows: number(labels.saving(rows, FOREST), "2"),
+    "labels.fewer_river": lambda rows: number(1 / labels.saving(rows, BEST), "0"),
+    "labels.fewer_forest": lambda rows: number(1 / labels.saving(rows, FOREST), "1"),
+    "labels.percent_river": lambda rows: number(5 * labels.saving(rows, BEST), "1"),
+    "labels.percent_forest": lambda rows: number(5 * labels.saving(rows, FOREST), "1"),
+}
+
+
+def text(name: str, **given: str) -> str:
+    """The figure of that name as Markdown."""
+    file, _, kind = name.partition(".")
+    make = FIGURES.get(name) or ANY.get(kind)
+    if make is None:
+        known = ", ".join([*FIGURES, *(f"FILE.{any_}" for any_ in ANY)])
+        raise ValueError(f"There is no figure {name}. There are: {known}")
+    own = inspect.signature(make).parameters
+    rows = chosen(file, {key: value for key, value in given.items() if key not in own})
+    try:
+        made = make(rows, **{key: value for key, value in given.items() if key in own})
+    except (KeyError, TypeError, IndexError, StatisticsError) as error:
+        raise ValueError(f"Rows of {file}.csv are missing: {error!r}") from error
+    if not made or re.search(r"\bnan\b|No ratios", made):
+        raise ValueError(f"Rows of {file}.csv are missing.")
+    return made
+
+
+WANTED = re.compile(r"\{\{ *([\w-]+\.\w+)(.*?) *\}\}")
+
+
+def filled(page: str) -> str:
+    """A page with each `{{ name }}` replaced by the figure."""
+
+    def figure(found: re.Match[str]) -> str:
+        try:
+            return text(found[1], **dict(word.split("=", 1) for word in shlex.split(found[2])))
+        except ValueError as error:
+            raise ValueError(f"{found[0]}: {error}") from error
+
+    return WANTED.sub(figure, page)

@@ -1,0 +1,120 @@
+"""How many labels make as few mistakes as others make with 5 %, on the streams of `tabular.py`.
+
+All learners run at several shares of the labels. Ours needs the least share with which its mean is
+no higher than that of the other; between two shares mistakes are taken to fall evenly with the
+logarithm of the labels.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from changes import BEST, best_of_river
+from changing import there
+from common import Cell, markdown, of
+from drawing import colours, draw
+from learners import OWN, RIVER
+from tabular import COLUMNS, FOREST, STREAMS, measure
+
+BUDGETS, SHARE = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1), 0.05
+LEARNERS = (OWN, FOREST, *RIVER)
+TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3)
+
+
+def mistakes(rows: pd.DataFrame, stream: str, learner: str) -> "pd.Series[float]":
+    """Mean mistakes by share of the labels; of River's learners those of the best at each share."""
+    found = {}
+    for budget, here in rows[rows["stream"] == stream].groupby("budget"):
+        name = best_of_river(here, stream) if learner == BEST else learner
+        if own := of(here, learner=name):
+            found[budget] = np.mean(own)
+    return pd.Series(found, dtype=float)
+
+
+def needed(rows: pd.DataFrame, stream: str, rival: str) -> tuple[float, str]:
+    """The share of the labels that ours needs, and "<" or ">" where it is beyond those run."""
+    own, theirs = mistakes(rows, stream, OWN), mistakes(rows, stream, rival)
+    if SHARE not in theirs or not len(own):
+        return np.nan, ""
+    enough = np.flatnonzero(own.to_numpy() <= theirs[SHARE])
+    if not len(enough):
+        return float(own.index[-1]), ">"
+    last = enough[0]
+    if last == 0:
+        return float(own.index[0]), "<"
+    (low, high), ends = own.iloc[[last - 1, last]], np.log(own.index[[last - 1, last]].to_numpy())
+    return float(np.exp(ends[0] + (low - theirs[SHARE]) / (low - high) * (ends[1] - ends[0]))), ""
+
+
+def shares(rows: pd.DataFrame, rival: str) -> dict[str, tuple[float, str]]:
+    """The share that ours needs on each stream that was run."""
+    return {s: each for s in STREAMS if (each := needed(rows, s, rival))[0] > 0}
+
+
+def saving(rows: pd.DataFrame, rival: str) -> float:
+    """Labels of ours over those of the rival, the geometric mean over the streams."""
+    values = [each[0] for each in shares(rows, rival).values()]
+    return float(np.exp(np.mean(np.log(values)))) / SHARE
+
+
+def table(rows: pd.DataFrame) -> str:
+    """The share of the labels that ours needs, the largest first."""
+    both = [shares(rows, rival) for rival in (BEST, FOREST)]
+    lines = []
+    for stream in sorted(both[0], key=lambda stream: -both[0][stream][0]):
+        cells = [each.get(stream, (np.nan, "")) for each in both]
+        shown = [f"{bound} {100 * share:.1f} %".strip() for share, bound in cells]
+        lines.append([stream, *shown])
+    means = [f"{100 * SHARE * saving(rows, rival):.1f} %" for rival in (BEST, FOREST)]
+    heads = ("stream", "as few as River's best at 5 %", "as few as the refitted forest at 5 %")
+    return markdown(heads, [*lines, ["**geometric mean**", *means]])
+
+
+def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
+    """Draw labels-{light,dark}.svg: mistakes over those of River's best at 5 %, against labels.
+
+    Geometric means over the streams; the dotted line is as many mistakes.
+    """
+    colour = colours((OWN, FOREST, BEST))
+
+    shown = list(shares(rows, BEST))
+
+    def paint(axes: Any) -> None:
+        (panel,) = axes.flat
+        for name, each in colour.items():
+            found = pd.DataFrame(
+                {s: mistakes(rows, s, name) / mistakes(rows, s, BEST)[SHARE] for s in shown}
+            )
+            means = np.exp(np.log(found).mean(axis=1))
+            panel.plot(100 * means.index, means, "o-", ms=4, color=each, label=name)
+        panel.axhline(1, color="gray", lw=1, ls=":")
+        panel.set(xscale="log", yscale="log", xlabel="labels asked for (% of the rounds)")
+        panel.set(ylabel="mistakes over those of\nRiver's best with 5 % of the labels")
+        panel.set_xticks([100 * each for each in BUDGETS], [f"{100 * b:g}" for b in BUDGETS])
+        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.minorticks_off()
+
+    draw(folder / "labels", 1, paint, panel=(7.0, 3.8))
+
+
+def main() -> None:
+    """Run what is missing, print the table and draw the figure."""
+    given = common.options("labels", __doc__, 5, *BUDGETS, streams=STREAMS, learners=LEARNERS)
+    cells = [
+        Cell(stream, learner, budget, seed, rounds=given.rounds)
+        for seed in range(given.seeds)
+        for stream in there(STREAMS, given.streams)
+        for learner in given.learners or LEARNERS
+        for budget in given.budgets
+    ]
+    common.run_cells(cells, given.path, (*COLUMNS, "river", "sklearn"), measure, given.jobs)
+    rows = common.read(given.path)
+    print(table(rows))
+    if given.assets:
+        draw_labels(rows, given.assets)
+
+
+if __name__ == "__main__":
+    main()
