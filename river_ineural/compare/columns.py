@@ -2,80 +2,86 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from river_ineural.inputs.values import GAPS, LARGEST
 
-__all__ = ["Column", "Kind", "as_times", "fit", "parts_of_times", "read_column"]
-
-Kind = Literal["numbers", "flags", "times", "categories"]
+__all__ = ["Column", "as_times", "guess_decimal", "parts_of_times", "read_column", "to_numbers"]
 
 FLAGS = {"true": 1.0, "false": 0.0}
-NEARLY_ALL = 0.9  # of the cells that are not empty have to be numbers in a column of numbers
+NEARLY_ALL = 0.9  # of the cells that are not empty are numbers in a column of numbers
 MANY, OFTEN = 100, 0.5  # categories, and their share of the rows, from which on they are ids
-FORMATS = (  # of times that are not written as ISO 8601 has them
-    *("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
-    *("%m/%d/%Y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p"),
-    *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %I:%M:%S %p"),
-    *("%H:%M", "%H:%M:%S"),
-)
-DAY, YEAR = pd.Timedelta("1D"), pd.Timedelta("366D")
-EPOCH = pd.Timestamp(0, tz="UTC")
+# Times that are not written as ISO 8601 has them. pandas' own guess takes 1.2.3 for a day.
+CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
+DAYS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+FORMATS = ("%H:%M", "%H:%M:%S", *(f"{day}{clock}" for day in DAYS for clock in CLOCKS))
+# Numbers by their decimal mark; the other mark, a space or an apostrophe is one of thousands.
+# pandas' `thousands` would read the day 01.02.2024 as a million.
+NUMBERS = {
+    mark: re.compile(
+        rf"[+-]?(?=\d|[{mark}]\d)(?:[1-9]\d{{0,2}}(?:[{other}\s']\d{{3}})+|\d*)"
+        rf"(?:[{mark}]\d*)?(?:[eE][+-]?\d+)?"
+    )
+    for mark, other in (".,", ",.")
+}
 
 
 @dataclass(frozen=True)
 class Column:
-    """What was found in a column.
-
-    Parameters
-    ----------
-    values
-        float64 of numbers and flags, NaN where one is missing; times in UTC, NaT where one is
-        missing; text of categories, None where one is missing.
-    note
-        What a reader should know; empty if there is nothing.
-    use
-        Whether anything can be learned from it.
-    """
+    """What was found in a column."""
 
     name: str
-    kind: Kind
-    values: pd.Series[Any]
-    note: str = ""
-    use: bool = True
-
-    @property
-    def n_missing(self) -> int:
-        """Cells without a value."""
-        return int(self.values.isna().sum())
-
-    @property
-    def n_distinct(self) -> int:
-        """Different values."""
-        return int(self.values.nunique())
+    kind: str  # numbers, flags, times or categories
+    values: pd.Series[Any]  # float64, times in UTC, or text; NaN, NaT or None where one is missing
+    note: str = ""  # what a reader should know
+    use: bool = True  # whether anything can be learned from it
 
 
-def read_column(name: str, text: pd.Series[str], category: bool = False) -> Column:
-    """What a column of text holds.
+def guess_decimal(text: pd.DataFrame) -> str:
+    """The only mark with which all numbers can be read, in cells of text by their lines."""
+    found: dict[str, str] = {}
+    for name, cells in text.items():
+        given = cells[~cells.str.lower().isin(GAPS)]
+        point, comma = (given.str.fullmatch(pattern) for pattern in NUMBERS.values())
+        if (point | comma).mean() < NEARLY_ALL:
+            continue
+        either = point & comma & given.str.contains(",")
+        for mark, which in ((".", point & ~comma), (",", comma & ~point), ("either", either)):
+            for line, cell in given[which][:1].items():
+                found.setdefault(mark, f"{cell!r} in line {line}, column {name!r}")
+    if "." in found and "," in found:
+        raise ValueError(
+            f"{found['.']}, has a decimal point, and {found[',']}, a decimal comma: write all "
+            "numbers in one way, or say --decimal . or --decimal ,"
+        )
+    if [*found] == ["either"]:
+        raise ValueError(
+            f"{found['either']}, may be a thousand or a fraction: say --decimal . or --decimal ,"
+        )
+    return "," if "," in found else "."
 
-    A column is of flags if all cells are true or false, of numbers if nine of ten are, of times if
-    all are; else its text are categories. Cells that are empty or read ?, -, NA, N/A, NaN, None or
-    null are missing among numbers, flags and times; in categories only empty ones are.
 
-    Parameters
-    ----------
-    category
-        Whether it is one whatever its text looks like.
+def to_numbers(text: pd.Series[str], decimal: str = ".") -> pd.Series[float]:
+    """Numbers, NaN where a cell is none."""
+    good = ~text.str.contains(r"[.,\s']") | text.str.fullmatch(NUMBERS[decimal])
+    other = "." if decimal == "," else ","
+    plain = text.where(good).str.replace(rf"[{other}\s']", "", regex=True)
+    return pd.to_numeric(plain.str.replace(decimal, "."), errors="coerce").astype(float)
 
-    Raises
-    ------
-    ValueError
-        If a number is infinite, or beyond 1e15.
+
+def read_column(
+    name: str, text: pd.Series[str], category: bool = False, decimal: str = "."
+) -> Column:
+    """What a column of text, by lines, holds.
+
+    It is of flags if all cells are true or false, of numbers if nine of ten are, of times if all
+    are; else, or if it is said to be a `category`, of categories. Cells that are empty or read ?,
+    -, NA, N/A, NaN, None or null are missing, but in categories only empty ones are.
 
     Examples
     --------
@@ -87,48 +93,35 @@ def read_column(name: str, text: pd.Series[str], category: bool = False) -> Colu
     """
     text = text.str.strip()
     lower = text.str.lower()
-    given = ~lower.isin(GAPS)
-    if not category and given.any():
-        if lower[given].isin(list(FLAGS)).all():
-            return fit(Column(name, "flags", lower.map(FLAGS)))
-        numbers = pd.to_numeric(text.where(given), errors="coerce").astype(np.float64)
-        n_other = int((given & numbers.isna()).sum())
-        if n_other <= (1 - NEARLY_ALL) * int(given.sum()):
-            return fit(Column(name, "numbers", numbers, others(text, numbers)))
-        if n_other == int(given.sum()) and (times := as_times(text.where(given))) is not None:
-            return fit(Column(name, "times", times))
-    return fit(Column(name, "categories", text.where(text != "", None).astype(object)))
+    given = text[~lower.isin(GAPS)]
+    if not category and len(given):
+        if lower[given.index].isin(list(FLAGS)).all():
+            return checked(Column(name, "flags", lower.map(FLAGS)))
+        numbers = to_numbers(given, decimal)
+        odd = given[numbers.isna()]
+        if len(odd) <= (1 - NEARLY_ALL) * len(given):
+            shown = [f"{cell!r} in line {line}: taken as missing" for line, cell in odd.items()]
+            note = f"{len(odd):,} cells are no numbers, as {shown[0]}" if shown else ""
+            return checked(Column(name, "numbers", numbers.reindex(text.index), note))
+        if len(odd) == len(given) and (times := as_times(name, given)) is not None:
+            return checked(Column(name, "times", times.reindex(text.index)))
+    return checked(Column(name, "categories", text.where(text != "", None).astype(object)))
 
 
-def others(text: pd.Series[str], numbers: pd.Series[float]) -> str:
-    """A note of the cells that are no number and taken as missing; empty if there are none."""
-    odd = text[numbers.isna() & ~text.str.lower().isin(GAPS)]
-    if not len(odd):
-        return ""
-    return f"{len(odd):,} cells are no numbers, as {odd.iloc[0]!r}: taken as missing"
-
-
-def fit(column: Column) -> Column:
-    """A column, not to be used if it tells nothing: one value, or another text in most rows.
-
-    Raises
-    ------
-    ValueError
-        If a number is infinite, or beyond 1e15.
-    """
-    if column.kind == "numbers":
-        far = column.values[column.values.abs() > LARGEST]
-        if len(far):
-            raise ValueError(
-                f"column {column.name!r} has {far.iloc[0]:g}, beyond ±{LARGEST:g}: write numbers "
-                f"of another unit, or leave it out with --drop {column.name!r}"
-            )
-    n, rows = column.n_distinct, len(column.values)
+def checked(column: Column) -> Column:
+    """A column, not to be used if it tells nothing: one value, or another text in most rows."""
+    values, n, rows = column.values, column.values.nunique(), len(column.values)
+    full, numbers = values.notna().all(), column.kind == "numbers"
+    for line, far in values[values.abs() > LARGEST][:1].items() if numbers else ():
+        raise ValueError(
+            f"column {column.name!r} has {far:g} in line {line}, beyond ±{LARGEST:g}: write "
+            f"numbers of another unit, or leave it out with --drop {column.name!r}"
+        )
     if n == 0:
         note = "left out: empty"
-    elif n == 1 and not column.n_missing:
-        note = f"left out: always {column.values.iloc[0]}"
-    elif column.kind == "numbers" and rows > MANY and counts(column.values):
+    elif n == 1 and full:
+        note = f"left out: always {values.iloc[0]}"
+    elif numbers and full and rows > MANY and (values.diff()[1:] > 0).all():
         note = "left out: larger in each row, as counters are"
     elif column.kind == "categories" and n > max(MANY, OFTEN * rows):
         note = f"left out: {n:,} different texts in {rows:,} rows, as ids have"
@@ -137,52 +130,33 @@ def fit(column: Column) -> Column:
     return replace(column, note=note, use=False)
 
 
-def counts(numbers: pd.Series[float]) -> bool:
-    """Whether each is larger than the one before."""
-    return bool(numbers.notna().all() and (numbers.diff().iloc[1:] > 0).all())
-
-
-def as_times(text: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
-    """Times in UTC, where all cells that are there are times; else None.
-
-    Raises
-    ------
-    ValueError
-        If days and months cannot be told apart.
-    """
-    there = text.notna()
-    iso = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True)
-    if iso[there].notna().all():
-        return iso
-    found = {}
-    for pattern in FORMATS:
-        times = pd.to_datetime(text, errors="coerce", format=pattern, utc=True)
-        if times[there].notna().all():
-            found[pattern] = times
+def as_times(name: str, text: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
+    """Times in UTC, where all cells are times; else None."""
+    read = (
+        pd.to_datetime(text, errors="coerce", format=each, utc=True)
+        for each in ("ISO8601", *FORMATS)
+    )
+    found = [times for times in read if times.notna().all()]
     if len(found) > 1:
         raise ValueError(
-            f"column {text.name!r}: {text[there].iloc[0]!r} is a day and a month or a month and a "
-            "day: write times as 2024-12-31 23:59"
+            f"column {name!r}: {text.iloc[0]!r} in line {text.index[0]} is a day and a month or a "
+            "month and a day: write times as 2024-12-31 23:59"
         )
-    return next(iter(found.values()), None)
+    return found[0] if found else None
 
 
 def parts_of_times(column: Column) -> Iterator[tuple[str, pd.Series[float]]]:
-    """What learners get of times: day of the week (Monday is 0) and hour; the month where there is
-    more than a year; days since 1970 where rows are in another order than these times.
+    """What learners get of times, but for parts that are always the same.
 
-    Days that only grow are left out: what is learned of them never comes again. So are parts that
-    are always the same.
+    Days that only grow are left out: what is learned of them never comes again.
     """
     values, times = column.values, column.values.dt
-    parts = {
-        "weekday": times.day_of_week,
-        "hour": times.hour + times.minute / 60 + times.second / 3600,
-    }
-    if values.max() - values.min() > YEAR:
+    hour = times.hour + times.minute / 60 + times.second / 3600
+    parts = {"weekday": times.day_of_week, "hour": hour}  # Monday is 0
+    if values.max() - values.min() > pd.Timedelta("366D"):
         parts["month"] = times.month
     if not values.dropna().is_monotonic_increasing:
-        parts["days"] = (values - EPOCH) / DAY
+        parts["days"] = (values - pd.Timestamp(0, tz="UTC")) / pd.Timedelta("1D")
     for part, numbers in parts.items():
         if numbers.nunique() > 1:
-            yield f"{column.name} ({part})", numbers.astype(np.float64)
+            yield f"{column.name} ({part})", numbers.astype(float)

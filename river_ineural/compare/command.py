@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Sequence
+import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 __all__ = ["add"]
 
 NEEDS = {"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib", "jinja2": "jinja2"}
-EXAMPLE = "example: river-ineural compare data.csv --target y --time t --delay 1d --budget 5%"
+FIGURES = (".svg", ".png", ".pdf")
 
 
 def add(commands: Any) -> None:
@@ -21,28 +22,23 @@ def add(commands: Any) -> None:
         help="learners side by side on a CSV file of yours",
         description="Predict each row of a CSV file in turn, ask for some labels, and compare "
         "learners that all may ask for as many: a table, and a page with a figure.",
-        epilog=EXAMPLE,
+        epilog="example: river-ineural compare data.csv --target y --time t --delay 1d",
     )
-    command.add_argument("file", type=Path, help="CSV with a header; may be compressed")
-    command.add_argument("--target", required=True, metavar="COLUMN", help="of the labels")
-    command.add_argument("--time", metavar="COLUMN", help="to sort by; default: order of the file")
-    command.add_argument(
-        "--delay", help="until a label comes: 1d or 12h with --time, else a number of rows"
-    )
-    command.add_argument("--budget", default="5%", help="labels: 5%%, or 150 (default 5%%)")
-    command.add_argument(
-        "--models", nargs="+", metavar="NAME", help="default: six; a wrong one lists all"
-    )
-    command.add_argument(
-        "--categories", nargs="+", default=[], metavar="COLUMN", help="numbers that are codes"
-    )
-    command.add_argument(
-        "--drop", nargs="+", default=[], metavar="COLUMN", help="columns to learn nothing from"
-    )
-    command.add_argument("--sep", default=",", help="between cells (default: a comma)")
-    command.add_argument("--seed", type=int, default=0, help="of the learners (default 0)")
-    command.add_argument("--report", type=Path, help="page to write (default: FILE-compare.html)")
-    command.add_argument("--figure", type=Path, help="write the figure too: .svg, .png or .pdf")
+    say = command.add_argument
+    say("file", type=Path, help="CSV with a header; may be compressed")
+    say("--target", required=True, metavar="COLUMN", help="of the labels")
+    say("--time", metavar="COLUMN", help="to sort by; default: order of the file")
+    say("--delay", help="until a label comes: 1d or 12h with --time, else a number of rows")
+    say("--budget", default="5%", help="labels: 5%%, or 150 (default 5%%)")
+    say("--models", nargs="+", metavar="NAME", help="default: six; a wrong one lists all")
+    say("--categories", nargs="+", default=[], metavar="COLUMN", help="numbers that are codes")
+    say("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to learn nothing from")
+    say("--separator", help="between cells (default: guessed)")
+    say("--encoding", help="of the text, as latin-1 (default: guessed)")
+    say("--decimal", choices=[".", ","], help="mark in numbers (default: guessed)")
+    say("--seed", type=int, default=0, help="of the learners (default 0)")
+    say("--report", type=Path, help="page to write (default: FILE-compare.html)")
+    say("--figure", type=Path, help="write the figure too: .svg, .png or .pdf")
     command.set_defaults(run=run)
 
 
@@ -53,89 +49,60 @@ def run(options: argparse.Namespace, line: str) -> str:
     -------
     Why a contender failed; empty if none did.
     """
-    lacking = [name for module, name in NEEDS.items() if not importlib.util.find_spec(module)]
-    if lacking:
+    if lacking := [name for module, name in NEEDS.items() if not importlib.util.find_spec(module)]:
         raise ValueError(
-            f"compare needs {', '.join(lacking)}: pip install 'river-ineural[compare]'"
+            f"compare needs {', '.join(lacking)}: pip install -e '.[compare]' in a checkout"
         )
     from rich.console import Console
     from rich.progress import Progress
 
-    from river_ineural.compare.contenders import CONTENDERS
+    from river_ineural.compare.contenders import CONTENDERS, DEFAULT
     from river_ineural.compare.reading import read_table
     from river_ineural.compare.reporting import Report
     from river_ineural.compare.running import parse_budget, parse_delay
     from river_ineural.compare.running import run as run_one
 
     console, errors = Console(), Console(stderr=True)
-    wanted = chosen(options.models)
+    models = list(dict.fromkeys(options.models or DEFAULT))
+    for name in models:
+        if name not in CONTENDERS:
+            raise ValueError(f"no model {name!r}: there are {', '.join(CONTENDERS)}")
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
-    writable(page, options.figure)
+    for path in filter(None, (page, options.figure)):  # before anything is run
+        if not path.parent.is_dir():
+            raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
+    if options.figure and options.figure.suffix not in FIGURES:
+        raise ValueError(f"--figure {str(options.figure)!r} must end in {' or '.join(FIGURES)}")
     table = read_table(
         *(options.file, options.target, options.time, options.drop, options.categories),
-        options.sep,
+        separator=options.separator,
+        encoding=options.encoding,
+        decimal=options.decimal,
     )
     budget, delay = parse_budget(options.budget, len(table)), parse_delay(options.delay, table)
-    for note in notes(table):
-        errors.print(note, highlight=False, markup=False, soft_wrap=True)
+    notes = [f"{column.name}: {column.note}" for column in table.columns if column.note]
+    print(f"{table.name}: {table.written}", *table.notes, *notes, sep="\n", file=sys.stderr)
     outcomes = []
     with Progress(console=errors, transient=True) as progress:
-        for name in wanted:
-            contender = CONTENDERS[name]
-            task = progress.add_task(contender.name, total=len(table))
-            outcomes.append(
-                run_one(
-                    *(contender, table, budget, delay, options.seed),
-                    tick=lambda task=task: progress.advance(task),  # type: ignore[misc]
-                )
-            )
-            progress.remove_task(task)
+        for contender in (CONTENDERS[name] for name in models):
+            tick = partial(progress.advance, progress.add_task(contender.name, total=len(table)))
+            outcomes.append(run_one(contender, table, budget, delay, options.seed, tick))
+    unit = "" if options.time else " rows"
     settings = {
+        "file": table.written,
         "rows": f"{len(table):,}",
         "order": f"by {options.time}" if options.time else "as in the file",
-        "labels come": f"{options.delay}{'' if options.time else ' rows'} later"
-        if options.delay
-        else "before the next row",
+        "labels come": f"{options.delay}{unit} later" if options.delay else "before the next row",
         "budget": f"{budget.total:,} labels ({options.budget})",
         "seed": str(options.seed),
     }
     report = Report(table, outcomes, settings, line)
     report.show(console)
-    report.write(page, options.figure)
-    console.print(f"Page: {page}", highlight=False, markup=False, soft_wrap=True)
+    page.write_text(report.html(), encoding="utf8")
+    if options.figure:
+        report.figure().savefig(options.figure, dpi=150)
+    print(report.below, f"Page: {page}", sep="\n")
     for each in outcomes:
         for note in each.notes:
-            errors.print(f"{each.name}: {note}", highlight=False, markup=False, soft_wrap=True)
+            print(f"{each.name}: {note}", file=sys.stderr)
     return "; ".join(f"{each.name} failed: {each.error}" for each in outcomes if each.error)
-
-
-def chosen(models: Sequence[str] | None) -> list[str]:
-    """Names of contenders, each once.
-
-    Raises
-    ------
-    ValueError
-        Naming one that there is not, and those that there are.
-    """
-    from river_ineural.compare.contenders import CONTENDERS, DEFAULT
-
-    for name in models or ():
-        if name not in CONTENDERS:
-            raise ValueError(f"no model {name!r}: there are {', '.join(CONTENDERS)}")
-    return list(dict.fromkeys(models or DEFAULT))
-
-
-def writable(page: Path, figure: Path | None) -> None:
-    """Raise ValueError if what is to be written cannot be, before anything is run."""
-    for path in (page, *([figure] if figure else [])):
-        if not path.parent.is_dir():
-            raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
-    if figure is not None and figure.suffix not in (".svg", ".png", ".pdf"):
-        raise ValueError(f"--figure {str(figure)!r} must end in .svg, .png or .pdf")
-
-
-def notes(table: Any) -> list[str]:
-    """What a person should know before results."""
-    found = [*table.notes]
-    found += [f"{column.name}: {column.note}" for column in table.columns if column.note]
-    return found

@@ -12,11 +12,18 @@ from river.base.typing import FeatureName
 from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
 from river_ineural.classifier import INeurAL
 from river_ineural.compare.reading import Table
-from river_ineural.compare.refitted import Refitted, around, numbered
+from river_ineural.compare.refitted import (
+    Refitted,
+    WithRest,
+    gradient_boosting,
+    logistic_regression,
+    numbered,
+    random_forest,
+)
 from river_ineural.compare.streaming import (
+    MarginAndRest,
     adaptive_forest,
     at_random,
-    by_margin,
     hoeffding,
     regression,
 )
@@ -25,37 +32,27 @@ from river_ineural.neuronal import NeurONAL
 __all__ = ["CONTENDERS", "DEFAULT", "Contender"]
 
 X = dict[FeatureName, Any]
+Sampler = Callable[[Table, Budget, int], BudgetedSampler]
 MISSING = "missing"  # the text of a category that is
 MOST_CATEGORIES = 250  # of a column, for scikit-learn; the rarest share one
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A learner that asks for labels.
+    """A learner that asks for labels."""
 
-    Parameters
-    ----------
-    name
-        As people read it.
-    line
-        Color and style of its line in a figure, as matplotlib has them.
-    sampler
-        Makes it, for a table, with a budget and a seed.
-    examples
-        The rows as it gets them.
-    """
-
-    name: str
-    line: str
-    sampler: Callable[[Table, Budget, int], BudgetedSampler]
-    examples: Callable[[Table], Iterator[X]] = Table.examples
+    name: str  # as people read it
+    line: str  # color and style of its line in a figure, as matplotlib has them
+    sampler: Sampler
+    examples: Callable[[Table], Iterator[X]] = Table.examples  # the rows as it gets them
 
 
-def of_ours(kind: type[INeurAL]) -> Callable[[Table, Budget, int], BudgetedSampler]:
+def of_ours(kind: type[INeurAL]) -> Sampler:
     """I-NeurAL's decision around one of ours, which encodes categories and gaps itself."""
 
     def make(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
-        learner = kind(categories=bool(table.categories), missing=table.gaps, seed=seed)
+        gaps = bool(table.features.isna().any(axis=None))
+        learner = kind(categories=bool(table.categories), missing=gaps, seed=seed)
         return INeurALSampler(learner, budget=budget, seed=seed)
 
     return make
@@ -79,18 +76,6 @@ def encoded(table: Table) -> Any:
     return filled(table) | (parts[0] + parts[1] if len(parts) > 1 else parts[0])
 
 
-def prepared(transformer: Callable[[Table], Any]) -> Callable[[Table], Iterator[X]]:
-    """Rows after a transformer of River's that learns from each of them, asked for or not."""
-
-    def examples(table: Table) -> Iterator[X]:
-        steps = transformer(table)
-        for x in table.examples():
-            steps.learn_one(x)
-            yield steps.transform_one(x)
-
-    return examples
-
-
 def of_river(
     key: str,
     name: str,
@@ -100,17 +85,23 @@ def of_river(
 ) -> dict[str, Contender]:
     """A learner of River's, of k classes and a seed, that asks by margin, and at random.
 
-    One that has become sure, as a tree of few labels, leaves most of its budget by margin.
+    Its transformer learns from each row, asked for or not.
     """
+
+    def examples(table: Table) -> Iterator[X]:
+        steps = transformer(table)
+        for x in table.examples():
+            steps.learn_one(x)
+            yield steps.transform_one(x)
 
     def contender(how: str, style: str, ask: Callable[..., BudgetedSampler]) -> Contender:
         def make(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
-            return ask(classifier(len(table.classes), seed), budget, seed)
+            return ask(classifier(len(table.shares), seed), budget=budget, seed=seed)
 
-        return Contender(f"River: {name}, {how}", color + style, make, prepared(transformer))
+        return Contender(f"River: {name}, {how}", color + style, make, examples)
 
     return {
-        f"river-{key}": contender("margin", "-", by_margin),
+        f"river-{key}": contender("margin", "-", MarginAndRest),
         f"river-{key}-random": contender("random", "--", at_random),
     }
 
@@ -119,67 +110,46 @@ def of_scikit_learn(name: str, color: str, make: Callable[[Table, int], Any]) ->
     """A classifier of scikit-learn, fitted again as its labels grow, that asks as I-NeurAL does."""
 
     def sampler(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
-        return around(Refitted(lambda: make(table, seed), table.features), budget, seed)
+        learner = Refitted(lambda: make(table, seed), table.features)
+        return WithRest(learner, budget=budget, self_training=False, seed=seed)
 
     return Contender(
         f"scikit-learn: {name}", f"{color}-", sampler, lambda table: numbered(len(table))
     )
 
 
-def columns(table: Table, numbers: Any, categories: Any) -> Any:
-    """Each kind of columns by a transformer of its own."""
+def behind_columns(table: Table, numbers: Any, classifier: Any) -> Any:
+    """A classifier after a transformer of numbers, and a column a category.
+
+    Categories that the labels so far have not shown are none of them.
+    """
     from sklearn.compose import ColumnTransformer  # type: ignore[import-untyped]
-
-    parts = [("numbers", numbers, list(table.numbers))]
-    parts.append(("categories", categories, list(table.categories)))
-    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
-
-
-def one_hot() -> Any:
-    """A column a category; those that the labels so far have not shown are none of them."""
+    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
     from sklearn.preprocessing import OneHotEncoder  # type: ignore[import-untyped]
 
-    return OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
+    one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
+    parts = [("numbers", numbers, table.numbers), ("texts", one_hot, list(table.categories))]
+    return make_pipeline(ColumnTransformer(parts, sparse_threshold=0), classifier)
 
 
-def random_forest(table: Table, seed: int) -> Any:
-    """100 trees, scikit-learn's defaults."""
-    from sklearn.ensemble import RandomForestClassifier  # type: ignore[import-untyped]
-    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
-
-    trees = RandomForestClassifier(random_state=seed)
-    return make_pipeline(columns(table, "passthrough", one_hot()), trees)
+def forest(table: Table, seed: int) -> Any:
+    """Gaps are values of their own."""
+    return behind_columns(table, "passthrough", random_forest(seed))
 
 
-def logistic_regression(table: Table, seed: int) -> Any:
-    """Of numbers in units of their standard deviation, gaps at the median and flagged."""
+def logistic(table: Table, seed: int) -> Any:
+    """Numbers in units of their standard deviation, gaps at the median and flagged."""
     from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     median = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    numbers = make_pipeline(median, StandardScaler())
-    return make_pipeline(columns(table, numbers, one_hot()), LogisticRegression(max_iter=1_000))
+    scaler, classifier = logistic_regression(seed)
+    return behind_columns(table, make_pipeline(median, scaler), classifier)
 
 
-def gradient_boosting(table: Table, seed: int) -> Any:
-    """By histograms, scikit-learn's defaults."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OrdinalEncoder
-
-    ordinal = OrdinalEncoder(
-        handle_unknown="use_encoded_value",
-        unknown_value=float("nan"),
-        encoded_missing_value=float("nan"),
-        max_categories=MOST_CATEGORIES,
-    )
-    n = len(table.numbers)
-    boosting = HistGradientBoostingClassifier(
-        categorical_features=list(range(n, n + len(table.categories))), random_state=seed
-    )
-    return make_pipeline(columns(table, "passthrough", ordinal), boosting)
+def boosting(table: Table, seed: int) -> Any:
+    """Gaps are values of their own."""
+    return behind_columns(table, "passthrough", gradient_boosting(seed))
 
 
 CONTENDERS = {
@@ -188,9 +158,9 @@ CONTENDERS = {
     **of_river("logistic", "logistic regression", "C1", lambda k, seed: regression(k), encoded),
     **of_river("forest", "adaptive forest", "C4", adaptive_forest),
     **of_river("tree", "Hoeffding tree", "C5", hoeffding),
-    "sklearn-forest": of_scikit_learn("random forest", "C2", random_forest),
-    "sklearn-boosting": of_scikit_learn("gradient boosting", "C8", gradient_boosting),
-    "sklearn-logistic": of_scikit_learn("logistic regression", "C3", logistic_regression),
+    "sklearn-forest": of_scikit_learn("random forest", "C2", forest),
+    "sklearn-boosting": of_scikit_learn("gradient boosting", "C8", boosting),
+    "sklearn-logistic": of_scikit_learn("logistic regression", "C3", logistic),
 }
 DEFAULT = (
     *("ineural", "river-logistic", "river-forest", "river-forest-random"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,81 +11,49 @@ from typing import Any
 import pandas as pd  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
-from river_ineural.compare.columns import Column, as_times, fit, parts_of_times, read_column
+from river_ineural.compare import columns as of
+from river_ineural.compare.columns import Column, to_numbers
+from river_ineural.inputs.values import GAPS
 
 __all__ = ["Table", "read_table"]
 
 MOST_CLASSES = 100  # that `INeurAL` knows by default
+NO_LABEL = GAPS - {"-", "none"}  # which are classes, of + and - or of kinds of defects
+BOMS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in their order, as learners get them.
+    """Rows in their order, as learners get them."""
 
-    Parameters
-    ----------
-    name
-        Of the file.
-    target
-        The column of the labels.
-    features
-        A column a feature: float64 of numbers, NaN where one is missing; text of categories, None
-        where one is missing.
-    categories
-        Those that are categories.
-    labels
-        One a row.
-    moments
-        When each row was, never less than before: nanoseconds where the column is of times, its
-        numbers where it is of numbers; None without one.
-    time
-        The column of the moments; None without one.
-    columns
-        What was found in the file, but for the target.
-    notes
-        What a reader should know of the rows.
-    """
-
-    name: str
+    name: str  # of the file
     target: str
-    features: pd.DataFrame
-    categories: tuple[str, ...]
+    features: pd.DataFrame  # float64 of numbers and text of categories, NaN or None if missing
+    categories: tuple[str, ...]  # features that are
     labels: tuple[str, ...]
-    moments: tuple[float, ...] | None
-    time: Column | None
-    columns: tuple[Column, ...]
-    notes: tuple[str, ...]
+    moments: tuple[float, ...] | None  # that never fall: whole nanoseconds of times, or numbers
+    time: Column | None  # of the moments
+    columns: tuple[Column, ...]  # of the file, but for the target
+    written: str  # how the file is written, and what of that was guessed
+    notes: tuple[str, ...]  # what a reader should know of the rows
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def numbers(self) -> list[str]:
         """Features that are numbers."""
-        return tuple(name for name in self.features if name not in self.categories)
+        return [name for name in self.features if name not in self.categories]
 
     @property
-    def gaps(self) -> bool:
-        """Whether a value is missing somewhere."""
-        return bool(self.features.isna().any(axis=None))
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels in the order of their first appearance."""
-        return tuple(dict.fromkeys(self.labels))
-
-    @property
-    def commonest(self) -> tuple[str, float]:
-        """The commonest label, and its share of the rows."""
-        ((label, n),) = Counter(self.labels).most_common(1)
-        return label, n / len(self)
+    def shares(self) -> pd.Series[float]:
+        """Of each label, the commonest first."""
+        return pd.Series(self.labels).value_counts(normalize=True)
 
     def examples(self) -> Iterator[dict[FeatureName, Any]]:
         """Feature dicts of floats and text; None where a value is missing."""
-        names = list(self.features)
-        columns = [self.features[name] for name in names]
-        values = [column.astype(object).where(column.notna(), None) for column in columns]
-        return (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+        frame = self.features.astype(object).where(self.features.notna(), None)
+        return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
 
 
 def read_table(
@@ -94,156 +62,154 @@ def read_table(
     time: str | None = None,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
-    separator: str = ",",
+    **given: str | None,
 ) -> Table:
-    """Read a CSV file with a header.
+    """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz).
 
-    Parameters
-    ----------
-    path
-        Of the file; it may be compressed, if its name says so (.gz, .zip, .bz2, .xz).
-    target
-        The column of the labels. Rows without one are left out.
-    time
-        The column to sort by, of times or of numbers; None: rows stay in the order of the file.
-    drop
-        Columns that are no features.
-    categories
-        Columns that hold categories though they look like something else, as codes do.
-    separator
-        Between cells.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If there is no such column, nothing to learn from, or no class to tell from another.
+    Rows without a label are left out. Rows are sorted by a column of times or numbers, if there is
+    one. What is not `given` of separator, encoding and decimal, or None, is guessed. Whatever
+    cannot be understood is a ValueError that says where, and what to do.
     """
-    text = read_text(path, separator)
+    text, found = read_text(path, given.get("separator"), given.get("encoding"))
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in text:
-            raise ValueError(missing_column(path, wanted, list(text), separator))
-    notes = []
-    unlabelled = text[target].str.strip() == ""
-    if unlabelled.any():
-        notes.append(f"{int(unlabelled.sum()):,} rows without a label in {target!r} are left out")
-        text = text[~unlabelled].reset_index(drop=True)
-    at = None if time is None else time_column(time, text[time])
-    if at is not None:
-        order = at.values.sort_values(kind="stable").index
-        text = text.loc[order].reset_index(drop=True)
-        sorted_values = at.values.loc[order].reset_index(drop=True)
-        at = replace(at, values=sorted_values)
-    labels = tuple(text[target].str.strip())
+            shown = ", ".join(map(repr, list(text)[:20])) + ", …" * (text.shape[1] > 20)
+            raise ValueError(
+                f"no column {wanted!r} in {path.name}: there are {shown}, if the separator is "
+                f"{found['separator']!r} (--separator says another)"
+            )
+    decimal = found["decimal"] = given.get("decimal") or of.guess_decimal(
+        text.drop(columns=[*drop])
+    )
+    written = [f"{k} {v!r}{'' if given.get(k) else ' (guessed)'}" for k, v in found.items()]
+    missing, notes = text[target].str.lower().isin(NO_LABEL), []
+    if missing.any():
+        kinds = ", ".join(map(repr, filter(None, text[target][missing].unique())))
+        also = f" (or with {kinds}, which is read as none)" if kinds else ""
+        notes.append(f"{missing.sum():,} rows without a label in {target!r}{also} are left out")
+        text = text[~missing]
+    at = time_column(time, text[time], decimal) if time else None
+    if at:
+        text = text.loc[at.values.index]
+    names = one_name_each(text[target], decimal)
+    notes += [f"the label {text!r} is read as {name!r}" for text, name in names.items()]
+    labels = tuple(names.get(label, label) for label in text[target])
     check_labels(target, labels)
-    names = [name for name in text if name not in (target, *drop)]
     columns = tuple(
-        sorted_by(at) if at and name == time else read_column(name, text[name], name in categories)
-        for name in names
+        sorted_by(at)
+        if at and name == time
+        else of.read_column(name, text[name], name in categories, decimal)
+        for name in text
+        if name not in (target, *drop)
     )
-    features, found = assembled(columns)
-    if features.shape[1] == 0:
+    features, codes = assembled(columns)
+    if features.empty:
         raise ValueError(f"no column of {path.name} is left to learn from")
+    moments = tuple(getattr(each, "value", each) for each in at.values) if at else None
     return Table(
-        name=path.name,
-        target=target,
-        features=features,
-        categories=found,
-        labels=labels,
-        moments=None if at is None else moments(at),
-        time=at,
-        columns=columns,
-        notes=tuple(notes),
+        *(path.name, target, features, codes, labels, moments, at, columns),
+        *(", ".join(written), tuple(notes)),
     )
 
 
-def read_text(path: Path, separator: str) -> pd.DataFrame:
-    """All cells as text."""
-    try:
-        text = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, na_filter=False)
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty") from None
-    except pd.errors.ParserError as error:
-        raise ValueError(f"{path} cannot be read: {str(error).strip()}") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not of UTF-8: {error.reason} at byte {error.start}") from None
-    text.columns = text.columns.str.strip()
-    return text
+def read_text(
+    path: Path, separator: str | None, encoding: str | None
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """All cells as text, without spaces around them, by their lines; and how it is written."""
+    with path.open("rb") as file:
+        guesses = ("utf-16",) if file.read(2) in BOMS else ("utf-8-sig", "cp1252")
+    how: dict[str, Any] = {"header": None, "dtype": str, "na_filter": False}
+    how |= {"skip_blank_lines": False, "skipinitialspace": True}
+
+    def width(mark: str) -> int:
+        return int(pd.read_csv(path, sep=mark, encoding=code, nrows=1, **how).shape[1])
+
+    for code in (encoding,) if encoding else guesses:
+        try:
+            mark = separator or max(",;\t|", key=width)
+            cells = pd.read_csv(path, sep=mark, encoding=code, **how)
+            break
+        except UnicodeError:
+            continue
+        except pd.errors.EmptyDataError:
+            raise ValueError(f"{path} is empty") from None
+        except pd.errors.ParserError as error:
+            raise ValueError(
+                f"{path} cannot be read with the separator {mark!r}: {str(error).strip()} (line 1 "
+                "is the header; remove what is too much there, put cells that have the separator "
+                "in quotes, or say another with --separator)"
+            ) from None
+    else:
+        raise ValueError(f"{path} is not of {code}: say what it is with --encoding, as latin-1")
+    breaks = cells.apply(lambda column: column.str.count("\n")).sum(axis=1)
+    cells.index = 1 + cells.index + breaks.cumsum() - breaks
+    cells = cells.apply(lambda column: column.str.strip())
+    header = [name or f"column {i}" for i, name in enumerate(cells.iloc[0], 1)]
+    for i, name in enumerate(header, 1):
+        if (first := header.index(name) + 1) < i:
+            raise ValueError(
+                f"line 1 of {path.name} has the name {name!r} in columns {first} and {i}: give "
+                "one of them another name"
+            )
+    text = cells[1:].set_axis(header, axis=1)
+    found = {"encoding": code.removesuffix("-sig"), "separator": mark}
+    return text[(text != "").any(axis=1)], found
 
 
-def missing_column(path: Path, wanted: str, names: list[str], separator: str) -> str:
-    """What to say where a column is not there."""
-    for other, option in ((";", "';'"), ("\t", r"$'\t'"), ("|", "'|'")):
-        if len(names) == 1 and other in names[0] and other != separator:
-            return f"{path.name} has the one column {names[0]!r}: is its separator --sep {option}?"
-    shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-    return f"no column {wanted!r} in {path.name}: there are {shown}"
+def one_name_each(labels: pd.Series[str], decimal: str) -> dict[str, str]:
+    """Of labels that are the same number as a shorter one, as 1.0 and 1, that one."""
+    texts = pd.Series(sorted(labels.unique(), key=len), dtype=str)
+    first = texts.groupby(to_numbers(texts, decimal).fillna(texts)).transform("first")
+    return {text: name for text, name in zip(texts, first, strict=True) if name != text}
 
 
-def time_column(name: str, text: pd.Series[str]) -> Column:
-    """The column to sort by, every cell of which is a time or a number."""
-    cells = text.str.strip()
-    numbers = pd.to_numeric(cells, errors="coerce")
-    if numbers.notna().all():
-        return Column(name, "numbers", numbers.astype(float))
-    if (times := as_times(cells)) is not None and times.notna().all():
-        return Column(name, "times", times)
-    wrong = pd.to_datetime(cells, errors="coerce", format="ISO8601", utc=True).isna()
-    row = int(wrong.idxmax())
-    raise ValueError(
-        f"column {name!r} is to tell the time, and {cells[row]!r} in row {row + 1} is none like "
-        "the others: write times as 2024-12-31 23:59, or numbers, in every row"
-    )
+def time_column(name: str, text: pd.Series[str], decimal: str) -> Column:
+    """The column to sort by, sorted: every cell of it is a time or a number."""
+    kind, values = "numbers", to_numbers(text, decimal)
+    if values.isna().any():
+        kind, values = "times", of.as_times(name, text)
+    if values is None:
+        line = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True).isna().idxmax()
+        raise ValueError(
+            f"column {name!r} is to tell the time, and {text[line]!r} in line {line} is none like "
+            "the others: write times as 2024-12-31 23:59, or numbers, in every row"
+        )
+    return Column(name, kind, values.sort_values(kind="stable"))
 
 
 def sorted_by(at: Column) -> Column:
     """The column that rows are sorted by: a number is none to learn from, for it only grows."""
     if at.kind == "numbers":
         return replace(at, note="left out: rows are sorted by it", use=False)
-    return fit(at)
-
-
-def moments(at: Column) -> tuple[float, ...]:
-    """Of each row; whole nanoseconds of times, so that sums with a delay are exact."""
-    if at.kind == "times":
-        return tuple(time.value for time in at.values)
-    return tuple(at.values.tolist())
+    return of.checked(at)
 
 
 def check_labels(target: str, labels: Sequence[str]) -> None:
     """Raise ValueError if labels are not those of a few classes."""
-    n = len(set(labels))
+    n, where = len(set(labels)), f"in {len(labels):,} rows"
     if n > MOST_CLASSES:
         raise ValueError(
-            f"column {target!r} has {n:,} different values in {len(labels):,} rows, more than "
-            f"{MOST_CLASSES} classes: compare predicts classes, not numbers"
+            f"column {target!r} has {n:,} different values {where}, more than {MOST_CLASSES} "
+            "classes: compare predicts classes, not numbers"
         )
     if n < 2:
         raise ValueError(
-            f"column {target!r} has {'one value' if n else 'no value'} in {len(labels):,} rows: "
-            "two classes are the least to compare on"
+            f"column {target!r} has {'one' if n else 'no'} value {where}: two classes are the "
+            "least to compare on"
         )
 
 
 def assembled(columns: Sequence[Column]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """A frame of the features, and the names of those that are categories."""
+    """Features, and those that are categories; none has a name that `INeurAL` makes of others."""
     features: dict[str, Any] = {}
     categories = []
-    for column in columns:
-        if not column.use:
-            continue
-        if column.kind == "times":
-            features |= {usable(name): part for name, part in parts_of_times(column)}
-            continue
-        name = usable(column.name)
-        features[name] = column.values
-        if column.kind == "categories":
-            categories.append(name)
+    for column in (column for column in columns if column.use):
+        times = column.kind == "times"
+        parts = of.parts_of_times(column) if times else [(column.name, column.values)]
+        for name, values in parts:
+            name = name.replace("=", "_").replace(" missing", "_missing")
+            if name in features:
+                raise ValueError(f"two columns come to the feature {name!r}: rename one of them")
+            features[name] = values.reset_index(drop=True)
+            categories += [name] * (column.kind == "categories")
     return pd.DataFrame(features), tuple(categories)
-
-
-def usable(name: str) -> str:
-    """A name that cannot be taken for one that `INeurAL` makes of categories and gaps."""
-    name = name.replace("=", "_")
-    return f"{name.removesuffix(' missing')}_missing" if name.endswith(" missing") else name

@@ -12,10 +12,10 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active import Budget, INeurALSampler
+from river_ineural.compare.streaming import behind
 
-__all__ = ["REFITTED", "ROW", "Refitted", "around", "numbered", "sampler"]
+__all__ = ["REFITTED", "Refitted", "WithRest", "WithoutAudits", "numbered", "sampler"]
 
-Floats = NDArray[np.float64]
 X = dict[FeatureName, Any]
 
 GROWTH = 1.05  # of the labels since the last fit, from which on there is another
@@ -57,19 +57,11 @@ REFITTED: dict[str, Callable[[int], Any]] = {
 class Refitted(base.Classifier):
     """An `active.Learner` that is fitted anew whenever its labels have grown by 5 %.
 
-    An answer of a forest takes as long for one row as for hundreds. So rows to come are answered
-    ahead, a block at a time, and what is left of a block is dropped at the next fit: answers are
-    those that would have been given one by one.
+    A forest answers hundreds of rows as fast as one. So rows to come are answered ahead, a block at
+    a time, and what is left of a block is dropped at the next fit.
 
-    Parameters
-    ----------
-    make
-        A classifier of scikit-learn that has learned nothing.
-    rows
-        All examples in their order, an array (n, d) or a pandas frame; `{"row": t}` is the one of
-        round t.
-    block
-        Rows a call, at least 1.
+    `make` makes a classifier of scikit-learn; `rows` are all examples in their order, an array
+    (n, d) or a pandas frame, of which `{"row": t}` is the one of round t; `block` are rows a call.
     """
 
     n_layers = 2  # of which the width of `INeurALSampler` makes nothing
@@ -101,8 +93,8 @@ class Refitted(base.Classifier):
             return dict.fromkeys(self.known_labels, 1.0)
         row = x[ROW]
         if not 0 <= row - self.first < len(self.answers):
-            self.first = row
-            self.answers = self.model.predict_proba(some(self.rows, slice(row, row + self.block)))
+            self.first, here = row, some(self.rows, slice(row, row + self.block))
+            self.answers = self.model.predict_proba(here)
         labels = self.model.classes_.tolist()
         return dict(zip(labels, self.answers[row - self.first].tolist(), strict=True))
 
@@ -126,13 +118,10 @@ class Refitted(base.Classifier):
 
     def seconds_an_answer(self) -> float:
         """Of one row at a time, by the latest fit; 0 before the first."""
-        if self.model is None:
-            return 0.0
-        n = min(SINGLE, len(self.rows))
-        start = time.process_time()
+        n, start = min(SINGLE, len(self.rows)) if self.model else 0, time.process_time()
         for row in range(n):
             self.model.predict_proba(some(self.rows, slice(row, row + 1)))
-        return (time.process_time() - start) / n
+        return (time.process_time() - start) / n if n else 0.0
 
 
 def some(rows: Any, which: slice | list[int]) -> Any:
@@ -145,22 +134,24 @@ def numbered(n: int) -> Iterator[X]:
     return ({ROW: row} for row in range(n))
 
 
-def sampler(name: str, rows: Floats, share: float, seed: int, block: int = BLOCK) -> INeurALSampler:
-    """One of `REFITTED` that asks as I-NeurAL does, for a share of the rows."""
-    learner = Refitted(lambda: REFITTED[name](seed), rows, block)
-    return around(learner, Budget(share, len(rows)), seed)
-
-
-def around(learner: Refitted, budget: Budget, seed: int) -> INeurALSampler:
-    """Asks as I-NeurAL does: below a gap that shrinks with the budget left.
-
-    Without I-NeurAL's pseudo-labels and its asks at random.
-    """
-    return WithoutAudits(learner, budget=budget, self_training=False, seed=seed)
-
-
 class WithoutAudits(INeurALSampler):
-    """Asks below the threshold alone."""
+    """Asks as I-NeurAL does, below a gap that shrinks with the budget left, and never at random."""
 
     def _audits(self, margin: float) -> bool:
         return False
+
+
+class WithRest(INeurALSampler):
+    """Asks below the gap, and at random for the labels that this would leave."""
+
+    def _audits(self, margin: float) -> bool:
+        return behind(self)
+
+
+def sampler(
+    name: str, rows: NDArray[np.float64], share: float, seed: int, block: int = BLOCK
+) -> INeurALSampler:
+    """One of `REFITTED` that asks as I-NeurAL does, for a share of the rows."""
+    learner = Refitted(lambda: REFITTED[name](seed), rows, block)
+    budget = Budget(share, len(rows))
+    return WithoutAudits(learner, budget=budget, self_training=False, seed=seed)
