@@ -364,6 +364,10 @@ class Journal:
 
     def _told(self, id: str) -> tuple[Features, Round] | None:
         """What is known of a round."""
+        try:
+            id.encode()
+        except UnicodeEncodeError:
+            raise Refused(f"the id {id!r} has half of a character, which no text has.") from None
         row = self._rows.execute(
             "SELECT x, prediction, ask, reason, gap, threshold FROM rounds WHERE id = ?", (id,)
         ).fetchone()

@@ -26,11 +26,13 @@ from pydantic import BaseModel
 
 __all__ = ["Annotation", "Event", "Task", "hand_over", "router", "take"]
 
+AT_ONCE = 100  # tasks in a request: the service takes some megabytes
+
 Outcome = Literal["learned", "known", "skipped", "ignored", "unknown", "conflict", "refused"]
 
 
 class Value(BaseModel):
-    """Of one control of the form; other controls than Choices have other values."""
+    """Of one control of the form, if it is one of Choices."""
 
     choices: list[str] = []
 
@@ -153,8 +155,18 @@ def hand_over(
         new.write_text(str(after))
         new.replace(cursor)
     found = label_studio.get(f"/api/projects/{project}/export", params={"exportType": "JSON"})
-    answers = found.raise_for_status().json()
-    return made, service.post("/label-studio/export", json=answers).raise_for_status().json()
+    answers, outcomes = found.raise_for_status().json(), collections.Counter[str]()
+    for first in range(0, len(answers), AT_ONCE):
+        part = answers[first : first + AT_ONCE]
+        outcomes += service.post("/label-studio/export", json=part).raise_for_status().json()
+    return made, dict(outcomes)
+
+
+def said(error: Exception) -> str:
+    """An error in one line, with the address that did not answer, or not as it should."""
+    request = getattr(error, "_request", None)
+    where = f"{request.url}: " if request and not isinstance(error, httpx.HTTPStatusError) else ""
+    return f"{where}{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def main() -> None:
@@ -164,17 +176,29 @@ def main() -> None:
     parser.add_argument("--project", type=int, required=True)
     parser.add_argument("--cursor", type=Path, default=Path("label-studio.cursor"))
     given = parser.parse_args()
-    token, own = os.environ["LABEL_STUDIO_TOKEN"], os.environ.get("SERVICE_TOKEN")
-    with (
-        httpx.Client(base_url=given.service, timeout=60) as service,
-        httpx.Client(base_url=given.label_studio, timeout=60) as label_studio,
-    ):
-        if own:
-            service.headers["Authorization"] = f"Bearer {own}"
-        fresh = label_studio.post("/api/token/refresh", json={"refresh": token})
-        access = fresh.raise_for_status().json()["access"]  # for some minutes
-        label_studio.headers["Authorization"] = f"Bearer {access}"
-        made, outcomes = hand_over(service, label_studio, given.project, given.cursor)
+    token, own = os.environ.get("LABEL_STUDIO_TOKEN"), os.environ.get("SERVICE_TOKEN")
+    if not token:
+        parser.exit(1, f"{parser.prog}: set LABEL_STUDIO_TOKEN, a personal access token\n")
+    try:
+        with (
+            httpx.Client(base_url=given.service, timeout=60) as service,
+            httpx.Client(base_url=given.label_studio, timeout=60) as label_studio,
+        ):
+            if own:
+                service.headers["Authorization"] = f"Bearer {own}"
+            fresh = label_studio.post("/api/token/refresh", json={"refresh": token})
+            access = fresh.raise_for_status().json()["access"]  # for some minutes
+            label_studio.headers["Authorization"] = f"Bearer {access}"
+            made, outcomes = hand_over(service, label_studio, given.project, given.cursor)
+    except (
+        httpx.HTTPError,
+        httpx.InvalidURL,
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:
+        parser.exit(1, f"{parser.prog}: {said(error)}\n")
     print(f"{made} tasks made; answers: {outcomes}")
 
 

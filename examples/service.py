@@ -12,7 +12,7 @@ and in another terminal
     curl localhost:8000/health
 
 Ids are chosen by the client: a request that is sent again gets the same answer, and counts once.
-Needs `pip install "river-ineural[service]"`. docs/in-production.md says what is promised.
+Needs `pip install -e ".[service]"` in a checkout. docs/in-production.md says what is promised.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import argparse
 import contextlib
 import os
 import secrets
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,6 +35,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from journal import EVERY, Ask, Conflict, Health, Journal, Refused, Round, Unknown
 from pydantic import BaseModel, Field
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import river_ineural
 from river_ineural import INeurAL, active
@@ -42,6 +44,7 @@ from river_ineural.datasets import KnownPosterior
 ANSWERS = {Refused: 422, Unknown: 404, Conflict: 409}
 LONGEST = 200  # characters of an id, a name or a label
 MOST_CONNECTIONS = 200  # more are answered 503
+MOST_BYTES = 4_000_000  # of a request; larger ones are answered 413
 
 BEARER = HTTPBearer(auto_error=False)
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -68,6 +71,26 @@ class Skip(BaseModel):
     id: Id
 
 
+class Limited:
+    """An app that reads requests of so many bytes at most."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        read = 0
+
+        async def limited() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > MOST_BYTES:
+                raise HTTPException(413, f"a request has {MOST_BYTES:,} bytes at most")
+            return message
+
+        await self.app(scope, limited, send)
+
+
 def service(journal: Journal, token: str | None = None) -> FastAPI:
     """The app around a journal, which it closes when it ends.
 
@@ -90,6 +113,7 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
             raise HTTPException(401, "the header Authorization: Bearer <token> is missing or wrong")
 
     app = FastAPI(title="Predictions and labels", lifespan=lifespan)
+    app.add_middleware(Limited)
     closed = [Depends(allowed)]
     app.include_router(label_studio.router(journal), dependencies=closed)
 
@@ -178,7 +202,7 @@ def main() -> None:
         journal = Journal(given.folder, first, every=given.every)
         if given.budget is not None:
             journal.change_budget(given.budget)
-    except (RuntimeError, ValueError, OSError) as error:
+    except (RuntimeError, ValueError, OSError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     app = service(journal, os.environ.get("SERVICE_TOKEN"))
     uvicorn.run(

@@ -27,7 +27,7 @@ from river_ineural import active, load, save
 from river_ineural.persistence import to_bytes
 
 for name in ("fastapi", "filelock", "httpx", "pydantic", "uvicorn"):
-    pytest.importorskip(name, reason='needs pip install "river-ineural[service]"')
+    pytest.importorskip(name, reason="needs pip install -e '.[service]' in a checkout")
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -97,9 +97,9 @@ def predicted(journal, *numbers):
 # Over HTTP
 
 
-def test_a_thousand_predictions_eight_clients_and_a_kill(tmp_path):
+def test_a_thousand_predictions_sixteen_clients_and_a_kill(tmp_path):
     """No label lost or counted twice, the budget kept, and the model that of a loop without it."""
-    told = service_load.killed(tmp_path / "data", n=1000, n_clients=8, n_kills=1, budget=100)
+    told = service_load.killed(tmp_path / "data", n=1000, n_clients=16, n_kills=1, budget=100)
     assert told["predictions"] == told["rounds_of_the_model"] == 1000
     assert told["asked_for"] == told["asked_by_the_model"] == told["labels"] <= 100
     assert told["labels"] > 50
@@ -107,6 +107,14 @@ def test_a_thousand_predictions_eight_clients_and_a_kill(tmp_path):
     assert told["retries"] > 0  # somebody was interrupted
     assert told["sent_twice"] > 50
     assert told["as_a_loop_without_kills"]
+
+
+def test_nobody_else_can_reach_it_unless_told_otherwise(tmp_path):
+    """127.0.0.1 alone, so not another address of the same machine."""
+    with service_load.Process(tmp_path / "data") as process:
+        socket.create_connection(("127.0.0.1", process.port)).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", process.port)).close()
 
 
 @contextlib.contextmanager
@@ -169,9 +177,46 @@ def test_what_contradicts_is_refused_and_changes_nothing(http, journal):
     ):
         answer = http.post(path, json=body)
         assert (answer.status_code, said in answer.text) == (status, True), answer.text
-    for text in ('{"id": "a", "x": {"age": [NaN]}}', r'{"id": "b", "x": {"\ud800": 1}}', '{"id"'):
-        assert http.post("/predictions", content=text, headers=JSON).status_code == 422
     assert to_bytes(journal._model) == before
+
+
+HALF = r'"annotation": {"result": []}, "task": {"data": {"id": "\ud800"}}'
+BODIES = {
+    "a half": ("/predictions", '{"id"', 422),
+    "nothing": ("/predictions", "", 422),
+    "a list": ("/labels", "[]", 422),
+    "NaN": ("/predictions", '{"id": "a", "x": {"age": [NaN]}}', 422),
+    "an infinite number": ("/predictions", '{"id": "b", "x": {"age": 1e999}}', 422),
+    "a huge number": ("/predictions", '{"id": "b", "x": {"age": 1' + 4000 * "0" + "}}", 422),
+    "a huger number": ("/predictions", '{"id": "b", "x": {"age": 1' + 9000 * "0" + "}}", 400),
+    "no UTF-8": ("/predictions", b'{"id": "\xff"}', 400),
+    "half a character in a name": ("/predictions", r'{"id": "b", "x": {"\ud800": 1}}', 422),
+    "half a character in an id": ("/predictions", r'{"id": "\ud800", "x": {"age": 1}}', 422),
+    "half a character in a label": ("/labels", r'{"id": "a", "label": "\ud800"}', 422),
+    "half a character in a task": (
+        "/label-studio/webhook",
+        '{"action": "ANNOTATION_CREATED", ' + HALF + "}",
+        422,
+    ),
+    "deep": ("/predictions", 100_000 * "[", 400),
+    "10 MB of an id": ("/predictions", '{"id": "' + 10_000_000 * "a" + '"}', 413),
+    "10 MB in pieces": ("/predictions", (b" " * 100_000 for _ in range(100)), 413),
+    "3 MB of features": (
+        "/predictions",
+        '{"id": "b", "x": {' + ", ".join(f'"{i}": {i}' for i in range(200_000)) + "}}",
+        422,
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "body", "status"), BODIES.values(), ids=BODIES)
+def test_what_cannot_be_understood_changes_nothing(path, body, status, http, journal):
+    before = to_bytes(journal._model)
+    answer = http.post(path, content=body, headers=JSON)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["detail"]
+    assert to_bytes(journal._model) == before
+    assert posted(http, "/predictions", id="b", x={"age": 1.0})[0] == 200
 
 
 def test_asks_are_a_queue(http):
@@ -506,6 +551,30 @@ def test_asks_are_handed_over_once(with_orders, tmp_path, monkeypatch, capsys):
         3,
         {"data": {"id": "order 0", "number": 1, "reason": "few classes", "x": STREAM[0][0]}},
     )
+
+
+@pytest.mark.parametrize(
+    ("token", "address", "said"),
+    [
+        ("", "http://127.0.0.1:9", "set LABEL_STUDIO_TOKEN"),
+        ("personal", "http://127.0.0.1:9", "http://127.0.0.1:9/api/token/refresh: ConnectError"),
+        ("personal", "http://127.0.0.1:x", "InvalidURL"),
+        ("personal", None, "404 Not Found"),
+    ],
+)
+def test_what_cannot_be_handed_over_says_why(
+    token, address, said, http, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("LABEL_STUDIO_TOKEN", token)
+    address = address or str(http.base_url)  # no Label Studio
+    options = ["--project", "3", "--label-studio", address, "--cursor", str(tmp_path / "cursor")]
+    monkeypatch.setattr(sys, "argv", ["label_studio.py", *options])
+    with pytest.raises(SystemExit) as ended:
+        label_studio.main()
+    assert ended.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("label_studio.py: ")
+    assert said in line
 
 
 # The page

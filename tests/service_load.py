@@ -1,8 +1,7 @@
-"""Eight clients, labels that come late, a SIGKILL in between: what the service promises, counted.
+"""Clients, labels that come late, a SIGKILL in between: what the service promises, counted.
 
-    python examples/service_load.py            # 1,000 predictions, killed once, then the books
-    python examples/service_load.py --latency  # milliseconds by percentile, one client and eight
-    python examples/service_load.py --journal  # what keeping a row costs, and what a restart
+    python tests/service_load.py            # 1,000 predictions, killed once, then the books
+    python tests/service_load.py --latency  # milliseconds by percentile, one client and eight
 
 The stream is River's Phishing, the budget 100 labels. A label comes 50 predictions after it was
 asked for, and one request in ten is sent a second time by another client.
@@ -34,7 +33,7 @@ from river import datasets
 
 from river_ineural import INeurAL, active, load, persistence
 
-SERVICE = Path(__file__).with_name("service.py")
+SERVICE = Path(__file__).parents[1] / "examples" / "service.py"
 DELAY = 50  # predictions after which a label comes
 AGAIN = 0.1  # share of the requests that are sent twice
 PATIENCE = 120.0  # seconds, of anything
@@ -243,55 +242,17 @@ def latency(folder: Path, n: int) -> Iterator[str]:
             yield f"| {n_clients} | {path} | {len(each) / seconds:.0f} | {points} |"
 
 
-def journal(folder: Path, n: int) -> Iterator[str]:
-    """Milliseconds a round of two ways to keep what happened, and seconds to come back."""
-    from journal import TABLES, Journal
-
-    stream = list(datasets.Phishing().take(n))
-    kept = Journal(folder, sampler(100), every=10 * n)
-    for i, (x, y) in enumerate(stream):
-        if kept.predict(str(i), x).ask:
-            kept.learn(str(i), str(y))
-    began = time.perf_counter()
-    kept._recover()
-    back = time.perf_counter() - began
-    kept.close()
-    model = load(folder / "model.safetensors")
-    times: dict[str, list[float]] = {"the row": [], "the row and the model": []}
-    with contextlib.closing(sqlite3.connect(folder / "other.sqlite")) as rows:
-        rows.executescript(TABLES)
-        rows.execute("CREATE TABLE model (data BLOB)")
-        for i, (x, _) in enumerate(stream[:300]):
-            for name, each in times.items():  # in turns: how busy the disk is changes
-                began = time.perf_counter()
-                with rows:
-                    row = (None, f"{name} {i}", json.dumps(x), "null", 0, "none", 0.5, 0.5, 0, 0.0)
-                    rows.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-                    if name != "the row":
-                        data = persistence.to_bytes(model)
-                        rows.execute("DELETE FROM model")
-                        rows.execute("INSERT INTO model VALUES (?)", (data,))
-                each.append(time.perf_counter() - began)
-    yield "| in a transaction | ms, median | 99 % |\n| --- | --- | --- |"
-    for name, each in times.items():
-        yield "| {} | {:.2f} | {:.1f} |".format(name, *1e3 * np.percentile(each, [50, 99]))
-    n_rows = int(model.n_rows)
-    yield f"{n_rows:,} rows taken again in {back:.2f} s: {1e3 * back / n_rows:.2f} ms a row."
-    yield f"The model has {len(data):,} bytes."
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="What the service promises, counted.")
     parser.add_argument("--rounds", type=int, default=1_000)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--kills", type=int, default=1, help="at least 1")
     parser.add_argument("--latency", action="store_true", help="time it instead")
-    parser.add_argument("--journal", action="store_true", help="time its journal instead")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        if given.latency or given.journal:
-            for line in (latency if given.latency else journal)(folder, given.rounds):
+        if given.latency:
+            for line in latency(folder, given.rounds):
                 print(line, flush=True)
             return
         for name, value in killed(folder, given.rounds, given.clients, given.kills, 100).items():
