@@ -59,6 +59,14 @@ ALLOWED: dict[str, dict[str, str]] = {
         "what the streams are": section("The panel"),
         "how the table is made": r"1,500 rounds after",
     },
+    "results": {
+        "sizes of the streams": section(r"Streams \(Table 2\)"),
+        "lengths of the runs": r"(?:10|2),000(?= rows| rounds|,|\.)|/1,055,?",
+        "a learning rate": r"rate(?: of)? 0\.5",
+    },
+    "performance": {
+        "parameters and limits": r"100 hidden|256 features|25,000,000 weights",
+    },
     "experiments": {"how the table is read": r"numbers below 2"},
 }
 

@@ -73,6 +73,17 @@ def test_the_best_are_those_that_the_comment_asks_for(wanted, best):
     assert found == best
 
 
+def test_cells_of_a_wide_table_name_their_columns():
+    tables = hook("tables", "mkdocs")
+    assert "data-" not in tables.on_page_content(table(("a", "b"), ("1", "2")))
+    for heads in (("<b>a &amp; b</b>", *"cdef"), ("x", "y", "long " * 20)):
+        first, second = ElementTree.fromstring(
+            tables.on_page_content(table(heads, ["1"] * len(heads)))
+        )
+        said = [cell.get("data-label") for cell in second]
+        assert said == ["".join(cell.itertext()).strip() for cell in first]
+
+
 def test_a_comment_that_is_not_understood_stops_the_build():
     tables = hook("tables", "mkdocs")
     for wrong in ("least in rows 1-2 of each column", "lowest in rows 1-2 of each row"):

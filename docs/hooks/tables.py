@@ -1,5 +1,7 @@
 """Tables of pages: columns of numbers are right-aligned, and the best numbers are marked.
 
+Each cell names its column, so that a wide table is shown line by line on a narrow screen.
+
 A comment before a table says which are best, counting rows below the heading and columns from 1;
 with several spans each has its own best:
 
@@ -18,6 +20,7 @@ ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<(t[hd])([^>]*)>(.*?)</\1>", re.DOTALL)
 WANTED = re.compile(r"(lowest|highest) in (rows|columns) ([\d+, -]+) of each (row|column)")
 # 0.61, 1,745 ± 68 (0.95), 5 %, -3, ≈ 2 s, 38 min
+MOST_COLUMNS, LONG = 4, 80  # of a table that fits a narrow screen; letters of a cell that does not
 NUMBER = re.compile(
     r"[<>≤≥≈~]?\s*[-−+]?(\d[\d,]*\.?\d*)(?![\d.])(?:\s*(?:%|±|\(|to|(?:µs|ms|s|min|h|kB|MB|GB)\b).*)?"
 )
@@ -82,6 +85,9 @@ def dressed(found: re.Match[str]) -> str:
     }
     marked = best(found[1], values) if found[1] else set()
     at_row = iter(range(-1, len(values)))
+    heads = [html.escape(text(cell)) for cell in rows[0]]
+    longest = max(len(text(cell)) for row in rows for cell in row)
+    wide = len(heads) > MOST_COLUMNS or (len(heads) > 2 and longest > LONG)
 
     def row(found: re.Match[str]) -> str:
         i, at_column = next(at_row), iter(columns)
@@ -90,12 +96,14 @@ def dressed(found: re.Match[str]) -> str:
             j = next(at_column)
             names = ["number"] * (j in numeric) + ["best"] * ((i, j) in marked)
             kind = f' class="{" ".join(names)}"' if names else ""
+            kind += f' data-label="{heads[j]}"' if wide and found[1] == "td" else ""
             shown = found[3].replace(" ± ", "\u00a0±\u00a0")  # which stay in one line
             return f"<{found[1]}{found[2]}{kind}>{shown}</{found[1]}>"
 
         return f"<tr>{CELL.sub(cell, found[1])}</tr>"
 
-    return ROW.sub(row, table)
+    made = ROW.sub(row, table)
+    return made.replace("<table>", '<table data-wide="">', 1) if wide else made
 
 
 def on_page_content(content: str, **_: Any) -> str:

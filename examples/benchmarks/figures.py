@@ -100,7 +100,10 @@ def table(rows: pd.DataFrame, columns: str = "", heads: str = "", digits: str = 
     each = digits.split(";") if ";" in digits else [digits] * len(names)
     shown = rows[names].astype(object).where(rows[names].notna(), "")
     lines = [
-        [number(v, d) if isinstance(v, float) else str(v) for v, d in zip(line, each, strict=True)]
+        [
+            number(v, d if isinstance(v, float) else "0") if isinstance(v, int | float) else str(v)
+            for v, d in zip(line, each, strict=True)
+        ]
         for line in shown.to_numpy().tolist()
     ]
     return markdown(heads.split(";") if heads else names, lines)
