@@ -76,6 +76,16 @@ def by_key(
     `save` in Spark's state, which is part of its checkpoint: a query that is killed goes on from
     there, and every row counts once.
 
+    The column `event` says what became of a row:
+
+    - "prediction" has `prediction` (null before a class is known), `ask`, and the `reason`, `gap`
+      and `threshold` of the decision (`active.Decision`).
+    - "learned" means that the label of this id was learned.
+    - "unknown" means that no row of this id waits for a label: the label was not asked for, the
+      row was dropped, or the label was learned already. `n_unknown` counts them.
+    - "refused" has an `error` that says what is wrong with the row. The row changed nothing.
+    - "expired" means that the key was idle and is forgotten. It answers no row.
+
     Parameters
     ----------
     rows
@@ -103,17 +113,9 @@ def by_key(
 
     Returns
     -------
-    A streaming data frame, a row for each row of `rows`: its key and id, and by `event`:
-
-    - "prediction": `prediction`, null before a class is known; `ask`; and `reason`, `gap` and
-      `threshold` of the decision (`active.Decision`).
-    - "learned": the label of this id was learned.
-    - "unknown": a label of an id that is not waiting for one: not asked for, dropped, or learned
-      already. `n_unknown` counts them.
-    - "refused": `error` says what is wrong with the row. It has changed nothing.
-    - "expired": the key was idle, and is forgotten. Not in answer to a row.
-
-    `n_rounds`, `n_queries`, `n_waiting` and `n_unknown` are those of the key after the row.
+    A streaming data frame with one row for each row of `rows`, and one for each key that expires:
+    the key, the id, the `event`, and what belongs to the event. The counts `n_rounds`, `n_queries`,
+    `n_waiting` and `n_unknown` are those of the key after the row.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import doctest
 import io
 import math
 import re
@@ -79,7 +80,7 @@ def run_bash(code, said, monkeypatch):
 def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
     if "river-ineural compare" in (DOCS / f"{page}.md").read_text():
         pytest.importorskip(
-            "jinja2", reason='needs the extra: pip install "river-ineural[compare]"'
+            "jinja2", reason="needs the extra: pip install -e '.[compare]'"
         )
         pytest.importorskip("matplotlib", reason="needs the extra compare")
     monkeypatch.chdir(tmp_path)
@@ -98,6 +99,26 @@ def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
         DOCS / f"{page}.md"
     ).read_text().count("\n```bash\n")
     assert n_run > 0
+
+
+def test_the_example_of_the_readme_prints_what_it_says():
+    """Within a point and four labels: other machines round otherwise. The home page has it too."""
+    examples = doctest.DocTestParser().get_examples((DOCS.parent / "README.md").read_text())
+    out, names = io.StringIO(), {}
+    with contextlib.redirect_stdout(out):
+        for example in examples:
+            exec(example.source, names)
+    said = examples[-1].want
+    number = re.compile(r"[\d,]+")
+    assert number.sub("…", out.getvalue()) == number.sub("…", said)
+    found, expected = (
+        [int(each.replace(",", "")) for each in number.findall(text)]
+        for text in (out.getvalue(), said)
+    )
+    assert abs(found[0] - expected[0]) <= 1
+    assert abs(found[1] - expected[1]) <= 4
+    assert found[2] == expected[2] == 1_250
+    assert '--8<-- "README.md:example"' in (DOCS / "index.md").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -20,27 +20,28 @@ UNWANTED: Wanted = ("none", math.nan, math.nan)
 
 
 class Decision(NamedTuple):
-    """What a sampler decided in a round, and why.
+    """The decision of a sampler in one round, and its reason.
 
-    Parameters
+    Attributes
     ----------
     asked
-        Whether the label was asked for.
+        Whether the sampler asked for the label.
     reason
-        Why: "few classes", fewer than two are known; "gap", it is below the threshold; "change",
-        the same while the learner is in the middle of a change, or at random then; "warning",
-        labels point to a change, and more of them settle it; "audit", at random, or where the gap
-        is larger than any that labels have borne out. Why not: "none", nothing spoke for it;
-        "budget", it was wanted, but the budget did not allow it.
-    gap, threshold
-        Asked for is what has a gap below the threshold; NaN where there is none.
+        Why it asked: "few classes" (labels of fewer than two classes are known), "gap" (the gap is
+        below the threshold), "audit" (at random, or the gap is larger than labels have confirmed),
+        "warning" (labels point to a change), "change" (the learner recovers from a change). Why it
+        did not ask: "none" (no reason to ask), "budget" (it wanted the label, but the budget did
+        not allow it).
+    gap
+        Difference of the top two scores; NaN if there is none.
+    threshold
+        The sampler asks if the gap is below this; NaN if there is none.
     budget_left
-        Labels that may be asked for at once after this round; inf without a limit.
+        Labels that it may ask for at once after this round; inf without a limit.
     trust
-        How far the learner believes each of its explorers by now, in [0, 1], by name; empty if it
-        has none.
+        How far the learner trusts each explorer, in [0, 1], by name; empty without explorers.
     added
-        What each explorer added to the gap in that round, by name. All classes are in `debug_one`.
+        What each explorer added to the gap in this round, by name. `debug_one` shows all classes.
 
     Examples
     --------

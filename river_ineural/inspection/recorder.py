@@ -19,9 +19,9 @@ __all__ = ["Point", "Recorder"]
 
 
 class Point(NamedTuple):
-    """Where a sampler and its metrics stood when it was looked at.
+    """A sampler and its metrics at the moment of one recording.
 
-    Parameters
+    Attributes
     ----------
     round
         Predictions made.
@@ -33,9 +33,10 @@ class Point(NamedTuple):
         Rounds so far by the reason of their decision.
     metrics
         Values by name, over all rounds so far, as the metrics give them.
-    right, answers
-        Of `metrics.Accuracy`, the first if there are several: right predictions, and all that it
-        was told; NaN without one.
+    right
+        Right predictions, as the first `metrics.Accuracy` counts them; NaN without one.
+    answers
+        Predictions that this metric was told of; NaN without one.
     """
 
     round: int
