@@ -85,3 +85,6 @@ def test_a_typed_number_is_found(tmp_path):
     made = figures.text("tabular.over_forest")
     wrong = [f"0.99 is written, tabular.over_forest is {made}", "line 3: 0.5", "line 3: 42 %"]
     assert typed().wrong_in(page) == wrong
+    guide = tmp_path / "deviations.md"  # where constants may be typed, but no results
+    guide.write_text("At most 1,024 of 0.5, and 42 % or 3.5 %.")
+    assert typed().wrong_in(guide) == ["line 1: 42 %", "line 1: 3.5 %"]

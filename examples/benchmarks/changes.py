@@ -10,11 +10,11 @@ import pandas as pd  # type: ignore[import-untyped]
 from changing import FLIPS, HALVED, PANEL, RENAMED, STILL, STREAMS, there
 from common import Cell, Row, markdown, of, spread
 from drawing import colours, draw
-from learners import OUTPUTS, OWN, PARTS, RIVER, new
+from learners import OUTPUTS, OWN, PARTS, REST, RIVER, new
 
 COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
 TOLD = "I-NeurAL, length given"
-LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *RIVER)
+LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *(name for name in RIVER if not name.endswith(REST)))
 SHARE = 0.05  # of the labels
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
 BEST = "River's best learner"

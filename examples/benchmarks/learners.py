@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from river import compose, preprocessing
+from river import base, compose, preprocessing
 
 from river_ineural import INeurAL, NeurONAL, paper
 from river_ineural.active import (
@@ -15,7 +15,14 @@ from river_ineural.active import (
     TheoreticalWidth,
 )
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.compare.streaming import adaptive_forest, at_random, by_margin, hoeffding, linear
+from river_ineural.compare.streaming import (
+    MarginAndRest,
+    adaptive_forest,
+    at_random,
+    by_margin,
+    hoeffding,
+    linear,
+)
 
 Limits = dict[str, Any]  # budget, horizon, seed
 
@@ -122,6 +129,14 @@ LEARNERS: dict[str, Make] = {
         for gamma in (2.0, 6.0)
     },
 }
+REST = "by margin, the rest at random"  # so that it asks for as many labels as the others
+
+
+def margin_and_rest(classifier: base.Classifier, budget: Budget, seed: int) -> MarginAndRest:
+    """As `by_margin`, but no label is left; it has to be told how long the stream is."""
+    return MarginAndRest(classifier, threshold=0.5, budget=budget, seed=seed)
+
+
 RIVER = {
     f"{name}, {how}": (classifier, ask)
     for name, classifier in (
@@ -129,7 +144,7 @@ RIVER = {
         ("Hoeffding adaptive tree", hoeffding),
         ("adaptive random forest", adaptive_forest),
     )
-    for how, ask in (("at random", at_random), ("by margin", by_margin))
+    for how, ask in (("at random", at_random), ("by margin", by_margin), (REST, margin_and_rest))
 }
 
 
