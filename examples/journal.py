@@ -23,7 +23,7 @@ import filelock
 
 from river_ineural import active, load, save
 
-__all__ = ["Ask", "Conflict", "Health", "Journal", "Refused", "Round", "Unknown"]
+__all__ = ["Ask", "Conflict", "Journal", "Refused", "Round", "Unknown"]
 
 Label = bool | int | str
 Features = dict[str, Any]
@@ -95,48 +95,16 @@ class Ask:
     at: float
 
 
-@dataclass(frozen=True)
-class Health:
-    """Counts; `n_unsaved` rows would be taken again after a kill, `n_otherwise` were otherwise."""
-
-    n_rounds: int
-    n_queries: int
-    n_waiting: int
-    n_labels: int
-    n_unsaved: int
-    n_otherwise: int
-    n_drifts: int
-    by_reason: dict[str, int]
-    budget: str
-
-
 class Journal:
     """A sampler in a folder: `model.safetensors`, and the rows in `rows.sqlite`.
 
-    Parameters
-    ----------
-    folder
-        Made if it is not there. Its `model.safetensors`, if it is there, is gone on with.
-    first
-        The sampler to start with where there is none in the folder.
-    every
-        Rows after which the sampler is saved, at least 1.
-    keep
-        Rows that are kept at least. Older ones go when the sampler has been saved, asks that
-        nobody has answered among them.
-
-    Raises
-    ------
-    RuntimeError
-        Another process has the folder, or its two files do not belong together.
+    It goes on with the sampler in the folder, or starts with `first`. It saves the sampler after
+    `every` rows, and then forgets those older than the last `keep`. RuntimeError: another process
+    has the folder, or its two files do not belong together.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        first: active.BudgetedSampler,
-        every: int = EVERY,
-        keep: int = KEEP,
+        self, folder: Path, first: active.BudgetedSampler, every: int = EVERY, keep: int = KEEP
     ) -> None:
         self.every, self.keep = every, keep
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +121,11 @@ class Journal:
         try:
             self._rows.executescript(TABLES)
             if not self._file.exists():
-                self._check_empty()
+                if last := self._last():
+                    raise RuntimeError(
+                        f"{self._file} is missing, and {last} rows are there that it has seen: put "
+                        "it back, or start with an empty folder."
+                    )
                 save(first, self._file)
             self._recover()
         except BaseException:
@@ -161,15 +133,7 @@ class Journal:
             raise
 
     def predict(self, id: str, x: Features) -> Round:
-        """One round; of an id that was predicted before, what was said then.
-
-        Raises
-        ------
-        Conflict
-            If it was predicted before with another x.
-        Refused
-            If the sampler does not take x.
-        """
+        """One round; of an id that was predicted before, what was said then."""
         with self._changing() as model:
             told = self._told(id)
             if told is not None:
@@ -189,27 +153,15 @@ class Journal:
                 "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (model.n_rows, id, text, json.dumps(prediction), ask, *numbers, ask, time.time()),
             )
-            _, known = self._told(id)  # type: ignore[misc]  # it is there
-            return known
+            return self._known(id)[1]
 
     def learn(self, id: str, label: Label) -> bool:
         """Learn the label of a round, asked for or not; False if it was learned before.
 
         A label that reads as a known one is that one: "1" is 1 where 1 is known.
-
-        Raises
-        ------
-        Unknown
-            If there was no such round.
-        Conflict
-            If another label of it was learned before.
-        Refused
-            If the sampler does not take the label.
         """
         with self._changing() as model:
-            told = self._told(id)
-            if told is None:
-                raise Unknown(f"no round has the id {id!r}.")
+            x, _ = self._known(id)
             known = {str(known): known for known in model.classifier.known_labels}
             label = known.get(str(label), label)
             before = self._rows.execute("SELECT label FROM labels WHERE id = ?", (id,)).fetchone()
@@ -219,28 +171,19 @@ class Journal:
                 return False
             try:
                 text = json.dumps(label)
-                model.learn_one(told[0], label)
+                model.learn_one(x, label)
             except (TypeError, ValueError) as error:
                 raise Refused(str(error)) from error
             model.n_rows += 1
-            self._rows.execute(
-                "INSERT INTO labels VALUES (?, ?, ?, ?)",
-                (model.n_rows, id, text, time.time()),
-            )
+            row = (model.n_rows, id, text, time.time())
+            self._rows.execute("INSERT INTO labels VALUES (?, ?, ?, ?)", row)
             self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
             return True
 
     def skip(self, id: str) -> None:
-        """Wait no longer for a label: nobody can tell. It has been paid for, and may still come.
-
-        Raises
-        ------
-        Unknown
-            If there was no such round.
-        """
+        """Wait no longer for a label: nobody can tell. It has been paid for, and may still come."""
         with self._changing():
-            if self._told(id) is None:
-                raise Unknown(f"no round has the id {id!r}.")
+            self._known(id)
             self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
 
     def asks(self, after: int = 0, most: int = 100) -> list[Ask]:
@@ -256,20 +199,20 @@ class Journal:
             for number, id, x, prediction, *rest in rows
         ]
 
-    def health(self) -> Health:
-        """How it stands; raises if the sampler cannot be made again after a failure."""
+    def health(self) -> dict[str, Any]:
+        """Counts; a start takes `n_unsaved` rows again, and the last decided `n_otherwise` anew."""
         with self._changing() as model:
-            return Health(
-                n_rounds=model.n_rounds,
-                n_queries=model.n_queries,
-                n_waiting=self._count("rounds WHERE waiting"),
-                n_labels=self._count("labels"),
-                n_unsaved=model.n_rows - self._saved,
-                n_otherwise=self.n_otherwise,
-                n_drifts=model.n_drifts,
-                by_reason=dict(model.n_by_reason),
-                budget=repr(model.budget),
-            )
+            return {
+                "n_rounds": model.n_rounds,
+                "n_queries": model.n_queries,
+                "n_waiting": self._count("rounds WHERE waiting"),
+                "n_labels": self._count("labels"),
+                "n_unsaved": model.n_rows - self._saved,
+                "n_otherwise": self.n_otherwise,
+                "n_drifts": model.n_drifts,
+                "by_reason": dict(model.n_by_reason),
+                "budget": repr(model.budget),
+            }
 
     def change_budget(self, budget: float | int) -> None:
         """From now on: what was asked for before still counts."""
@@ -309,13 +252,6 @@ class Journal:
                 except (OSError, sqlite3.Error):  # what was said is in the rows
                     log.exception("the model could not be saved; it goes on")
                     self._due = self._model.n_rows + self.every
-
-    def _check_empty(self) -> None:
-        if last := self._last():
-            raise RuntimeError(
-                f"{self._file} is missing, and {last} rows are there that it has seen: put it "
-                "back, or start with an empty folder."
-            )
 
     def _recover(self) -> None:
         """Load the sampler, and let it take the rows that it has not seen."""
@@ -375,6 +311,12 @@ class Journal:
             return None
         x, prediction, ask, *rest = row
         return json.loads(x), Round(id, json.loads(prediction), bool(ask), *rest)
+
+    def _known(self, id: str) -> tuple[Features, Round]:
+        told = self._told(id)
+        if told is None:
+            raise Unknown(f"no round has the id {id!r}.")
+        return told
 
     def _count(self, rows: str) -> int:
         (n,) = self._rows.execute(f"SELECT count(*) FROM {rows}").fetchone()

@@ -29,6 +29,8 @@ __all__ = ["Annotation", "Event", "Task", "hand_over", "router", "take"]
 AT_ONCE = 100  # tasks in a request: the service takes some megabytes
 
 Outcome = Literal["learned", "known", "skipped", "ignored", "unknown", "conflict", "refused"]
+FAILURES: dict[type[Exception], Outcome]
+FAILURES = {Unknown: "unknown", Conflict: "conflict", Refused: "refused"}
 
 
 class Value(BaseModel):
@@ -66,13 +68,7 @@ class Event(BaseModel):
 
 
 def take(journal: Journal, task: Task, annotation: Annotation) -> Outcome:
-    """Learn an answer, or leave the ask unanswered if it was skipped.
-
-    Raises
-    ------
-    Unknown, Conflict, Refused
-        As `Journal.learn`; Refused too if more than one choice was made.
-    """
+    """Learn an answer, or leave the ask unanswered if it was skipped; raises as `Journal.learn`."""
     id = task.data.get("id")
     if not isinstance(id, str):
         return "ignored"  # no task of ours
@@ -113,12 +109,8 @@ def router(journal: Journal) -> APIRouter:
             for annotation in task.annotations:
                 try:
                     outcomes[take(journal, task, annotation)] += 1
-                except Unknown:
-                    outcomes["unknown"] += 1
-                except Conflict:
-                    outcomes["conflict"] += 1
-                except Refused:
-                    outcomes["refused"] += 1
+                except tuple(FAILURES) as error:
+                    outcomes[FAILURES[type(error)]] += 1
         return dict(outcomes)
 
     return paths
@@ -127,21 +119,10 @@ def router(journal: Journal) -> APIRouter:
 def hand_over(
     service: httpx.Client, label_studio: httpx.Client, project: int, cursor: Path
 ) -> tuple[int, Mapping[str, int]]:
-    """Asks to Label Studio, and all of its answers to the service.
+    """Asks to Label Studio, and all of its answers to the service: how many of each.
 
-    Parameters
-    ----------
-    service, label_studio
-        Clients with their addresses and tokens.
-    project
-        Number of Label Studio's project.
-    cursor
-        A file that holds the number of the last ask that was handed over. A kill before it is
-        written makes tasks twice; the first answer counts.
-
-    Returns
-    -------
-    How many tasks were made, and how many answers came to what.
+    `cursor` holds the number of the last ask that was handed over. A kill before it is written
+    makes tasks twice; the first answer counts.
     """
     made, after = 0, int(cursor.read_text()) if cursor.exists() else 0
     while True:

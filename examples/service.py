@@ -33,7 +33,7 @@ from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from journal import EVERY, Ask, Conflict, Health, Journal, Refused, Round, Unknown
+from journal import EVERY, Ask, Conflict, Journal, Refused, Round, Unknown
 from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -94,12 +94,7 @@ class Limited:
 def service(journal: Journal, token: str | None = None) -> FastAPI:
     """The app around a journal, which it closes when it ends.
 
-    Parameters
-    ----------
-    journal
-        The sampler and its rows.
-    token
-        All but /health then need the header `Authorization: Bearer <token>`.
+    With a token all but /health need the header `Authorization: Bearer <token>`.
     """
 
     @contextlib.asynccontextmanager
@@ -155,9 +150,8 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
 
     @app.get("/health")
     def health() -> dict[str, Any]:
-        found: Health = journal.health()
         versions = {"river_ineural": river_ineural.__version__, "torch": torch.__version__}
-        return {"status": "ok", **vars(found), "versions": versions}
+        return {"status": "ok", **journal.health(), "versions": versions}
 
     return app
 
@@ -177,23 +171,12 @@ def number(text: str) -> float | int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A prediction service that asks for labels.")
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=Path("service-data"),
-        help="of the model and the rows (default: service-data)",
-    )
-    parser.add_argument(
-        "--budget",
-        type=number,
-        help="share of the rounds (0.05, the default of a new model) or labels in all (500); "
-        "may be changed at any start",
-    )
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument(
-        "--every", type=int, default=EVERY, help=f"rows after which it is saved (default: {EVERY})"
-    )
+    say = parser.add_argument
+    say("--folder", type=Path, default=Path("service-data"), help="of the model and the rows")
+    say("--budget", type=number, help="share of the rounds (a new model: 0.05) or labels (500)")
+    say("--host", default="127.0.0.1")
+    say("--port", type=int, default=8000)
+    say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
     budget = 0.05 if given.budget is None else given.budget
     try:
@@ -204,9 +187,8 @@ def main() -> None:
             journal.change_budget(given.budget)
     except (RuntimeError, ValueError, OSError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
-    app = service(journal, os.environ.get("SERVICE_TOKEN"))
     uvicorn.run(
-        app,
+        service(journal, os.environ.get("SERVICE_TOKEN")),
         host=given.host,
         port=given.port,
         limit_concurrency=MOST_CONNECTIONS,

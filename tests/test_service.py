@@ -340,12 +340,12 @@ def test_a_model_that_cannot_be_saved_goes_on(tmp_path, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(journal_module, "save", full)
         told = predicted(kept, *range(5))
-        assert kept.health().n_unsaved == 5
+        assert kept.health()["n_unsaved"] == 5
     predicted(kept, 5)
-    assert kept.health().n_unsaved == 0
+    assert kept.health()["n_unsaved"] == 0
     with after_a_crash(kept, tmp_path) as again:
         assert predicted(again, *range(5)) == told
-        assert again.health().n_rounds == 6
+        assert again.health()["n_rounds"] == 6
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -364,7 +364,7 @@ def test_a_kill_while_it_is_saved_leaves_the_rows(moment, tmp_path, monkeypatch)
         with pytest.raises(KeyboardInterrupt):
             predicted(kept, 2)
     with after_a_crash(kept, tmp_path) as again:
-        assert again.health().n_rounds == 3
+        assert again.health()["n_rounds"] == 3
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_files_that_do_not_belong_together_say_what_to_do(tmp_path):
         opened(tmp_path)
     (tmp_path / "away").replace(rows)
     again = opened(tmp_path)
-    assert again.health().n_rounds == 1
+    assert again.health()["n_rounds"] == 1
     again.close()
 
 
@@ -415,7 +415,7 @@ def test_old_rows_go_when_the_model_is_saved(tmp_path):
     with pytest.raises(Unknown):
         kept.learn("0", "good")
     with after_a_crash(kept, tmp_path) as again:
-        assert again.health().n_rounds == 30
+        assert again.health()["n_rounds"] == 30
 
 
 def test_rounds_decided_otherwise_after_a_kill_are_counted(tmp_path, caplog):
@@ -425,7 +425,7 @@ def test_rounds_decided_otherwise_after_a_kill_are_counted(tmp_path, caplog):
     kept._rows.execute("UPDATE rounds SET ask = 0 WHERE id = '2'")
     kept._rows.commit()
     with after_a_crash(kept, tmp_path) as again:
-        assert again.health().n_otherwise == 1
+        assert again.health()["n_otherwise"] == 1
         assert "1 rounds were decided otherwise" in caplog.text
         assert not predicted(again, 2)[0].ask
 
@@ -437,7 +437,7 @@ def test_a_budget_that_is_changed_holds_for_what_comes(tmp_path):
     kept.change_budget(5)
     assert not any(found.ask for found in predicted(kept, *range(8, 12)))
     with after_a_crash(kept, tmp_path) as again:
-        assert (again.health().n_queries, again.health().n_otherwise) == (8, 0)
+        assert (again.health()["n_queries"], again.health()["n_otherwise"]) == (8, 0)
 
 
 def test_a_model_of_ones_own_is_gone_on_with(tmp_path):

@@ -22,7 +22,7 @@ from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler, MarginSampler, RandomSampler
 from river_ineural.persistence import from_bytes, to_bytes
 
-pyspark = pytest.importorskip("pyspark", reason='needs PySpark: pip install "river-ineural[spark]"')
+pyspark = pytest.importorskip("pyspark", reason="needs PySpark: pip install -e '.[spark]'")
 
 from pyspark.sql import Row  # noqa: E402
 from pyspark.sql.streaming import TwsTester  # noqa: E402
@@ -287,12 +287,10 @@ def test_rows_are_of_the_schema():
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime")
-def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path):
+def test_a_driver_that_is_killed_goes_on_where_it_was():
     """The example, small: every prediction and ask as without, nothing lost, nothing twice."""
     command = [sys.executable, str(EXAMPLE), "--keys", "6", "--rows", "240", "--json"]
-    out = subprocess.run(
-        [*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=400
-    )
+    out = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert out.returncode == 0, out.stderr[-4000:]
     told = json.loads(out.stdout.splitlines()[-1])
     assert told["killed"]
