@@ -27,8 +27,8 @@ try:
     )
 except ImportError as error:
     raise ImportError(
-        'river_ineural.spark needs PySpark from 4.1 on: pip install "river-ineural[spark]", and a '
-        "Java runtime, 17 or 21."
+        'river_ineural.spark needs PySpark from 4.1 on, pip install -e ".[spark]" in a checkout, '
+        "and a Java runtime, 17 or 21."
     ) from error
 
 __all__ = ["by_key"]

@@ -557,6 +557,14 @@ def test_warnings_of_learners_are_shown(tmp_path, monkeypatch, capsys):
     assert "Only one class was seen in" in Path("late-compare.html").read_text()
 
 
+def test_nothing_is_installed_from_an_index_that_has_no_release():
+    """Each text says how to install an extra from a checkout."""
+    root = Path(__file__).parents[1]
+    for folder in ("river_ineural", "docs", "examples", "tests"):
+        for path in [*root.glob(f"{folder}/**/*.py"), *root.glob(f"{folder}/**/*.md")]:
+            assert not re.search(r"install .?river-ineural", path.read_text("utf8")), path
+
+
 def test_as_a_module(tmp_path):
     """In a process of its own, as people run it."""
     out = subprocess.run(

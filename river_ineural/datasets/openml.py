@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 __all__ = ["ADVICE", "Decoded", "fetch"]
 
-ADVICE = 'pip install "river-ineural[data]" for scikit-learn, which fetches from OpenML'
+ADVICE = 'pip install -e ".[data]" in a checkout, for scikit-learn, which fetches from OpenML'
 
 Decoded = tuple[NDArray[Any], NDArray[np.int64]]
 
