@@ -8,18 +8,16 @@ from typing import Any
 
 from river import base, compose, preprocessing, stats
 from river.base.typing import FeatureName
+from sklearn.compose import ColumnTransformer  # type: ignore[import-untyped]
+from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.preprocessing import OneHotEncoder, StandardScaler  # type: ignore[import-untyped]
 
 from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
 from river_ineural.classifier import INeurAL
 from river_ineural.compare.reading import Table
-from river_ineural.compare.refitted import (
-    Refitted,
-    WithRest,
-    gradient_boosting,
-    logistic_regression,
-    numbered,
-    random_forest,
-)
+from river_ineural.compare.refitted import REFITTED, Refitted, WithRest, numbered
 from river_ineural.compare.streaming import (
     MarginAndRest,
     adaptive_forest,
@@ -106,8 +104,18 @@ def of_river(
     }
 
 
-def of_scikit_learn(name: str, color: str, make: Callable[[Table, int], Any]) -> Contender:
-    """A classifier of scikit-learn, fitted again as its labels grow, that asks as I-NeurAL does."""
+def of_scikit_learn(
+    name: str, color: str, classifier: Callable[[int], Any], numbers: Any = "passthrough"
+) -> Contender:
+    """A classifier, fitted again as its labels grow, that asks as I-NeurAL does.
+
+    A category is a column; one that the labels so far have not shown is none of them.
+    """
+
+    def make(table: Table, seed: int) -> Any:
+        one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
+        kinds = [("numbers", numbers, table.numbers), ("text", one_hot, list(table.categories))]
+        return make_pipeline(ColumnTransformer(kinds, sparse_threshold=0), classifier(seed))
 
     def sampler(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
         learner = Refitted(lambda: make(table, seed), table.features)
@@ -118,49 +126,22 @@ def of_scikit_learn(name: str, color: str, make: Callable[[Table, int], Any]) ->
     )
 
 
-def behind_columns(table: Table, numbers: Any, classifier: Any) -> Any:
-    """A classifier after a transformer of numbers, and a column a category.
-
-    Categories that the labels so far have not shown are none of them.
-    """
-    from sklearn.compose import ColumnTransformer  # type: ignore[import-untyped]
-    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
-    from sklearn.preprocessing import OneHotEncoder  # type: ignore[import-untyped]
-
-    one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
-    parts = [("numbers", numbers, table.numbers), ("texts", one_hot, list(table.categories))]
-    return make_pipeline(ColumnTransformer(parts, sparse_threshold=0), classifier)
-
-
-def forest(table: Table, seed: int) -> Any:
-    """Gaps are values of their own."""
-    return behind_columns(table, "passthrough", random_forest(seed))
-
-
-def logistic(table: Table, seed: int) -> Any:
-    """Numbers in units of their standard deviation, gaps at the median and flagged."""
-    from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
-    from sklearn.pipeline import make_pipeline
-
-    median = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-    scaler, classifier = logistic_regression(seed)
-    return behind_columns(table, make_pipeline(median, scaler), classifier)
-
-
-def boosting(table: Table, seed: int) -> Any:
-    """Gaps are values of their own."""
-    return behind_columns(table, "passthrough", gradient_boosting(seed))
-
-
+# Gaps of numbers at the median, and flagged; in units of their standard deviation.
+MEDIAN = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+SCALED = make_pipeline(MEDIAN, StandardScaler())
 CONTENDERS = {
     "ineural": Contender("I-NeurAL", "C0-", of_ours(INeurAL)),
     "neuronal": Contender("NeurONAL", "C9-", of_ours(NeurONAL)),
     **of_river("logistic", "logistic regression", "C1", lambda k, seed: regression(k), encoded),
     **of_river("forest", "adaptive forest", "C4", adaptive_forest),
     **of_river("tree", "Hoeffding tree", "C5", hoeffding),
-    "sklearn-forest": of_scikit_learn("random forest", "C2", forest),
-    "sklearn-boosting": of_scikit_learn("gradient boosting", "C8", boosting),
-    "sklearn-logistic": of_scikit_learn("logistic regression", "C3", logistic),
+    "sklearn-forest": of_scikit_learn("random forest", "C2", REFITTED["random forest, refitted"]),
+    "sklearn-boosting": of_scikit_learn(
+        "gradient boosting", "C8", REFITTED["gradient boosting, refitted"]
+    ),
+    "sklearn-logistic": of_scikit_learn(
+        *("logistic regression", "C3", lambda seed: LogisticRegression(max_iter=1_000), SCALED)
+    ),
 }
 DEFAULT = (
     *("ineural", "river-logistic", "river-forest", "river-forest-random"),

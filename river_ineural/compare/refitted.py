@@ -10,6 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from river import base
 from river.base.typing import ClfTarget, FeatureName
+from sklearn.ensemble import (  # type: ignore[import-untyped]
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
 from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare.streaming import behind
@@ -24,33 +31,12 @@ SINGLE = 100  # rows that the time of an answer is the mean over
 ROW = "row"  # the one feature of an example: where in the data it is
 
 
-def random_forest(seed: int) -> Any:
-    """100 trees, scikit-learn's defaults."""
-    from sklearn.ensemble import RandomForestClassifier  # type: ignore[import-untyped]
-
-    return RandomForestClassifier(random_state=seed)
-
-
-def gradient_boosting(seed: int) -> Any:
-    """By histograms, scikit-learn's defaults."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=seed)
-
-
-def logistic_regression(seed: int) -> Any:
-    """Of features in units of their standard deviation."""
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
-    from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
-
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1_000))
-
-
-REFITTED: dict[str, Callable[[int], Any]] = {
-    "random forest, refitted": random_forest,
-    "gradient boosting, refitted": gradient_boosting,
-    "logistic regression, refitted": logistic_regression,
+REFITTED: dict[str, Callable[[int], Any]] = {  # of a seed; scikit-learn's defaults
+    "random forest, refitted": lambda seed: RandomForestClassifier(random_state=seed),
+    "gradient boosting, refitted": lambda seed: HistGradientBoostingClassifier(random_state=seed),
+    "logistic regression, refitted": lambda seed: make_pipeline(
+        StandardScaler(), LogisticRegression(max_iter=1_000)
+    ),
 }
 
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from matplotlib.figure import Figure
+from rich import box
+from rich.table import Table as Lines
+from rich.text import Text
 
 from river_ineural.compare.columns import Column
 from river_ineural.compare.contenders import CONTENDERS
@@ -57,10 +63,6 @@ class Report:
 
     def show(self, console: Any) -> None:
         """Print the table with rich."""
-        from rich import box
-        from rich.table import Table as Lines
-        from rich.text import Text
-
         lines = Lines(box=box.SIMPLE_HEAD, pad_edge=False)
         lines.add_column("learner", overflow="fold")
         for head in HEADS:
@@ -71,8 +73,6 @@ class Report:
 
     def figure(self) -> Any:
         """Mistakes, and labels learned, up to each row: a line a contender."""
-        from matplotlib.figure import Figure
-
         styles = {contender.name: contender.line for contender in CONTENDERS.values()}
         figure = Figure(figsize=(9, 4), layout="constrained")
         for axes, name in zip(figure.subplots(1, 2), ("mistakes", "labels"), strict=True):
@@ -91,8 +91,6 @@ class Report:
 
     def svg(self) -> str:
         """The figure for a page, in the page's own colour of text."""
-        import matplotlib as mpl
-
         out = io.StringIO()
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "river_ineural"}):
             self.figure().savefig(out, format="svg", transparent=True, metadata=METADATA)
@@ -100,8 +98,6 @@ class Report:
 
     def html(self) -> str:
         """A page of one file, light and dark."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
         loader = PackageLoader("river_ineural.compare", ".")
         pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
