@@ -156,20 +156,25 @@ def table(rows: pd.DataFrame) -> str:
     return "\n".join(parts)
 
 
+AGREE = {  # heads, columns and their digits
+    SUM: {"regret": 1, "fresh_regret": 1, "late_regret": 1, "latest": 4},
+    LABELS: dict.fromkeys(("labels", "fresh_labels", "late_labels", "all_until"), 0),
+}
+
+
 def agreement(rows: pd.DataFrame) -> str:
     """Of the largest T: the sums at the points of the stream and those by fresh ones."""
-    most = rows["rounds"].max()
-    columns = {"regret": 1, "fresh_regret": 1, "late_regret": 1}
-    columns |= dict.fromkeys(("labels", "fresh_labels", "late_labels", "all_until"), 0)
-    both = "at fresh points", "after T/2"
-    heads = [f"T = {most:,}", "", SUM, *both, LABELS, *both, "all asked for up to", f"{R}, latest"]
-    lines = []
-    for name, learner in itertools.product(rows["stream"].unique(), rows["learner"].unique()):
-        where = {"stream": name, "learner": learner, "rounds": most}
-        found = {**columns, "latest": 4}.items()
-        cells = [spread(of(rows, column, **where), digits) for column, digits in found]
-        lines.append([name, learner, *cells])
-    return markdown(heads, lines)
+    most, tables = rows["rounds"].max(), []
+    for symbol, columns in AGREE.items():
+        last = f"{R}, latest" if "latest" in columns else "all asked for up to"
+        heads = [f"T = {most:,}", "", symbol, "at fresh points", "after T/2", last]
+        lines = []
+        for name, learner in itertools.product(rows["stream"].unique(), rows["learner"].unique()):
+            where = {"stream": name, "learner": learner, "rounds": most}
+            found = [spread(of(rows, column, **where), n) for column, n in columns.items()]
+            lines.append([name, learner, *found])
+        tables.append(markdown(heads, lines))
+    return "\n\n".join(tables)
 
 
 def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
