@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +96,7 @@ def read_table(
     labels = tuple(names.get(label, label) for label in text[target])
     check_labels(target, labels)
     columns = tuple(
-        sorted_by(at)
-        if at and name == time
-        else of.read_column(name, text[name], name in categories, decimal)
+        at if at and name == time else of.read_column(name, text[name], name in categories, decimal)
         for name in text
         if name not in (target, *drop)
     )
@@ -129,10 +127,10 @@ def read_text(
             mark = separator or max(",;\t|", key=width)
             cells = pd.read_csv(path, sep=mark, encoding=code, **how)
             break
-        except UnicodeError:
+        except (UnicodeError, LookupError):  # of an encoding that there is not
             continue
         except pd.errors.EmptyDataError:
-            raise ValueError(f"{path} is empty") from None
+            raise ValueError(f"{path} is empty, or its first line is") from None
         except pd.errors.ParserError as error:
             raise ValueError(
                 f"{path} cannot be read with the separator {mark!r}: {str(error).strip()} (line 1 "
@@ -157,9 +155,11 @@ def read_text(
 
 
 def one_name_each(labels: pd.Series[str], decimal: str) -> dict[str, str]:
-    """Of labels that are the same number as a shorter one, as 1.0 and 1, that one."""
+    """Of labels that are the same as a shorter one, as 1.0 and 1, or True and true, that one."""
     texts = pd.Series(sorted(labels.unique(), key=len), dtype=str)
-    first = texts.groupby(to_numbers(texts, decimal).fillna(texts)).transform("first")
+    lower = texts.str.lower()
+    same = to_numbers(texts, decimal).fillna(texts.mask(lower.isin(list(of.FLAGS)), lower))
+    first = texts.groupby(same).transform("first")
     return {text: name for text, name in zip(texts, first, strict=True) if name != text}
 
 
@@ -174,14 +174,10 @@ def time_column(name: str, text: pd.Series[str], decimal: str) -> Column:
             f"column {name!r} is to tell the time, and {text[line]!r} in line {line} is none like "
             "the others: write times as 2024-12-31 23:59, or numbers, in every row"
         )
-    return Column(name, kind, values.sort_values(kind="stable"))
-
-
-def sorted_by(at: Column) -> Column:
-    """The column that rows are sorted by: a number is none to learn from, for it only grows."""
-    if at.kind == "numbers":
-        return replace(at, note="left out: rows are sorted by it", use=False)
-    return of.checked(at)
+    values, note = values.sort_values(kind="stable"), "left out: rows are sorted by it"
+    if kind == "numbers":  # that only grow
+        return Column(name, kind, values, note, use=False)
+    return of.checked(Column(name, kind, values))
 
 
 def check_labels(target: str, labels: Sequence[str]) -> None:
