@@ -20,7 +20,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-WIDTHS, SCHEMES = (400, 1_400), ("light", "dark")
+WIDTHS, SCHEMES = (390, 820, 1_440), ("light", "dark")
 COLUMNS = 76  # of code
 
 pytest.importorskip("mkdocs", reason="the documentation is not installed")
@@ -39,6 +39,14 @@ TOO_WIDE = """() => {
         return box.width > 0 && box.height > 0 && box.right > innerWidth + 1 && !reached(e);
     });
     return wide.map((e) => `${e.tagName} ${e.className} ${e.textContent.trim().slice(0, 60)}`);
+}"""
+# What is scrolled sideways: code may be, and formulas.
+SCROLLED = """() => {
+    const scrolls = (e) => ["auto", "scroll"].includes(getComputedStyle(e).overflowX);
+    const moved = (e) => scrolls(e) && e.scrollWidth > e.clientWidth + 1;
+    const read = [...document.querySelectorAll(".md-content *")];
+    return read.filter((e) => moved(e) && !e.closest("pre, .highlight, .equation"))
+        .map((e) => `${e.className}: ${e.textContent.trim().slice(0, 60)}`);
 }"""
 # Text that is read, without code.
 TEXT = """() => {
@@ -142,6 +150,7 @@ def test_every_page_loads_and_fits_the_screen(browser, site, width, scheme):
         for name in PAGES:
             page = visit(name)
             problems = [*visit.problems, *(f"too wide: {each}" for each in page.evaluate(TOO_WIDE))]
+            problems += [f"scrolled: {each}" for each in page.evaluate(SCROLLED)]
             tex = re.findall(r"\\[(\[a-zA-Z]+", page.evaluate(TEXT))
             problems += [f"TeX: {each}" for each in tex]
             if page.evaluate("document.documentElement.scrollWidth") > width:
@@ -181,6 +190,19 @@ def test_no_link_is_broken(browser, site):
             ):
                 broken.append((link, [name for name, found in links.items() if link in found]))
     assert not broken
+
+
+def test_code_is_copied_without_prompts_and_what_it_prints(browser, site):
+    with Visit(browser, site) as visit:
+        visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = visit("getting-started")
+        blocks = page.locator(".highlight", has_text=">>>")
+        for i in range(blocks.count()):
+            blocks.nth(i).get_by_title("Copy to clipboard").click()
+            copied = page.evaluate("navigator.clipboard.readText()")
+            assert ">>>" not in copied
+            compile(copied, "copied", "exec")
+        assert blocks.count() > 5
 
 
 def test_figures_follow_the_switch(browser, site):
@@ -234,8 +256,8 @@ def test_home_says_what_for_whom_and_why_with_code_and_a_figure_in_its_first_scr
     with Visit(browser, site) as visit:
         page = visit("index")
         for what in (
-            page.get_by_text("A classifier for streams"),
-            page.get_by_text("For people who"),
+            page.get_by_text("chooses which labels to pay for"),
+            page.get_by_text("It is for people who"),
             page.locator("pre code").first,
             page.locator("img[alt^=Mistakes]:visible"),
             page.locator("h2", has_text="Why"),
@@ -262,6 +284,6 @@ def test_so_does_the_readme(browser, tmp_path):
     figure = page.locator("img").bounding_box()
     assert figure["height"] > 200
     assert figure["y"] + figure["height"] <= FIRST_SCREEN
-    for what in ("A classifier for streams", "For people who", "Fewer mistakes", "0.1 of labels"):
+    for what in ("chooses which labels to pay for", "for people who", "Fewer labels", "of 1,250"):
         assert what in page.locator("body").inner_text()
     page.close()

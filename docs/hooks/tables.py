@@ -97,7 +97,8 @@ def dressed(found: re.Match[str]) -> str:
             names = ["number"] * (j in numeric) + ["best"] * ((i, j) in marked)
             kind = f' class="{" ".join(names)}"' if names else ""
             kind += f' data-label="{heads[j]}"' if wide and found[1] == "td" else ""
-            shown = found[3].replace(" ± ", "\u00a0±\u00a0")  # which stay in one line
+            spread = " ±\u00a0" if wide else "\u00a0±\u00a0"  # stays in one line where it can
+            shown = found[3].replace(" ± ", spread)
             return f"<{found[1]}{found[2]}{kind}>{shown}</{found[1]}>"
 
         return f"<tr>{CELL.sub(cell, found[1])}</tr>"

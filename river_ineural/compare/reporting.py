@@ -24,7 +24,7 @@ from river_ineural.compare.running import Outcome
 __all__ = ["Report"]
 
 HEADS = ("accuracy %", "F1 %", "mistakes", "rows", "labels", "s")
-REST = "By margin, and of scikit-learn: labels that would be left are asked for at random."
+REST = "The other learners ask at random for labels that they would not use."
 POINTS = 200  # of a curve
 BLACK = "#000000"  # in a figure; the page puts its own colour of text there
 METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # none, so that pages are the same
