@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import io
 import os
 import platform
 import secrets
 import stat
-import time
 from collections.abc import Iterator
 from importlib import metadata
-from pathlib import Path
 from typing import Any, BinaryIO
 
-import torch
+from msgspec import convert
 
 import river_ineural
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.network.device import available
-from river_ineural.storage.checks import Scope, State
-from river_ineural.storage.classes import (
+from river_ineural.storage.template import (
     DETECTORS,
-    KNOWN,
     LEARNERS,
+    MODELS,
     SAMPLERS,
-    class_of,
-    name_of,
-    take,
-    verify,
+    VALUES,
+    Node,
+    Sizes,
+    fields,
+    need,
+    parameters,
+    template,
 )
-from river_ineural.storage.container import Arrays, pack, unpack
-from river_ineural.storage.errors import LoadError, SaveError
-from river_ineural.storage.values import Reference, Stored, Writer, read, replaced
+from river_ineural.storage.values import LoadError, SaveError, decode, encode, pack, unpack
+from river_ineural.storage.walk import Loader, Saver
 
-__all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes"]
+__all__ = [
+    "LoadError",
+    "SAMPLERS",
+    "SaveError",
+    "from_bytes",
+    "of_kind",
+    "load",
+    "save",
+    "to_bytes",
+]
 
-Document = dict[str, Any]
-
-MODELS = {**LEARNERS, **SAMPLERS}
 PACKAGES = ("numpy", "torch", "river")
-STALE = 3600.0  # seconds after which a temporary file is of a process that was killed
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: Path) -> None:
     """Write a model to one safetensors file, from which `load` goes on as if nothing had happened.
 
     A kill at any moment leaves the former file or the new one, whole: what is written goes to a
@@ -81,10 +87,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> loaded.scores_one({"length": 5.0}) == model.scores_one({"length": 5.0})
     True
     """
-    write(Path(os.path.realpath(path)), to_bytes(model))
+    name = destination(path)
+    write(name, to_bytes(model))
 
 
-def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
+def load(path: Path, device: str | None = None) -> Any:
     """The model that `save` wrote.
 
     No code of the file is run, and nothing that it names is imported but classes of a closed list.
@@ -112,11 +119,14 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> Any:
     ValueError
         If the device is not there.
     """
-    with open(path, "rb", buffering=0) as file:
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:  # which does not wait for the end of a pipe
         try:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise LoadError("it is not a regular file")
             return from_file(file, device)
         except LoadError as error:
-            raise LoadError(f"{os.fspath(path)}: {error}") from error
+            raise LoadError(f"{os.fsdecode(path)}: {error}") from error
 
 
 def to_bytes(model: Any) -> bytes:
@@ -133,16 +143,18 @@ def to_bytes(model: Any) -> bytes:
     """
     check_model(model)
     with held(model):
-        writer = Writer(take)
-        writer.write(model, "model")
-        document = {
-            "schema": SCHEMA,
-            "class": type(model).__name__,
-            "versions": versions(),
-            "objects": writer.objects,
-        }
-        verified(document, dict(writer.arrays), SaveError)
-        return pack(document, writer.arrays)
+        try:
+            like = blank(model)
+        except (TypeError, ValueError) as error:
+            raise SaveError(f"{error}, which a file cannot hold") from error
+        saver = Saver(getattr(like, "classifier", like)._state.trainer.shape.n_classes)
+        node = written(saver, model, like)
+        try:
+            restored(Loader(like, dict(saver.arrays), makes=False), node, like)
+        except LoadError as error:
+            raise SaveError(f"{error}, which a file cannot hold") from error
+        document = {"schema": SCHEMA, "versions": versions(), "model": node}
+        return pack(document, saver.arrays)
 
 
 def from_bytes(data: bytes, device: str | None = None) -> Any:
@@ -157,14 +169,19 @@ def from_file(file: BinaryIO, device: str | None) -> Any:
     """The model in an open file, which is read where it stands."""
     if device is not None:
         available(device)
+    document, arrays = unpack(file)
+    check_version(document)
     try:
-        document, arrays = unpack(file)
-        check_version(document)
-        return built(verified(document, arrays, LoadError), device)
+        node = convert(document.get("model"), Node)
+        like = template_of(node, arrays, MODELS)
+        model = restored(Loader(like, arrays, makes=True), node, like, device)
     except LoadError:
         raise
     except Exception as error:  # what no check has thought of
         raise LoadError(f"no model can be made of it ({type(error).__name__}: {error})") from error
+    if arrays:
+        raise LoadError(f"nothing refers to {', '.join(arrays):.80}")
+    return model
 
 
 @functools.cache  # reading what is installed would take longer than a small model
@@ -184,20 +201,20 @@ def check_model(model: Any) -> None:
             "a pipeline has steps of others, whose code a file cannot hold: save its last step, "
             "save(model[-1], path), and pickle the other steps if you trust where they will lie."
         )
-    if name_of(model) not in MODELS:
+    if not of_kind(model, MODELS):
         raise SaveError(
             f"{kind.__module__}.{kind.__qualname__} cannot be saved: {', '.join(MODELS)} can. "
             "Pickle it, if you trust where it will lie."
         )
     inner = getattr(model, "classifier", model)
-    if inner is not model and name_of(inner) not in LEARNERS:
+    if inner is not model and not of_kind(inner, LEARNERS):
         raise SaveError(
             f"this {kind.__name__} is around {type(inner).__qualname__}, whose code a file cannot "
             f"hold; it can hold one around {' or '.join(LEARNERS)}. Save that, of a pipeline "
             "save(model.classifier[-1], path), and pickle the rest if you trust where it will lie."
         )
     detector = getattr(inner, "drift_detector", None)
-    if not (detector is None or isinstance(detector, str) or type(detector).__name__ in DETECTORS):
+    if not (detector is None or isinstance(detector, str) or of_kind(detector, VALUES)):
         raise SaveError(
             f"drift_detector is a {type(detector).__qualname__}, whose code a file cannot hold: it "
             f"can hold 'surprise', None, and of river.drift.binary {', '.join(DETECTORS)}."
@@ -211,11 +228,16 @@ def held(model: Any) -> Iterator[None]:
         yield
 
 
-def check_version(document: Document) -> None:
+def of_kind(value: Any, kinds: dict[str, Any]) -> bool:
+    """Whether its class is one of these, and not only named so."""
+    return kinds.get(type(value).__name__) is type(value)
+
+
+def check_version(document: Any) -> None:
     """Raise LoadError unless a file is of this version's schema."""
-    schema, made = document.get("schema"), document.get("versions")
+    schema = document.get("schema")
     if type(schema) is not int or schema != SCHEMA:
-        by = made.get("river_ineural") if isinstance(made, dict) else None
+        by = document["versions"].get("river_ineural") if "versions" in document else None
         raise LoadError(
             f"it is of schema {schema!r:.80}, and river_ineural {river_ineural.__version__} reads "
             f"schema {SCHEMA}: load it with the version that made it ({by}), or learn the stream "
@@ -223,94 +245,141 @@ def check_version(document: Document) -> None:
         )
 
 
-def verified(
-    document: Document, arrays: Arrays, error: type[LoadError | SaveError]
-) -> list[tuple[str, State]]:
-    """The objects of a document, after all checks; their attributes with `Reference` and `Stored`.
+def sizes_of(learner: Any, arrays: dict[str, Any] | None = None) -> Sizes:
+    """How large is what a learner has learned; as JSON, with `arrays` of the file."""
+    state = learner._state
+    names, labels = state.features.names, state.labels.labels
+    if arrays is not None:
+        names, labels = encode(names, "names", arrays), encode(labels, "labels", arrays)
+    n_features, room = state.trainer.n_features, state.trainer.shape.n_features
+    return Sizes(names, labels, n_features, room, state.trial is not None)
+
+
+def blank(model: Any) -> Any:
+    """The template of a model."""
+    kind: Any = type(model)
+    given = {key: getattr(model, key) for key in parameters(kind)}
+    if "classifier" in given:
+        return kind(**given | {"classifier": blank(model.classifier)})
+    sizes, trainer = sizes_of(model), model._state.trainer
+    weights = trainer.shape._replace(n_features=sizes.n_features).n_parameters
+    return template(kind, given, sizes, weights)
+
+
+def template_of(node: Node, arrays: dict[str, Any], kinds: dict[str, Any]) -> Any:
+    """The template of what is in a file."""
+    if node.kind not in kinds:
+        raise LoadError(f"its class is {node.kind!r:.80}, not one of {', '.join(kinds)}")
+    kind = kinds[node.kind]
+    given = {key: parameter_of(part, key) for key, part in node.parameters.items()}
+    if missing := set(parameters(kind)) - given.keys() - {"classifier"}:
+        raise LoadError(f"{node.kind} lacks its parameter {min(missing)}")
+    if node.classifier is not None:
+        return kind(template_of(node.classifier, arrays, LEARNERS), **given)
+    if node.sizes is None or "trainer.flat" not in arrays:
+        raise LoadError(f"{node.kind} lacks its sizes, or the tensor trainer.flat")
+    sizes = node.sizes
+    sizes.names, sizes.labels = (
+        decode(found, "sizes", {}) for found in (sizes.names, sizes.labels)
+    )
+    return template(kind, given, sizes, arrays["trainer.flat"].size)
+
+
+def parameter(value: Any, key: str) -> Any:
+    """A parameter as JSON."""
+    if not of_kind(value, VALUES):
+        return encode(value, key, {})
+    kind: Any = type(value)
+    given = {each: encode(getattr(value, each), key, {}) for each in parameters(kind)}
+    return {"object": [kind.__name__, given]}
+
+
+def parameter_of(node: Any, key: str) -> Any:
+    """A parameter, made by its constructor if it is an object."""
+    if type(node) is not dict or "object" not in node:
+        return decode(node, key, {})
+    name, given = node["object"]
+    return VALUES[name](**{each: decode(part, key, {}) for each, part in given.items()})
+
+
+def written(saver: Saver, model: Any, like: Any) -> Node:
+    """A learner or a sampler as it is in a file."""
+    inner = getattr(model, "classifier", None)
+    kind: Any = type(model)
+    given = {key: getattr(model, key) for key in parameters(kind) if key != "classifier"}
+    notes = fields(model).keys() - fields(like).keys()
+    return Node(
+        kind.__name__,
+        {key: parameter(value, key) for key, value in given.items()},
+        saver.state(model, like, ""),
+        {key: encode(vars(model)[key], key, saver.arrays) for key in sorted(notes)},
+        inner and written(saver, inner, like.classifier),
+        None if inner else sizes_of(model, saver.arrays),
+    )
+
+
+def restored(loader: Loader, node: Node, like: Any, device: str | None = None) -> Any:
+    """The model of a file, all that is in it being checked."""
+    kind: Any = type(like)
+    arrays = loader.arrays
+    state = loader.state(node.state, like, "")
+    notes = {key: decode(part, key, arrays) for key, part in node.notes.items()}
+    for key in notes:
+        need(
+            key.isidentifier() and not hasattr(like, key), key, "an attribute of no other use", key
+        )
+    given = {key: getattr(like, key) for key in parameters(kind)}
+    if node.classifier is None:
+        given["device"] = device or node.parameters["device"]
+    else:
+        given["classifier"] = restored(loader, node.classifier, like.classifier, device)
+    if not loader.makes:
+        return None
+    model = object.__new__(kind)
+    model.__setstate__({"schema": SCHEMA, **given, **state, **notes})
+    return model
+
+
+def destination(path: Path) -> str:
+    """The name of a file that is regular or new: of a link, that of what it points at.
 
     Raises
     ------
-    `error`, naming what is not as it has to be.
+    OSError
+        If something else is there.
     """
-    try:
-        return read_objects(document, arrays)
-    except LoadError as wrong:
-        if error is LoadError:
-            raise
-        raise error(f"{wrong}, which a file cannot hold") from wrong
+    name = os.fsdecode(path)
+    if not os.path.basename(name):
+        raise FileNotFoundError(errno.ENOENT, "This is no name of a file", name)
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            raise OSError(errno.EINVAL, "There is something that is no regular file", name)
+    return os.path.realpath(name)
 
 
-def read_objects(document: Document, arrays: Arrays) -> list[tuple[str, State]]:
-    name, parts = document.get("class"), document.get("objects")
-    if name not in MODELS:
-        raise LoadError(f"its class is {name!r:.80}, not one of {', '.join(MODELS)}")
-    if type(parts) is not list or not parts:
-        raise LoadError("it lists no objects")
-    left, objects = dict(arrays), list[tuple[str, State]]()
-    for i, part in enumerate(parts):
-        kind = part.get("class") if type(part) is dict else None
-        if kind not in KNOWN or type(part.get("state")) is not dict:
-            raise LoadError(f"object {i} is of class {kind!r:.80}, which is none of ours")
-        state = {
-            key: read(node, f"{kind}.{key}", left, len(objects))
-            for key, node in part["state"].items()
-        }
-        objects.append((kind, state))
-    scope = Scope(objects, verify)
-    if objects[-1][0] != name:
-        raise LoadError(f"its last object is of class {objects[-1][0]}, not {name}")
-    verify(len(objects) - 1, name, scope)
-    if left or len(scope.reached) < len(objects):
-        unused = [*left, *(objects[i][0] for i in range(len(objects)) if i not in scope.reached)]
-        raise LoadError(f"nothing refers to {', '.join(unused)[:80]}")
-    return objects
-
-
-def built(objects: list[tuple[str, State]], device: str | None) -> Any:
-    """The last of some objects that have been checked."""
-    made: list[Any] = []
-
-    def part(stands: Reference | Stored) -> Any:
-        if isinstance(stands, Reference):
-            return made[stands.at]
-        return torch.from_numpy(stands.array) if stands.tensor else stands.array
-
-    for name, state in objects:
-        attributes = {key: replaced(value, part) for key, value in state.items()}
-        if name in LEARNERS and device is not None:
-            attributes["device"] = device
-        made.append(KNOWN[name].make(class_of(name), attributes))
-    return made[-1]
-
-
-def write(path: Path, data: bytes) -> None:
+def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Put the bytes into a file at once: whole, and on the disk."""
-    temporary = path.with_name(f".river_ineural.{secrets.token_hex(8)}.tmp")
-    clear(path.parent)
+    folder = os.path.dirname(os.path.abspath(path))
+    temporary = os.path.join(folder, f".river_ineural.{secrets.token_hex(16)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            if path.exists() and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            if os.path.exists(path) and hasattr(os, "fchmod"):
+                before = os.stat(path)
+                with contextlib.suppress(PermissionError):  # who may not give files away keeps them
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        os.unlink(temporary)
         raise
-    if os.name == "posix":  # the new name is on the disk when the folder is
-        descriptor = os.open(path.parent, os.O_RDONLY)
+    with contextlib.suppress(OSError):  # a folder that cannot be read, or a system without
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            os.fsync(descriptor)  # the new name is on the disk when the folder is
         finally:
             os.close(descriptor)
-
-
-def clear(folder: Path) -> None:
-    """Remove what processes left that were killed while they wrote."""
-    for entry in folder.glob(".river_ineural.*.tmp"):
-        with contextlib.suppress(OSError):  # another process was quicker
-            if time.time() - entry.stat().st_mtime > STALE:
-                entry.unlink()

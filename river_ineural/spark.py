@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from river_ineural.persistence import from_bytes, to_bytes
-from river_ineural.storage.classes import SAMPLERS, name_of
+from river_ineural.persistence import SAMPLERS, from_bytes, of_kind, to_bytes
 
 try:
     from pyspark.sql import DataFrame, Row
@@ -130,7 +129,7 @@ def by_key(
     >>> dead_letters = decisions.where("event = 'refused'")  # doctest: +SKIP
     """
     columns = Columns(key, id, order, features, label)
-    if name_of(model) not in SAMPLERS:
+    if not of_kind(model, SAMPLERS):
         raise TypeError(
             f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
             "INeurALSampler(INeurAL(), budget=0.1)."

@@ -19,7 +19,7 @@ from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES, Fore
 from river_ineural.learning.history import History
 from river_ineural.learning.trees import grow
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
-from river_ineural.storage import container
+from river_ineural.storage.values import unpack
 
 
 def corners(n, seed=0, n_features=6):
@@ -224,11 +224,9 @@ def test_after_a_change_it_learns_anew():
 )
 def test_trees_that_lead_nowhere_are_refused(name, value):
     model = learned(corners(30))
-    document, arrays = container.unpack(io.BytesIO(to_bytes(model)))
-    (state,) = [part["state"] for part in document["objects"] if part["class"] == "Forest"]
-    tensor = arrays[state[name]["array"]].copy()
+    document, arrays = unpack(io.BytesIO(to_bytes(model)))
+    tensor = arrays[f"explorers.parts.forest.{name}"]
     tensor[0, 0] = value
-    arrays = {**arrays, state[name]["array"]: tensor}
     with pytest.raises(LoadError):
         from_bytes(sealed(document, arrays))
 
@@ -238,11 +236,9 @@ def test_leaves_of_unknown_classes_are_refused():
     forest = forest_of(model)
     leaf = int(np.flatnonzero(forest.feature[0] < 0)[0])
     for label, fine in ((1, True), (-1, True), (2, False), (-2, False)):
-        document, arrays = container.unpack(io.BytesIO(to_bytes(model)))
-        (state,) = [part["state"] for part in document["objects"] if part["class"] == "Forest"]
-        tensor = arrays[state["child"]["array"]].copy()
-        tensor[0, leaf] = label
-        data = sealed(document, {**arrays, state["child"]["array"]: tensor})
+        document, arrays = unpack(io.BytesIO(to_bytes(model)))
+        arrays["explorers.parts.forest.child"][0, leaf] = label
+        data = sealed(document, arrays)
         if fine:
             from_bytes(data)
         else:

@@ -11,25 +11,25 @@ import pickle
 import random
 import re
 import stat
-import sys
 import time
+import tracemalloc
 
 import kept
+import msgspec
 import numpy as np
 import pytest
 import safetensors.numpy
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import drift, linear_model, preprocessing
 from streams import blobs, learned, shifting, small, waits_its_turn
 
-from river_ineural import INeurAL, active, load, persistence, save
+from river_ineural import INeurAL, NeurONAL, active, load, save
 from river_ineural.active.width import TheoreticalWidth
 from river_ineural.inputs.versions import SCHEMA
-from river_ineural.learning import change
 from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
-from river_ineural.storage import classes, container
+from river_ineural.storage import values
 
 CASES = list(kept.cases(0))
 STREAM = shifting(60, 6, 3, seed=2)
@@ -47,11 +47,11 @@ def victim():
 
 @pytest.fixture
 def opened(victim):
-    """What is in a file: JSON, and arrays."""
-    return container.unpack(io.BytesIO(victim))
+    """What is in a file: JSON, and tensors."""
+    return values.unpack(io.BytesIO(victim))
 
 
-def refused(document, arrays, message):
+def refused(document, arrays, message=""):
     with pytest.raises(LoadError, match=message):
         from_bytes(kept.sealed(document, arrays))
 
@@ -66,38 +66,48 @@ def test_it_goes_on_to_the_bit(case):
     model, stream, at = kept.cases(25)[case]
     rounds = kept.Rounds(model).run(stream[:at])
     learner = model.classifier
-    if case == "what appears":
-        assert model.n_pending == kept.LATE
-        assert {name for x, _ in stream[at:] for name in x} - set(learner._state.features.names)
     if case in ("in a trial", "after a drift"):
         assert (learner.n_drifts, learner.changing) == (1, case == "in a trial")
     loaded = from_bytes(to_bytes(model))
     assert to_bytes(loaded) == to_bytes(model)
     others = [kept.Rounds(each, rounds.waiting).run(stream[at:]) for each in (model, loaded)]
     assert others[0].digest() == others[1].digest()
-    assert model.n_rounds == loaded.n_rounds == len(stream)
+
+
+@pytest.mark.filterwarnings("ignore:Only one class", "ignore:No label of", "ignore:max_")
+@settings(max_examples=12)
+@given(
+    kind=st.sampled_from([INeurAL, NeurONAL]),
+    sampler=st.sampled_from([active.INeurALSampler, active.RandomSampler, active.MarginSampler]),
+    budget=st.sampled_from([None, 0.5, 7, active.Budget(0.25, burst=3)]),
+    explorers=st.sampled_from([(), ("network",), ("forest", "network")]),
+    detector=st.sampled_from([None, "surprise", "DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"]),
+    n_steps=st.floats(0, 3),
+    capacity=st.integers(2, 40),
+    classes=st.sampled_from([None, ("class 0", "late", 3)]),
+    n=st.integers(0, 40),
+)
+def test_any_model_goes_on_to_the_bit(kind, sampler, budget, detector, n, **parameters):
+    river = detector not in (None, "surprise")
+    parameters["drift_detector"] = getattr(drift.binary, detector)() if river else detector
+    model = sampler(small(kind, **parameters), budget=budget, seed=3)
+    kept.Rounds(model).run(STREAM[:n])
+    loaded = from_bytes(to_bytes(model))
+    assert to_bytes(loaded) == to_bytes(model)
+    others = [kept.Rounds(each).run(STREAM[n:]) for each in (model, loaded)]
+    assert others[0].digest() == others[1].digest()
 
 
 def test_it_goes_on_in_another_process(tmp_path):
     """One that hashes strings otherwise, with labels on their way."""
-    names, expected = ("what appears", "in a trial"), []
-    for case in names:
-        model, stream, at = kept.cases(25)[case]
-        rounds = kept.Rounds(model).run(stream[:at])
-        save(model, tmp_path / f"{case}.safetensors")
-        (tmp_path / f"{case}.json").write_text(json.dumps(list(rounds.waiting)))
-        expected.append(kept.Rounds(model, rounds.waiting).run(stream[at:]).digest())
-    assert (
-        kept.in_a_process("goes_on", tmp_path, 25, *names, PYTHONHASHSEED="7").split() == expected
-    )
-
-
-def test_a_model_that_has_learned_nothing():
-    for model in (INeurAL(seed=1), active.INeurALSampler(INeurAL(seed=1, classes=(1, 2)))):
-        loaded = from_bytes(to_bytes(model))
-        for each in (model, loaded):
-            each.learn_one({"a": 1.0}, 1)
-        assert to_bytes(loaded) == to_bytes(model)
+    model, stream, at = kept.cases(25)["what appears"]
+    rounds = kept.Rounds(model).run(stream[:at])
+    assert model.n_pending == kept.LATE
+    save(model, tmp_path / "what appears.safetensors")
+    (tmp_path / "what appears.json").write_text(json.dumps(list(rounds.waiting)))
+    expected = kept.Rounds(model, rounds.waiting).run(stream[at:]).digest()
+    found = kept.in_a_process("goes_on", tmp_path, 25, "what appears", PYTHONHASHSEED="7")
+    assert found == expected
 
 
 def test_features_named_but_not_learned_yet():
@@ -107,7 +117,6 @@ def test_features_named_but_not_learned_yet():
     model.learn_one({**x, "first": 1.0}, 0)  # makes room for another
     with pytest.warns(UserWarning, match="max_classes"):
         model.learn_one({**x, "second": 1.0}, "third")
-    assert model._state.trainer.pending
     loaded = from_bytes(to_bytes(model))
     x = {**x, "second": 3.0}
     assert loaded.scores_one(x) == model.scores_one(x)
@@ -128,8 +137,8 @@ def test_labels_and_names_keep_their_types():
     model.learn_one(dict.fromkeys(NAMES, 1.0), LABELS[0])
     loaded = from_bytes(to_bytes(model))
 
-    def kinds(values):
-        return [(type(value), value) for value in values]
+    def kinds(found):
+        return [(type(value), value) for value in found]
 
     assert kinds(loaded.known_labels) == kinds(loaded.classes) == kinds(LABELS)
     assert kinds(loaded._state.features.names) == kinds(model._state.features.names)
@@ -137,38 +146,15 @@ def test_labels_and_names_keep_their_types():
 
 def test_parameters_and_what_was_set_since():
     width = TheoreticalWidth(horizon=100)
-    inner = learned(small(explorers=("forest",)), STREAM)
-    model = active.INeurALSampler(inner, width=width, budget=active.Budget(0.25, burst=3), seed=1)
+    model = active.INeurALSampler(learned(small(), STREAM), width=width, seed=1)
     model.gamma, model.note = 0.5, {"since": ("spring", [np.arange(3), math.nan])}
+    model.budget, model.classifier.lr = active.Budget(0.25, burst=3), 1e-3
     loaded = from_bytes(to_bytes(model))
     assert (loaded.width, loaded.budget, loaded.gamma) == (width, model.budget, 0.5)
-    assert loaded.classifier.trust == inner.trust
     season, (numbers, nan) = loaded.note["since"]
     assert (season, numbers.tolist(), math.isnan(nan)) == ("spring", [0, 1, 2], True)
     with pytest.raises(AttributeError, match="fixed"):
         loaded.seed = 3
-    assert loaded.clone().gamma == 0.5
-
-
-@pytest.mark.parametrize("kind", ["DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"])
-def test_a_detector_of_river_goes_on(kind):
-    settings = {"short_window_size": 20} if kind == "FHDDM" else {}
-    model = small(drift_detector=getattr(drift.binary, kind)(**settings))
-    model.learn_one({"a": 1.0}, 0)
-    watched = model._state.watch.river
-    rng = np.random.default_rng(0)
-    for _ in range(150):  # FHDDM tells of ones that grow rare, the others of more of them
-        watched.update(bool(rng.random() < (0.9 if kind == "FHDDM" else 0.1)))
-    other = from_bytes(to_bytes(model))._state.watch.river
-    assert type(other) is type(watched)
-    told = []
-    for _ in range(300):
-        mistaken = bool(rng.random() < 0.5)
-        for each in (watched, other):
-            each.update(mistaken)
-        told.append(watched.drift_detected)
-        assert other.drift_detected == watched.drift_detected
-    assert any(told)
 
 
 def test_on_a_device(model, cuda):
@@ -176,9 +162,6 @@ def test_on_a_device(model, cuda):
     on_gpu = from_bytes(to_bytes(model), device=cuda)
     assert on_gpu._state.trainer.flat.device.type == "cuda"
     back = from_bytes(to_bytes(on_gpu), device="cpu")
-    x = STREAM[0][0]
-    for other in (on_gpu, back):
-        assert other.scores_one(x) == pytest.approx(model.scores_one(x), abs=1e-4)
     assert to_bytes(back) == to_bytes(model)
     assert from_bytes(to_bytes(on_gpu)).device == "cuda"
 
@@ -187,11 +170,10 @@ def test_a_device_that_is_not_there(model, tmp_path):
     save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="cuda:99"):
         load(tmp_path / "model", device="cuda:99")
-    document, arrays = container.unpack(io.BytesIO((tmp_path / "model").read_bytes()))
-    document["objects"][-1]["state"]["device"] = "cuda:99"
+    document, arrays = values.unpack(io.BytesIO((tmp_path / "model").read_bytes()))
+    document["model"]["parameters"]["device"] = "cuda:99"
     with pytest.warns(UserWarning, match="loaded on the CPU"):
         assert from_bytes(kept.sealed(document, arrays)).device == "cpu"
-    assert from_bytes(kept.sealed(document, arrays), device="cpu").device == "cpu"
 
 
 def test_a_save_waits_for_its_turn(model):
@@ -222,37 +204,37 @@ def noted(value):
     return model
 
 
-def holding_itself():
-    model, surprise = INeurAL(), change.Surprise()
-    model._state.surprise = surprise.other = surprise
+def spoiled():
+    model = learned(small(), STREAM)
+    model._state.trainer.flat[3] = math.nan
     return model
 
 
+def changed_inside():
+    model = learned(small(), STREAM)
+    model._state.history.capacities = (3, 1)
+    return model
+
+
+LOOP = []
+LOOP.append(LOOP)
 PIPELINE = preprocessing.StandardScaler() | INeurAL()
 REFUSED = [
     (lambda: PIPELINE, r"save\(model\[-1\], path\)"),
     (lambda: active.INeurALSampler(PIPELINE), r"around Pipeline.*save\(model.classifier\[-1\], pa"),
-    (
-        lambda: active.RandomSampler(linear_model.LogisticRegression()),
-        "around LogisticRegression.*INeurAL",
-    ),
     (lambda: linear_model.LogisticRegression(), "LogisticRegression cannot be saved"),
-    (lambda: 3, "int cannot be saved: INeurAL"),
     (lambda: INeurALSampler(INeurAL()), "test_persistence.INeurALSampler"),
     (lambda: INeurAL(drift_detector=Own()), "drift_detector is a Own, .* DDM, EDDM"),
-    (
-        lambda: active.INeurALSampler(INeurAL(), width=lambda t, k, n: 0.1),
-        "width is <function",
-    ),
-    (lambda: of_a_name(frozenset((1, 2))), r"names.*frozenset"),
-    (lambda: of_a_name((1, frozenset((2,)))), r"names.*frozenset"),
-    (lambda: of_a_name(math.nan), "names.*nan"),
-    (lambda: noted(object()), r"model\.note is <object"),
-    (lambda: noted([1, {"x": {1, 2}}]), r"model\.note\.1\['x'\]\.1 is \{1, 2\}"),
-    (lambda: noted(np.array(["text"])), r"model\.note is an array of <U4"),
-    (lambda: noted(10**4001), "4,000 digits"),
-    (lambda: noted(np.random.Generator(np.random.MT19937(1))), "MT19937"),
-    (holding_itself, "holds itself"),
+    (lambda: active.INeurALSampler(INeurAL(), width=lambda t, k, n: 0.1), "width is <function"),
+    (lambda: of_a_name((1, frozenset((2,)))), "name frozenset"),
+    (lambda: of_a_name(math.nan), "name nan"),
+    (lambda: noted([1, {"x": {1, 2}}]), r"note\.1\S* is \{1, 2\}"),
+    (lambda: noted(np.array(["text"])), r"note is an array of <U4"),
+    (lambda: noted(10**301), "beyond 1e300"),
+    (lambda: noted(np.random.default_rng(1)), "note is Generator"),
+    (lambda: noted(LOOP), "holds itself"),
+    (spoiled, "tensor trainer.flat must be finite"),
+    (changed_inside, "history.capacities is .*`persistence.ranges`|history"),
 ]
 
 
@@ -266,44 +248,21 @@ def test_what_cannot_be_saved_says_so(make, message, tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_every_attribute_is_described():
-    """One that is not is saved all the same, but not checked: describe it in `storage.fields`."""
-
-    def looked_at(value, seen):
-        name = type(value).__name__
-        if name in classes.KNOWN and id(value) not in seen:
-            seen[id(value)] = value
-            known = classes.KNOWN[name]
-            state = known.take(value)
-            described = set(known.described)
-            if name in classes.DETECTORS or name in ("Mean", "Var"):
-                return
-            if name in persistence.MODELS:
-                described |= set(classes.parameters(type(value)))
-            assert set(state) == described, name
-            for part in state.values():
-                looked_at(part, seen)
-        elif isinstance(value, list | tuple | dict):
-            for part in value.values() if isinstance(value, dict) else value:
-                looked_at(part, seen)
-
-    for case in ("what appears", "in a trial", "at random"):
-        model, stream, at = kept.cases(1)[case]
-        looked_at(kept.Rounds(model).run(stream[:at]).model, {})
-
-
 # Files
 
 
 def test_files_are_replaced_at_once_and_keep_their_rights(model, tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
-    save(model, path)
+    save(model, os.fsencode(path))
     path.chmod(0o640)
     (tmp_path / "link").symlink_to(path)
+    owners = []
+    monkeypatch.setattr(os, "fchown", lambda file, *owner: owners.append(owner))
     save(model, tmp_path / "link")
+    assert owners == [(path.stat().st_uid, path.stat().st_gid)]
     assert (tmp_path / "link").is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    before, synced, fsync = path.read_bytes(), [], os.fsync
+    before, synced, fsync = load(os.fsencode(path)), [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda n: synced.append(os.fstat(n).st_mode) or fsync(n))
     save(model, str(path))
     assert [stat.S_ISDIR(mode) for mode in synced] == [False, True]
@@ -314,18 +273,44 @@ def test_files_are_replaced_at_once_and_keep_their_rights(model, tmp_path, monke
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         save(small(), path)
-    assert path.read_bytes() == before
+    assert to_bytes(before) == path.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["link", "model.safetensors"]
 
 
-def test_what_killed_processes_left_goes(tmp_path):
-    left, new = (tmp_path / f".river_ineural.{name}.tmp" for name in ("left", "new"))
-    for path in (left, new):
-        path.write_bytes(b"part")
-    os.utime(left, (time.time() - 7200,) * 2)
+def test_a_folder_that_cannot_be_read_will_do(tmp_path, monkeypatch):
+    opened = os.open
+
+    def refuses(path, flags, *mode):
+        if path == str(tmp_path):
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuses)
     save(INeurAL(), tmp_path / "model")
-    assert not left.exists()
-    assert new.exists()
+    assert load(tmp_path / "model").seed is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="FIFOs")
+def test_nothing_but_a_regular_file_is_replaced_or_read(tmp_path):
+    """And no file that is the user's own is deleted, whatever its name."""
+    own = tmp_path / ".river_ineural.0123.tmp"
+    own.write_text("mine")
+    os.utime(own, (0, 0))
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "device").symlink_to(os.devnull)
+    save(INeurAL(), tmp_path / "model")
+    names = sorted(os.listdir(tmp_path))
+    for name in ("fifo", "folder", "loop", "device"):
+        with pytest.raises(OSError, match=r"no regular file|symbolic links"):
+            save(INeurAL(), tmp_path / name)
+        with pytest.raises((LoadError, OSError), match=r"regular file|symbolic links|\[Errno 21\]"):
+            load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        save(INeurAL(), "")
+    assert sorted(os.listdir(tmp_path)) == names
+    assert stat.S_ISFIFO(os.lstat(tmp_path / "fifo").st_mode)
 
 
 def test_a_file_is_not_larger_than_what_is_in_it():
@@ -336,12 +321,9 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     used, room = state.trainer.n_features, state.trainer.shape.n_features
     assert (used, room) == (202, 251)
     weights = state.trainer.shape._replace(n_features=used).n_parameters
-    rows = 51 * (used + 2 * 2 + 1)
-    scaling = (4 * 3 + 8 * (1 + 4)) * room
+    least = 4 * (4 * weights + 51 * (used + 2 * 2 + 1)) + (4 * 3 + 8 * (1 + 4)) * room
     trees = state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
-    least = 4 * (4 * weights + rows) + scaling + trees
-    assert least < len(to_bytes(model)) < least + 20_000
-    assert len(pickle.dumps(model)) < len(to_bytes(model)) + 1_000
+    assert least + trees < len(to_bytes(model)) < least + trees + 20_000
     pickled = pickle.loads(pickle.dumps(model))
     for copied in (pickled, copy.deepcopy(model), from_bytes(to_bytes(model))):
         assert copied._state.trainer.shape.n_features == copied._state.history.x.shape[1] == room
@@ -349,19 +331,12 @@ def test_a_file_is_not_larger_than_what_is_in_it():
         assert to_bytes(copied) == to_bytes(model)
 
 
-def test_others_read_the_file_too(victim, opened):
-    """safetensors' own reader finds the same tensors, each at a multiple of its numbers' size."""
-    document, arrays = opened
-    found = safetensors.numpy.load(victim)
-    assert found.keys() == arrays.keys()
-    for name, array in arrays.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-        np.testing.assert_array_equal(found[name], array)
-    start = 8 + int.from_bytes(victim[:8], "little")
-    header = json.loads(victim[8:start])
-    assert json.loads(header.pop("__metadata__")[container.KEY])["class"] == document["class"]
-    for name, spec in header.items():
-        assert (start + spec["data_offsets"][0]) % arrays[name].itemsize == 0
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGKILL")
+def test_kills_leave_a_whole_file_and_hostile_files_take_little_memory():
+    """20 kills; 300 files: what memory grows by is mostly the interpreter's own."""
+    found = kept.in_a_process("stands", 20, 300)
+    assert "20 of 20 files load" in found
+    assert float(re.search(r"grew by ([0-9.]+) times", found).group(1)) < 200, found
 
 
 # Files that are not what they seem
@@ -383,73 +358,47 @@ class Trap:
 def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model").write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(LoadError, match=r"model: not a whole safetensors file.*as a pickle does"):
+    with pytest.raises(LoadError, match=r"model: not a whole file.*as a pickle does"):
         load(tmp_path / "model")
     assert os.listdir(tmp_path) == ["model"]
 
 
-@pytest.mark.parametrize("name", ["os.system", "posix.system", "Popen", "Pipeline", "numpy.load"])
-def test_nothing_that_a_file_names_is_imported(opened, name, monkeypatch):
-    """Only classes of the list are looked up."""
+STATE = ("model", "classifier", "state", "_state")
+LEARNER = ("model", "classifier", "parameters")
+FORGED = [
+    (("model", "kind"), "os.system", "its class is 'os.system', not one of INeurAL"),
+    ((*LEARNER, "hidden_dim"), 9, "trainer.flat must be .* weights"),
+    ((*LEARNER, "hidden_dim"), 10**9, "Expected `int` <= 25000000"),
+    ((*LEARNER, "n_layers"), 10**9, "Expected `int` <= 1000"),
+    ((*LEARNER, "capacity"), 10**15, "no model can be made of it|capacities"),
+    ((*LEARNER, "lr"), -1.0, "lr must be finite and in"),
+    ((*LEARNER, "lr"), {"int": hex(10**400)}, "lr"),
+    ((*LEARNER, "n_steps"), 1e30, "Expected `float` <= 1000000"),
+    ((*LEARNER, "seed"), kept.DROPPED, "lacks its parameter seed"),
+    ((*LEARNER, "drift_detector"), "", "drift_detector must be 'surprise'"),
+    ((*LEARNER, "drift_detector"), {"object": ["os.system", {}]}, "os.system"),
+    (("model", "notes"), {"predict_one": 3}, "predict_one must be an attribute of no other use"),
+    (("model", "state", "_account", "left"), {"float": "nan"}, "_account.left is nan"),
+    (("model", "state", "_rng", "spare"), "x", "_rng.spare must be as in a new model"),
+    (("model", "parameters", "budget"), {"object": ["Budget", {"limit": 1.5}]}, "budget must be"),
+    (("model", "classifier", "sizes", "room"), 10**9, "sizes must be columns of the names"),
+    (("model", "classifier", "sizes", "labels"), [1, 1, 1], "label is repeated"),
+    (("model", "classifier", "sizes", "labels"), [0, 1, {"float": "inf"}], "label inf"),
+    (("model", "classifier", "sizes", "names"), [{"dict": []}] * 5, "name {} "),
+    ((*STATE, "explorers", "trust"), {"tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
+    ((*STATE, "explorers", "trust"), {"tuple": [0.5]}, "explorers.trust must be of 2"),
+    ((*STATE, "watch", "n_of_class"), {"dict": [[3, 1]]}, "Expected `int` <= 2"),
+    ((*STATE, "trainer", "batch_size"), 9, "trainer.batch_size must be as in a new model, 16"),
+    ((*STATE, "history", "added"), {"tuple": [9, 0]}, "history must be tensors of 9 rows"),
+    ((*STATE, "trial", "n_since"), 10**6, "trial.n_since must be at most"),
+    ((*STATE, "trial", "former", "more"), 1, "trial.former has more, which a State has not"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), FORGED)
+def test_an_error_names_what_is_wrong(opened, place, value, message):
     document, arrays = opened
-    looked_up = []
-    monkeypatch.setattr(
-        classes.importlib, "import_module", lambda name: looked_up.append(name) or sys.modules[name]
-    )
-    for at in range(len(document["objects"])):
-        bad = kept.changed(document, ("objects", at, "class"), name)
-        refused(bad, arrays, re.escape(name))
-    refused(kept.changed(document, ("class",), name), arrays, "not one of INeurAL")
-    assert set(looked_up) <= {known.module for known in classes.KNOWN.values()}
-
-
-@pytest.mark.parametrize(
-    ("kind", "key", "value", "message"),
-    [
-        ("INeurAL", "hidden_dim", 9, "hidden_dim must be 8, as what it has learned, got 9"),
-        ("INeurAL", "lr", -1.0, "lr must be finite and in"),
-        ("INeurAL", "seed", kept.DROPPED, "lacks its parameter seed"),
-        ("INeurAL", "scores_one", 3, "scores_one must be an attribute of no other use"),
-        ("Shape", "hidden_dim", 10**9, "hidden_dim must be 1000000000, as what it has learned"),
-        ("INeurAL", "capacity", 10**15, "capacity must be 8192, as what it has learned"),
-        ("Shape", "n_features", 10**9, "room for 6 columns"),
-        ("Shape", "explores", False, "with an f2 if there is an explorer of that"),
-        ("Explorers", "trust", {"tuple": [0.5, 1.1]}, "a number in .0, 1., got 1.1"),
-        ("Explorers", "trust", {"tuple": [0.5]}, "trust must be a tuple of 2"),
-        ("Explorers", "trust", {"tuple": [0.5, {"float": "nan"}]}, "a number in .0, 1., got nan"),
-        ("Explorers", "parts", {"dict": []}, r"explorers must be \(\), as what it has learned"),
-        ("Explorers", "parts", {"dict": [["printer", None]]}, "some of network, forest"),
-        ("INeurAL", "explorers", {"tuple": ["network"]}, "as what it has learned"),
-        ("Average", "span", 7, "span must be an integer from 8"),
-        ("Recipe", "balance", 2.0, "balance must be a number in .0, 1."),
-        ("Recipe", "extra", 1, "no model can be made of it .*extra"),
-        ("LabelIndex", "labels", [1, 2], r"\.labels|of 2 classes"),
-        ("LabelIndex", "labels", [1, 1, 1], "without repetitions"),
-        ("FeatureIndex", "names", [{"dict": []}] * 5, "names"),
-        ("Generator", "state", 2**128, r"rng\.state must be an integer from 0 to"),
-        ("Trainer", "flat", {"array": "history.weight.0"}, "missing, or named twice"),
-        ("Watch", "n_of_class", {"dict": [[3, 1]]}, "an integer from 0 to 2, got 3"),
-        ("Budget", "limit", 1.5, "no model can be made of it .*budget must be"),
-        ("Account", "rate", "fast", "rate must be a number"),
-        ("Random", "spare", "x", "spare must be a number"),
-    ],
-)
-def test_an_error_names_what_is_wrong(opened, kind, key, value, message):
-    document, arrays = opened
-    at = [part["class"] for part in document["objects"]].index(kind)
-    refused(kept.changed(document, ("objects", at, "state", key), value), arrays, message)
-
-
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [("hidden_dim", "of 25,000,000 weights"), ("n_layers", "an integer from 2 to 1000")],
-)
-def test_sizes_that_fit_each_other_are_bounded(opened, key, message):
-    document, arrays = opened
-    for part in document["objects"]:
-        if key in part["state"]:
-            part["state"][key] = 10**9
-    refused(document, arrays, message)
+    refused(kept.changed(document, place, value), arrays, message)
 
 
 @pytest.mark.parametrize(
@@ -457,10 +406,8 @@ def test_sizes_that_fit_each_other_are_bounded(opened, key, message):
     [
         ("trainer.flat", math.nan, "finite"),
         ("trainer.average.flat", math.inf, "finite"),
-        ("explorers.a", math.nan, "finite"),
         ("explorers.b", -math.inf, "finite"),
         ("explorers.a", 1e9, "symmetric"),
-        ("explorers.a", -1e9, "symmetric"),
         ("explorers.a", np.diag([1.0, -1.0]), "symmetric, with no negative eigenvalue"),
     ],
 )
@@ -476,53 +423,63 @@ def test_numbers_that_would_spoil_each_prediction(opened, name, value, message):
 
 def test_an_error_names_the_tensor_and_how_it_differs(opened):
     document, arrays = opened
-    n = len(arrays["trainer.flat"])
-    message = (
-        f"tensor trainer.flat must be float32 of shape ({n},), got float32 of shape ({n - 1},)"
-    )
-    bad = {**arrays, "trainer.flat": arrays["trainer.flat"][1:]}
-    refused(document, bad, re.escape(message))
+    shape = arrays["scaling.moments"].shape
+    bad = {**arrays, "scaling.moments": arrays["scaling.moments"][:, 1:].copy()}
+    wanted = f"tensor scaling.moments must be float64 of shape {shape}, got float64 of shape (4, "
+    refused(document, bad, re.escape(wanted))
     refused(document, {**arrays, "more": np.zeros(3)}, "nothing refers to more")
 
 
-@pytest.mark.parametrize("text", ["[" * 10**6, '{"a":' * 10**6, "[]", "3", "{}", "NaN"])
+def signed(text, arrays):
+    """A file of any JSON."""
+    unsigned = values.CHECKSUM % 0 + text
+    crc = values.CHECKSUM % values.crc(unsigned, arrays)
+    return safetensors.numpy.save(arrays, {values.KEY: crc + text})
+
+
+def header(text):
+    return len(text).to_bytes(8, "little") + text
+
+
+@pytest.mark.parametrize("kind", ["names", "notes", "labels", "shape", "lists", "deep", "long"])
+def test_bombs_are_refused_at_once(opened, kind):
+    """Within 2 s and 300 MB."""
+    document, arrays = opened
+    document, colliding = copy.deepcopy(document), [i * (2**61 - 1) for i in range(1, 60_001)]
+    sizes, notes = document["model"]["classifier"]["sizes"], document["model"]["notes"]
+    if kind in ("names", "labels"):
+        sizes[kind] = [{"int": hex(i)} for i in colliding]
+    elif kind == "notes":
+        notes["note"] = {"dict": [[{"int": hex(i)}, 1] for i in colliding]}
+    encoded = msgspec.json.encode(document).decode()[1:]
+    data = {
+        "shape": header(
+            b'{"a":{"dtype":"F32","shape":[%s],"data_offsets":[0,4]}}'
+            % b",".join([b"9" * 4_000] * 1_500)
+        ),
+        "lists": signed(f'"a":[{",".join(["[[]]"] * (8 << 18))}]}}', {}),
+        "deep": signed(f'"a":{"[" * 900_000}}}', {}),
+        "long": header(b" " * (32 << 20)),
+    }.get(kind) or signed(encoded, arrays)
+    start = time.monotonic()
+    with pytest.raises(LoadError):
+        from_bytes(data)
+    assert time.monotonic() - start < 2
+    tracemalloc.start()
+    with pytest.raises(LoadError):
+        from_bytes(data)
+    assert tracemalloc.get_traced_memory()[1] < 300 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["[", '{"a":', "[]}", "3}", "{}}", "NaN}"])
 def test_json_that_is_no_model(text):
     arrays = {"a": np.zeros(2)}
-    unsigned = container.CHECKSUM % 0 + f'"a":{text}}}'
-    signed = container.CHECKSUM % container.crc(unsigned, arrays) + unsigned[21:]
-    for metadata in ({container.KEY: signed}, {container.KEY: text}, {"other": "x"}, None):
+    for metadata in (None, {"other": "x"}, {values.KEY: text}):
         with pytest.raises(LoadError):
             from_bytes(safetensors.numpy.save(arrays, metadata))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGKILL")
-def test_kills_leave_a_whole_file_and_hostile_files_take_little_memory():
-    """20 kills; 300 files: what memory grows by is mostly the interpreter's own."""
-    found = kept.in_a_process("stands", 20, 300)
-    assert "20 of 20 files load" in found
-    assert float(re.search(r"grew by ([0-9.]+) times", found).group(1)) < 200, found
-
-
-def test_a_copy_shares_no_memory_of_a_full_history(model):
-    history = model._state.history
-    history.added = list(history.capacities)
-    for other in (copy.copy(history), copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
-        other.x.zero_()
-        other.x.add_(1)
-    assert not (history.x == 1).all()
-
-
-def test_a_file_that_ends_early_while_it_is_read_is_refused(tmp_path, victim):
-    path = tmp_path / "model"
-    path.write_bytes(victim)
-
-    class Shrinking(io.FileIO):
-        def readinto(self, buffer):
-            os.truncate(path, 0)
-            return super().readinto(buffer)
-
-    with Shrinking(path) as file, pytest.raises(LoadError, match="ends before its last tensor"):
-        container.unpack(file)
+    with pytest.raises(LoadError):
+        from_bytes(signed(f'"a":{text}', arrays))
 
 
 @pytest.mark.parametrize("schema", [SCHEMA - 1, SCHEMA + 1, True, None, "1"])
@@ -535,3 +492,12 @@ def test_another_schema_is_refused(opened, schema):
         for each in (model, model.classifier):
             with pytest.raises(ValueError, match="this pickle is of schema"):
                 object.__new__(type(each)).__setstate__(each.__getstate__() | {"schema": schema})
+
+
+def test_a_copy_shares_no_memory_of_a_full_history(model):
+    history = model._state.history
+    history.added = list(history.capacities)
+    for other in (copy.copy(history), copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
+        other.x.zero_()
+        other.x.add_(1)
+    assert not (history.x == 1).all()

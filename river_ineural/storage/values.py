@@ -1,206 +1,212 @@
-"""Values of closed kinds as JSON, and back.
+"""Plain values as JSON, and with arrays in one safetensors file; and back.
 
-None, bool, int, str and finite floats are JSON's own, and a list is a list. Anything else is a JSON
-object of one key, its kind:
+None, bool, str, finite floats and integers of 64 bits are JSON's own, and a list is a list. All
+else is a JSON object of one key, its kind:
 
-    {"float": "inf"}  {"bytes": "00ff"}  {"numpy": ["int64", 3]}  {"dtype": "float32"}
-    {"tuple": [...]}  {"deque": [maxlen, [...]]}  {"dict": [[key, value], ...]}
-    {"slice": [start, stop, step]}  {"array": name}  {"tensor": name}  {"object": index}
-
-Objects of our own classes, and generators, stand in a list; each refers to earlier ones only, so
-that what is shared stays shared and nothing can refer to itself.
+    {"float": "inf"}  {"int": "0x1p"}  {"text": hex}  {"bytes": hex}  {"int64": 3}
+    {"tuple": [...]}  {"dict": [[key, value], ...]}  {"array": name of a tensor}
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
+import safetensors
+import safetensors.numpy
 from numpy.typing import NDArray
-from torch import Tensor
+from zlib_ng import zlib_ng
 
-from river_ineural.storage.container import DTYPES
-from river_ineural.storage.errors import LoadError, SaveError
+from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 
-__all__ = ["Reference", "Stored", "Writer", "read", "replaced"]
+__all__ = ["Arrays", "LoadError", "SaveError", "decode", "encode", "pack", "put", "unpack"]
 
-PLAIN = (type(None), bool, int, str)
-SCALARS = {dtype.name: dtype.type for dtype in DTYPES} | {"str": np.str_}
-WORKED_IN = {"float32": np.float32, "float64": np.float64}
-LONGEST_INTEGER = 10**4000  # Python reads no longer ones
-EXTREME = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+Arrays = Mapping[str, NDArray[Any]]
 
+# A file holds at most so much, and a model with more is not saved: see also `inputs.keys`
+MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
+MOST_ITEMS = 1_000_000  # commas, brackets and braces of the header
+DEEPEST = 24  # lists, tuples and dicts within each other
 
-class Reference(NamedTuple):
-    """An object that is read earlier than what refers to it."""
-
-    at: int
+KEY = "river_ineural"  # of the metadata
+CHECKSUM = '{"checksum":"%08x",'  # how the JSON begins
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An array of the file."""
-
-    name: str
-    array: NDArray[Any] = field(repr=False)
-    tensor: bool
+class LoadError(ValueError):
+    """These bytes are no model that this version can load; the message says why."""
 
 
-class Writer:
-    """Collects arrays and objects while it writes values.
+class SaveError(TypeError):
+    """A model holds something that a file cannot hold; the message says what, and what to do."""
 
-    Parameters
-    ----------
-    take
-        Class name and attributes of an object of a class that can be saved; None for others.
+
+def mapping(pairs: Any) -> dict[Any, Any]:
+    check_keys([key for key, _ in pairs], "key")
+    return dict(pairs)
+
+
+def integer(text: str) -> int:
+    if len(text) > 255:
+        raise ValueError("an integer beyond 1e300")
+    return int(text, 16)
+
+
+TAGS: dict[Any, tuple[type, Any, Any]] = {
+    "tuple": (tuple, list, tuple),
+    "dict": (dict, lambda value: [*map(list, value.items())], mapping),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+    "float": (float, repr, {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}.__getitem__),
+    "int": (int, hex, integer),
+    "text": (  # with halves of surrogate pairs
+        str,
+        lambda value: value.encode("utf8", "surrogatepass").hex(),
+        lambda text: bytes.fromhex(text).decode("utf8", "surrogatepass"),
+    ),
+} | {name: (kind, lambda value: value.item(), kind) for name, kind in SCALARS.items()}
+TAG = {kind: tag for tag, (kind, _, _) in TAGS.items()}
+
+
+def is_json(value: Any) -> bool:
+    """Whether JSON has a form of its own for a value."""
+    kind = type(value)
+    if kind is str:
+        return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
+    if kind is float:
+        return math.isfinite(value)
+    return value is None or kind is bool or (kind is int and -(1 << 63) <= value < 1 << 63)
+
+
+def put(arrays: dict[str, NDArray[Any]], path: str, array: NDArray[Any]) -> None:
+    """Put an array among those of a file."""
+    if array.dtype.name not in SCALARS:
+        raise SaveError(f"{path} is an array of {array.dtype}, which a file cannot hold")
+    if path in arrays:
+        raise SaveError(f"{path} is there twice: give one of the two another name")
+    arrays[path] = np.asarray(array, order="C")  # safetensors would take others as they lie
+
+
+def encode(value: Any, path: str, arrays: dict[str, NDArray[Any]], depth: int = 0) -> Any:
+    """A value as JSON, its arrays being put among `arrays`.
+
+    Raises
+    ------
+    SaveError
+        Naming the path of what cannot be written.
     """
-
-    def __init__(self, take: Callable[[Any, str], tuple[str, dict[str, Any]] | None]) -> None:
-        self.take = take
-        self.arrays: dict[str, NDArray[Any]] = {}
-        self.objects: list[dict[str, Any]] = []
-        self.indices: dict[int, int | None] = {}  # by id; None while it is being written
-        self.held: list[Any] = []  # so that no id is given twice
-
-    def write(self, value: Any, path: str) -> Any:
-        """A value as JSON.
-
-        Raises
-        ------
-        SaveError
-            Naming the path of what cannot be written.
-        """
-        kind = type(value)
-        if kind is int and abs(value) > LONGEST_INTEGER:
-            raise SaveError(f"{path} is an integer of more than 4,000 digits")
-        if kind in PLAIN:
-            return value
-        if kind is float:
-            return value if math.isfinite(value) else {"float": repr(value)}
-        if kind is bytes:
-            return {"bytes": value.hex()}
-        if kind is list:
-            return self.items(value, path)
-        if kind is tuple:
-            return {"tuple": self.items(value, path)}
-        if kind is deque:
-            return {"deque": [value.maxlen, self.items(value, path)]}
-        if kind is dict:
-            return {"dict": [self.items(pair, f"{path}[{pair[0]!r}]") for pair in value.items()]}
-        if kind is slice:
-            return {"slice": self.items((value.start, value.stop, value.step), path)}
-        if kind is np.ndarray:
-            return {"array": self.array(value, path)}
-        if isinstance(value, Tensor):
-            return {"tensor": self.array(value.detach().cpu().numpy(), path)}
-        if isinstance(value, np.generic) and (name := np.dtype(kind).name) in SCALARS:
-            return {"numpy": [name, self.write(value.item(), path)]}
-        if isinstance(value, np.str_):
-            return {"numpy": ["str", str(value)]}
-        if isinstance(value, type) and value in WORKED_IN.values():
-            return {"dtype": value.__name__}
-        return {"object": self.object(value, path)}
-
-    def items(self, values: Any, path: str) -> list[Any]:
-        """Each of some values as JSON."""
-        return [self.write(value, f"{path}.{i}") for i, value in enumerate(values)]
-
-    def array(self, array: NDArray[Any], path: str) -> str:
-        """The name under which an array is in the file."""
-        if array.dtype not in DTYPES:
-            raise SaveError(f"{path} is an array of {array.dtype}, which a file cannot hold")
-        name = path.rpartition("_state.")[2]  # of a sampler, a learner's are named alike
-        if name in self.arrays:
-            name = f"{name}#{len(self.arrays)}"
-        self.arrays[name] = array
-        return name
-
-    def object(self, value: Any, path: str) -> int:
-        """The index of an object in the list."""
-        if id(value) not in self.indices:
-            taken = self.take(value, path)
-            if taken is None:
-                kind, said = type(value), " ".join(repr(value).split())
-                name = f"{kind.__module__}.{kind.__qualname__}"
-                raise SaveError(f"{path} is {said:.80} ({name}), which a file cannot hold")
-            self.held += value, taken
-            self.indices[id(value)] = None
-            name, attributes = taken
-            names = sorted(attributes)  # so that what is equal is the same to the byte
-            state = {key: self.write(attributes[key], f"{path}.{key}") for key in names}
-            self.indices[id(value)] = len(self.objects)
-            self.objects.append({"class": name, "state": state})
-        index = self.indices[id(value)]
-        if index is None:
-            raise SaveError(f"{path} holds itself")
-        return index
+    kind = type(value)
+    if depth > DEEPEST:
+        raise SaveError(f"{path} is more than {DEEPEST} levels deep, or holds itself")
+    if is_json(value):
+        return value
+    if kind is list:
+        return [encode(part, f"{path}.{i}", arrays, depth + 1) for i, part in enumerate(value)]
+    if kind is np.ndarray:
+        put(arrays, path, value)
+        return {"array": path}
+    if kind is int and abs(value) > LARGEST:
+        raise SaveError(f"{path} is an integer beyond 1e300, which a file cannot hold")
+    if kind not in TAG:
+        said, name = " ".join(repr(value).split()), f"{kind.__module__}.{kind.__qualname__}"
+        raise SaveError(f"{path} is {said:.80} ({name}), which a file cannot hold")
+    tag = TAG[kind]
+    return {tag: encode(TAGS[tag][1](value), path, arrays, depth + 1)}
 
 
-def read(node: Any, where: str, arrays: dict[str, NDArray[Any]], n_objects: int) -> Any:
-    """A value from JSON, with a `Reference` for each object and a `Stored` for each array.
-
-    Parameters
-    ----------
-    arrays
-        Those that nothing has referred to yet; what is read is taken out.
-    n_objects
-        Objects that may be referred to.
+def decode(node: Any, path: str, arrays: dict[str, NDArray[Any]], depth: int = 0) -> Any:
+    """The value of JSON, whose arrays are taken out of `arrays`.
 
     Raises
     ------
     LoadError
-        Naming where something else stands than what `Writer` writes.
+        Naming the path where something else stands than what `encode` writes.
     """
-    if type(node) in (*PLAIN, float):
-        return node
-    if type(node) is list:
-        return [read(part, f"{where}.{i}", arrays, n_objects) for i, part in enumerate(node)]
-    pairs = node.items() if type(node) is dict and len(node) == 1 else ((None, None),)
-    ((tag, content),) = tuple[tuple[Any, Any], ...](pairs)
-    kind = type(content)
-    if kind is str:
-        if tag == "float" and content in EXTREME:
-            return EXTREME[content]
-        if tag == "dtype" and content in WORKED_IN:
-            return WORKED_IN[content]
-        if tag == "bytes":
-            return bytes.fromhex(content)
-        if tag in ("array", "tensor"):
-            if content not in arrays:
-                raise LoadError(f"{where}: the tensor {content!r} is missing, or named twice")
-            return Stored(content, arrays.pop(content), tag == "tensor")
-    if kind is int and tag == "object" and 0 <= content < n_objects:
-        return Reference(content)
+    kind = type(node)
+    if depth > 2 * DEEPEST or (kind is int and abs(node) > LARGEST):
+        raise LoadError(f"{path:.80} is too deep, or too large an integer")
     if kind is list:
-        if tag == "numpy" and len(content) == 2 and content[0] in SCALARS:
-            return SCALARS[content[0]](read(content[1], where, {}, 0))
-        if tag == "deque" and len(content) == 2:
-            maxlen, items = read(content, where, arrays, n_objects)
-            return deque(items, maxlen)
-        if tag in ("tuple", "slice", "dict"):
-            items = read(content, where, arrays, n_objects)
-            if tag == "tuple":
-                return tuple(items)
-            if tag == "dict" and all(type(pair) is list and len(pair) == 2 for pair in items):
-                return dict(items)
-            if tag == "slice" and len(items) == 3:
-                return slice(*items)
-    raise LoadError(f"{where} is {node!r:.80}, which stands for nothing")
+        return [decode(part, path, arrays, depth + 1) for part in node]
+    if kind is not dict:
+        return node
+    pairs: Any = node.items() if len(node) == 1 else ((None, None),)
+    ((tag, content),) = pairs
+    try:
+        if tag == "array":
+            return arrays.pop(content)
+        return TAGS[tag][2](decode(content, path, arrays, depth + 1))
+    except LoadError:
+        raise
+    except (LookupError, OverflowError, TypeError, ValueError) as error:
+        raise LoadError(f"{path} is {node!r:.80}, which stands for nothing ({error})") from error
 
 
-def replaced(value: Any, by: Callable[[Reference | Stored], Any]) -> Any:
-    """A value with what stands for objects and arrays replaced."""
-    kind = type(value)
-    if kind in (Reference, Stored):
-        return by(value)
-    if kind in (list, tuple):
-        return kind(replaced(part, by) for part in value)
-    if kind is deque:
-        return deque((replaced(part, by) for part in value), value.maxlen)
-    if kind is dict:
-        return {key: replaced(part, by) for key, part in value.items()}
-    return value
+class Header(msgspec.Struct):
+    """The metadata, which `safetensors` reads of a file by its name, but not of bytes."""
+
+    metadata: dict[str, str] = msgspec.field(name="__metadata__", default_factory=dict)
+
+
+def crc(text: str, arrays: Arrays) -> int:
+    """CRC-32 of the JSON, its checksum being 0, and of names, shapes, dtypes and bytes."""
+    found = zlib_ng.crc32(text.encode())
+    for name, array in sorted(arrays.items()):
+        found = zlib_ng.crc32(f"{name} {array.dtype.name} {array.shape}".encode(), found)
+        found = zlib_ng.crc32(array.reshape(-1).view(np.uint8).data, found)
+    return found
+
+
+def check_limits(header: bytes) -> None:
+    n = sum(map(header.count, (b",", b"[", b"{")))
+    if len(header) > MOST_BYTES or n > MOST_ITEMS:
+        raise ValueError(
+            f"names, labels and counts take {len(header):,} bytes and {n:,} items of the header, "
+            f"where {MOST_BYTES:,} and {MOST_ITEMS:,} are the most"
+        )
+
+
+def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
+    """The bytes of a file.
+
+    Raises
+    ------
+    SaveError
+        If it would be beyond the limits.
+    """
+    unsigned = CHECKSUM % 0 + msgspec.json.encode(document).decode()[1:]
+    text = CHECKSUM % crc(unsigned, arrays) + unsigned[len(CHECKSUM % 0) :]
+    data = safetensors.numpy.save(dict(arrays), {KEY: text})
+    try:
+        check_limits(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except ValueError as error:
+        raise SaveError(str(error)) from error
+    return data
+
+
+def unpack(file: BinaryIO) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What `pack` was given.
+
+    Raises
+    ------
+    LoadError
+        If the file is not of the bytes that it made.
+    """
+    head = file.read(8)
+    try:
+        header = file.read(min(int.from_bytes(head, "little"), MOST_BYTES + 1))
+        check_limits(header)
+        metadata = msgspec.json.decode(header, type=Header).metadata
+        file.seek(0)
+        arrays = safetensors.numpy.load(file.read() if KEY in metadata else head)
+        text, length = metadata[KEY], len(CHECKSUM % 0)
+        if text[:length] != CHECKSUM % crc(CHECKSUM % 0 + text[length:], arrays):
+            raise LoadError("it is damaged: the checksum differs. Load an earlier copy")
+        document: dict[str, Any] = msgspec.json.decode(text)
+    except LoadError:
+        raise
+    except (LookupError, RecursionError, ValueError, safetensors.SafetensorError) as error:
+        pickle = ". It begins as a pickle does: pickle.load runs whatever code is in it"
+        advice = pickle if head[:1] == b"\x80" else ""
+        raise LoadError(f"not a whole file of river_ineural.save ({error}){advice}") from error
+    return document, arrays

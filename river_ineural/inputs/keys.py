@@ -1,0 +1,67 @@
+"""Names and labels that a file can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LARGEST", "SCALARS", "check_key", "check_keys"]
+
+LARGEST = 10**300  # an integer, which then is within float64
+MOST = 2_000  # keys whose hashes somebody could choose to be equal
+FEW = 1 << 20  # below it integers are too few to choose from
+
+NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_"
+SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
+
+
+def check_key(key: Any, what: str = "name") -> None:
+    """Raise TypeError unless a file can hold it, as the name of a feature or as a label.
+
+    Examples
+    --------
+    >>> check_key(("length", 3))
+    >>> check_key(1j, "label")
+    Traceback (most recent call last):
+    TypeError: label 1j (complex) cannot be saved: use text or a number.
+    """
+    kind = type(key)
+    if kind is tuple:
+        for part in key:
+            check_key(part, what)
+        return
+    if kind is int and abs(key) > LARGEST:
+        raise TypeError(f"{what} is an integer beyond 1e300: use text.")
+    plain = kind in (type(None), bool, int, float, str, bytes) or kind in SCALARS.values()
+    if not plain or key != key:  # NaN
+        raise TypeError(
+            f"{what} {key!r:.80} ({kind.__name__}) cannot be saved: use text or a number."
+        )
+
+
+def check_keys(keys: Collection[Any], what: str = "name") -> None:
+    """Raise unless a file can hold all of them, and they differ.
+
+    Python hashes text with a secret, but numbers without: whoever writes a file could choose
+    numbers that all fall on the same place of a dict, which takes minutes to fill.
+    """
+    if not {*map(type, keys)} <= {str}:
+        for key in keys:
+            check_key(key, what)
+        n = sum(not _secret(key) for key in keys)
+        if n > MOST:
+            raise ValueError(
+                f"{n:,} keys such as this {what} are neither text nor integers below {FEW:,}, "
+                f"more than {MOST:,}."
+            )
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"a {what} is repeated.")
+
+
+def _secret(key: Any) -> bool:
+    """Whether nobody can choose many of its kind that have the same hash."""
+    if type(key) is tuple:
+        return all(isinstance(part, str | bytes) for part in key)
+    return key is None or isinstance(key, str | bytes) or (isinstance(key, int) and abs(key) < FEW)
