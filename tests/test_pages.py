@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(
     r"^```(python|bash)\n(.*?)^```\n(?:\n<!-- output -->\n```text\n(.*?)^```\n)?", re.M | re.S
 )
-PAGES = ("your-own-csv", "compared-with", "troubleshooting")
+PAGES = ("your-own-csv", "compared-with")
 
 
 def blocks(page):
