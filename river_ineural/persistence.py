@@ -150,7 +150,7 @@ def to_bytes(model: Any) -> bytes:
         saver = Saver(getattr(like, "classifier", like)._state.trainer.shape.n_classes)
         node = written(saver, model, like)
         try:
-            restored(Loader(like, dict(saver.arrays), makes=False), node, like)
+            restored(Loader(like, dict(saver.arrays), makes=False, known=saver.known), node, like)
         except LoadError as error:
             raise SaveError(f"{error}, which a file cannot hold") from error
         document = {"schema": SCHEMA, "versions": versions(), "model": node}

@@ -81,7 +81,7 @@ def is_json(value: Any) -> bool:
 
 def put(arrays: dict[str, NDArray[Any]], path: str, array: NDArray[Any]) -> None:
     """Put an array among those of a file."""
-    if array.dtype.name not in SCALARS:
+    if array.dtype.type not in TAG or array.dtype.kind == "U":
         raise SaveError(f"{path} is an array of {array.dtype}, which a file cannot hold")
     if path in arrays:
         raise SaveError(f"{path} is there twice: give one of the two another name")
@@ -152,7 +152,7 @@ def crc(text: str, arrays: Arrays) -> int:
     """CRC-32 of the JSON, its checksum being 0, and of names, shapes, dtypes and bytes."""
     found = zlib_ng.crc32(text.encode())
     for name, array in sorted(arrays.items()):
-        found = zlib_ng.crc32(f"{name} {array.dtype.name} {array.shape}".encode(), found)
+        found = zlib_ng.crc32(f"{name} {array.dtype.str} {array.shape}".encode(), found)
         found = zlib_ng.crc32(array.reshape(-1).view(np.uint8).data, found)
     return found
 

@@ -25,10 +25,19 @@ from river_ineural.storage.values import LoadError, SaveError, decode, encode, p
 
 __all__ = ["Loader", "Saver"]
 
+Known = dict[int, tuple[Any, dict[str, Any]]]  # parts, so that no id is given twice, and fields
+
 
 def within(path: str, key: str) -> str:
     """The path of an attribute; those of what a learner has learned begin with their own name."""
     return f"{path}.{key}" if path else key.removeprefix("_state")
+
+
+def known_fields(like: Any, known: Known) -> dict[str, Any]:
+    """`fields` of a part of the template, which are asked for several times."""
+    if id(like) not in known:
+        known[id(like)] = like, fields(like)
+    return known[id(like)][1]
 
 
 class Saver:
@@ -45,6 +54,7 @@ class Saver:
         self.arrays: dict[str, Any] = {}
         self.paths: dict[int, str] = {}  # of parts, by id
         self.held: list[Any] = []  # so that no id is given twice
+        self.known: Known = {}
 
     def part(self, part: Any, like: Any, path: str) -> Any:
         """The attributes of a part, or where it is already."""
@@ -57,7 +67,7 @@ class Saver:
     def state(self, part: Any, like: Any, path: str) -> dict[str, Any]:
         """The attributes of a part that differ from its template's."""
         found, state = fields(part), {}
-        for key, each in fields(like).items():
+        for key, each in known_fields(like, self.known).items():
             there = within(path, key)
             node = self.value(found.pop(key), each, there, rule(type(like), key, each, self.k))
             state.update({} if node is None else {key: node})
@@ -98,10 +108,14 @@ class Loader:
         The tensors; what is read is taken out.
     makes
         Whether to make a model; else only to check.
+    known
+        What a `Saver` has seen of the template.
     """
 
-    def __init__(self, like: Any, arrays: dict[str, Any], makes: bool) -> None:
-        self.arrays, self.makes = arrays, makes
+    def __init__(
+        self, like: Any, arrays: dict[str, Any], makes: bool, known: Known | None = None
+    ) -> None:
+        self.arrays, self.makes, self.known = arrays, makes, known or {}
         trainer = getattr(like, "classifier", like)._state.trainer
         self.shape, self.used = trainer.shape, trainer.n_features
         self.first_layers = len(trainer.shape.weights(trainer.flat).first_layers)
@@ -121,7 +135,7 @@ class Loader:
 
     def state(self, node: dict[str, Any], like: Any, path: str) -> dict[str, Any]:
         """The checked attributes of a part."""
-        kind, known = type(like), fields(like)
+        kind, known = type(like), known_fields(like, self.known)
         if not node.keys() <= known.keys():
             raise LoadError(
                 f"{path} has {', '.join(sorted(node.keys() - known.keys()))}, which a "
@@ -211,12 +225,12 @@ class Loader:
         n = feature.shape[1]
         same = feature.shape == child.shape == state["threshold"].shape and n <= NODES
         need(same, path, f"tensors of up to {NODES} nodes", child.shape)
-        on = (feature >= CONSTANT) & (feature < self.used)
-        on &= (child > np.arange(n)) & (child < n - 1)
+        sizes = state.get("sizes", np.full(len(child), n))  # nodes in use of each tree
+        ends, nodes = sizes[:, None], np.arange(n)
+        on = (feature >= CONSTANT) & (feature < self.used) & (child > nodes) & (child < ends - 1)
         to = (feature == -1) & (child >= -1) & (child < self.shape.n_classes)
-        fine = bool(np.where(feature >= 0, on, to).all())
-        sizes = state.get("sizes", np.ones(1))  # where compiled code writes
-        fine &= bool(((sizes >= 1) & (sizes <= max(n, 1))).all())
+        fine = bool((np.where(feature >= 0, on, to) | (nodes >= ends)).all())
+        fine &= bool(((sizes >= min(n, 1)) & (sizes <= max(n, 1))).all())
         need(fine, path, "trees of features and classes in use", child)
 
     def of_trainer(self, state: dict[str, Any], path: str) -> None:
