@@ -75,7 +75,7 @@ def site(tmp_path_factory):
     """Address of the site, served from a folder that it was built in."""
     folder = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", folder],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
