@@ -28,7 +28,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 # A file holds at most so much, and a model with more is not saved: see also `inputs.keys`
 MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
-MOST_ITEMS = 1_000_000  # commas, brackets and braces of the header
+MOST_ITEMS = 300_000  # commas, brackets and braces of the header
 DEEPEST = 24  # lists, tuples and dicts within each other
 
 KEY = "river_ineural"  # of the metadata
