@@ -16,6 +16,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.inputs.features import Checked
 from river_ineural.inputs.validation import check_real
 from river_ineural.inputs.versions import SCHEMA, check_schema
+from river_ineural.learning.recovery import learned
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
 from river_ineural.network.scores import gap, nearest_distribution, probabilities
@@ -180,7 +181,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
             state.features.touch()
-            self._state = state.told(arrival, w, self.n_steps, n_known)
+            self._state = learned(state, arrival, w, self.n_steps, n_known)
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:

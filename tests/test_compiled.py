@@ -60,7 +60,7 @@ def test_one_example_scores_as_by_matrix_products(shape, seed, width):
     flat, x = fresh(shape, rng), raw_rows(rng, 5, shape.n_features)
     normalizer, trainer = normalizer_of(x), trainer_with(flat, shape)
     _, a = passed(flat, shape, normalizer(torch.tensor(x[:1])))
-    trainer.single = Single(shape, x.dtype, width)
+    trainer.single = Single(shape[:4], x.dtype, width)
     f1, f2 = trainer.score(x[:1], normalizer)
     np.testing.assert_allclose(f1, a.f1_by_class, atol=1e-12)
     np.testing.assert_allclose(f1 + f2, a.scores_by_class, atol=1e-12)

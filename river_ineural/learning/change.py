@@ -7,16 +7,13 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from river.base import BinaryDriftDetector
 
 from river_ineural.network.scores import gap as gap_of
-
-if TYPE_CHECKING:
-    from river_ineural.learning.state import State
 
 __all__ = ["Surprise", "Trial", "Watch"]
 
@@ -206,8 +203,17 @@ def kind_of(gap: float) -> int:
     return sum(gap >= least for least in GAPS)
 
 
+class Watching(Protocol):
+    """What an alarm is about: all that was learned, watched for changes."""
+
+    watch: Watch | None
+
+
+Learned = TypeVar("Learned", bound=Watching)
+
+
 @dataclass
-class Trial:
+class Trial(Generic[Learned]):
     """An alarm: was it one, and what of the old labels still holds?
 
     What the model said before is kept beside what takes its place, and told of each label. While
@@ -243,8 +249,8 @@ class Trial:
         which `ongoing` was.
     """
 
-    former: State
-    ongoing: State
+    former: Learned
+    ongoing: Learned
     n_since: int
     n_judged: int = 0
     turned: dict[int, dict[int, float]] = field(default_factory=dict)
@@ -252,12 +258,12 @@ class Trial:
     confirmed: bool = False
     ahead: int = 0
 
-    def each(self, function: Callable[[State], State]) -> Trial:
+    def each(self, function: Callable[[Learned], Learned]) -> Trial[Learned]:
         """The same trial of what a function makes of both states."""
         return replace(self, former=function(self.former), ongoing=function(self.ongoing))
 
     @classmethod
-    def begun(cls, former: State, since: int) -> Trial:
+    def begun(cls, former: Learned, since: int) -> Trial[Learned]:
         """After an alarm, of which the labels since the change tell already."""
         assert former.watch is not None
         recent = list(former.watch.recent)[-since:]

@@ -127,7 +127,7 @@ class History(Tensors):
     def labelled(self) -> NDArray[np.int64]:
         """Rows of the labelled examples, the oldest first."""
         n, capacity = self.added[0], self.capacities[0]
-        return np.arange(max(0, n - capacity), n) % capacity
+        return np.arange(n) if n <= capacity else np.arange(n - capacity, n) % capacity
 
     def classes(self) -> set[int]:
         """Those of the labelled examples."""
@@ -138,9 +138,13 @@ class History(Tensors):
         self, rows: NDArray[np.int64]
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.float64]]:
         """Raw x (B, d), class (B,) and weight (B,) of some rows."""
-        at = torch.from_numpy(rows).to(self.x.device)
-        x, targets, weight = (getattr(self, name)[at].cpu().numpy() for name in self.TENSORS)
-        return x, targets[:, 0].argmax(axis=1), weight.astype(np.float64)
+        parts: list[Any] = [self.raw.x, self.raw.targets[:, 0], self.raw.weight]
+        if isinstance(self.raw.x, Tensor):
+            at = torch.from_numpy(rows).to(self.x.device)
+            x, reward, weight = (part[at].cpu().numpy() for part in parts)
+        else:
+            x, reward, weight = (part[rows] for part in parts)
+        return x, reward.argmax(axis=1), weight.astype(np.float64)
 
     def values(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
         """Of some features of some examples, raw, shape (rows, columns)."""

@@ -18,7 +18,6 @@ from river_ineural.learning.change import Trial, Watch
 from river_ineural.learning.explorers import Explorers
 from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
-from river_ineural.learning.judgement import judged
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.tensors import lasting, uncounted_bytes
 from river_ineural.learning.trainer import PSEUDO_LABEL_STEPS, Trainer
@@ -33,7 +32,6 @@ Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
-FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 
 
 @dataclass
@@ -52,7 +50,7 @@ class State:
     trainer: Trainer
     explorers: Explorers
     watch: Watch | None
-    trial: Trial | None = None
+    trial: Trial[State] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without columns of the history that no feature has yet, which are 0."""
@@ -207,81 +205,6 @@ class State:
             self.explorers.learn(self.history, self.scaling, self.features, len(x))
         n_steps = len(x) * (PSEUDO_LABEL_STEPS if pseudo_label else n_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
-
-    def told(self, arrival: Arrival, w: Values, n_steps: float, n_known: int) -> State:
-        """`learn`, and see by labels that are given whether the stream has changed.
-
-        Parameters
-        ----------
-        n_known
-            Classes that were known before.
-
-        Returns
-        -------
-        This state; at an alarm, and while it is tried whether there was a change, perhaps another.
-        """
-        if arrival.estimates is None or self.watch is None:
-            self.learn(arrival, w, n_steps)
-            return self
-        trial = self.trial
-        ongoing = trial.ongoing.arrival(arrival.x, arrival.classes) if trial else None
-        since = self.watched(arrival, ongoing, n_known) if n_known > 1 else 0
-        self.learn(arrival, w, n_steps)
-        if since:
-            return self.alarmed(since, n_steps)
-        if not trial or not ongoing:
-            return self
-        trial.ongoing.learn(ongoing, w, n_steps)
-        return self.tried(len(w), n_steps)
-
-    def watched(self, arrival: Arrival, ongoing: Arrival | None, n_known: int) -> int:
-        """Let given labels, before they are learned, tell of a change.
-
-        Parameters
-        ----------
-        ongoing
-            The same as the state that is kept during a trial sees it.
-
-        Returns
-        -------
-        0, or at an alarm the number of labels since the change.
-        """
-        assert self.watch is not None
-        since = 0
-        for scores, label in arrival.judged(n_known):
-            since = since or self.watch.see(scores, label)
-        if not self.trial or not ongoing:
-            return since
-        former = self.trial.former.arrival(arrival.x, arrival.classes)
-        for scores, label in former.judged(n_known):
-            self.trial.see(scores, label)
-        self.trial.compare(arrival.right(n_known), ongoing.right(n_known))
-        return 0
-
-    def alarmed(self, since: int, n_steps: float) -> State:
-        """After a change so many labels ago: networks that learn anew, the former ones on trial.
-
-        This state stays as it is, as the former one.
-        """
-        assert self.watch is not None
-        watch = self.watch.successor()
-        trial = Trial.begun(self, min(since, self.history.n_labelled))
-        scaling = self.scaling.faded(FOLLOWED)
-        return judged(replace(self, watch=watch, scaling=scaling), trial, n_steps)
-
-    def tried(self, n: int, n_steps: float) -> State:
-        """After n more labels in a trial: what it has come to."""
-        trial, watch = self.trial, self.watch
-        assert trial is not None
-        assert watch is not None
-        trial.n_judged += n
-        if trial.refuted:
-            return trial.ongoing
-        state = judged(self, trial, n_steps) if trial.due(n) else self
-        if trial.over:
-            watch.calm()
-            state = replace(state, trial=None)
-        return state
 
     def __sizeof__(self) -> int:
         """Bytes of this object and of torch, which River does not count."""

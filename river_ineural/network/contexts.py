@@ -71,7 +71,7 @@ class Shape(NamedTuple):
             return None
         from river_ineural.network.single import Single
 
-        return Single(self, dtype)
+        return Single(self[:4], dtype)
 
 
 class RawActivations(NamedTuple):

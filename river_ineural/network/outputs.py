@@ -68,7 +68,7 @@ class OutputShape(NamedTuple):
         """Loops for one example."""
         from river_ineural.network.single_outputs import Single
 
-        return Single(self, dtype)
+        return Single(self[:4], self.n_embedded, dtype)
 
 
 class Network(NamedTuple):

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.network.constants import SQRT_HALF, TINY
-from river_ineural.network.contexts import Shape
 from river_ineural.network.loops import inlined, loop
 from river_ineural.network.standardizing import standardize_row
 
@@ -29,17 +28,18 @@ class Single:
 
     Parameters
     ----------
-    shape
-        Of the networks.
+    sizes
+        Classes, features, hidden units and layers.
     dtype
         Of the weights.
     tile
         Numbers of an input gradient at a time.
     """
 
-    def __init__(self, shape: Shape, dtype: np.dtype[Any], tile: int = TILE) -> None:
-        k, d, m, depth = shape[:4]
-        self.shape = (k, d, m, depth)  # for Numba a plain tuple
+    def __init__(
+        self, sizes: tuple[int, int, int, int], dtype: np.dtype[Any], tile: int = TILE
+    ) -> None:
+        k, d, m, depth = self.sizes = sizes
         self.found: Floats = np.zeros((2, 1, k), dtype)  # f1, scores
         self.x = np.empty(d, dtype)  # standardised
         self.units = np.empty((depth + 1, k, m), dtype)  # L - 1 layers, two of gradients
@@ -50,7 +50,7 @@ class Single:
 
     def score(self, weights: Any, raw: Floats, scaling: Any, exploring: bool) -> Floats:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
-        score_one(weights, self.shape, raw, scaling, exploring, *self.buffers)
+        score_one(weights, self.sizes, raw, scaling, exploring, *self.buffers)
         return self.found.copy()
 
 

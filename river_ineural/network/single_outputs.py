@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from river_ineural.network.constants import TINY
 from river_ineural.network.loops import inlined, loop
-from river_ineural.network.outputs import OutputShape
 from river_ineural.network.standardizing import standardize_row
 
 __all__ = ["Single"]
@@ -27,24 +26,27 @@ class Single:
 
     Parameters
     ----------
-    shape
-        Of the networks.
+    sizes
+        Classes, features, hidden units and layers.
+    n_embedded
+        Numbers of an embedding.
     dtype
         Of the weights.
     """
 
-    def __init__(self, shape: OutputShape, dtype: np.dtype[Any]) -> None:
-        k, d, m, depth = shape[:4]
-        self.shape = (k, d, m, depth)  # for Numba a plain tuple
+    def __init__(
+        self, sizes: tuple[int, int, int, int], n_embedded: int, dtype: np.dtype[Any]
+    ) -> None:
+        k, d, m, depth = self.sizes = sizes
         self.found: Floats = np.zeros((2, 1, k), dtype)  # f1, scores
         self.x = np.empty(d, dtype)  # standardised
         self.units = np.empty((depth - 1, m), dtype)
-        self.embedding = np.empty(shape.n_embedded, dtype)
+        self.embedding = np.empty(n_embedded, dtype)
         self.buffers = self.x, self.units, self.embedding, self.found[:, 0]
 
     def score(self, weights: Any, raw: Floats, scaling: Any, exploring: bool) -> Floats:
         """f1, and f1 + f2, (2, 1, k) of a raw x (d,); without `exploring` f1 twice."""
-        score_one(weights, self.shape, raw, scaling, exploring, *self.buffers)
+        score_one(weights, self.sizes, raw, scaling, exploring, *self.buffers)
         return self.found.copy()
 
 
