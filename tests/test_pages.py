@@ -79,9 +79,7 @@ def run_bash(code, said, monkeypatch):
 @pytest.mark.parametrize("page", PAGES)
 def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
     if "river-ineural compare" in (DOCS / f"{page}.md").read_text():
-        pytest.importorskip(
-            "jinja2", reason="needs the extra: pip install -e '.[compare]'"
-        )
+        pytest.importorskip("jinja2", reason="needs the extra: pip install -e '.[compare]'")
         pytest.importorskip("matplotlib", reason="needs the extra compare")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page}
