@@ -17,6 +17,7 @@ from river_ineural.inputs.features import Checked
 from river_ineural.inputs.validation import check_real
 from river_ineural.inputs.versions import SCHEMA, check_schema
 from river_ineural.learning.recovery import learned
+from river_ineural.learning.shrinking import in_units, noted
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
 from river_ineural.network.scores import gap, nearest_distribution, probabilities
@@ -180,8 +181,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         arrival = state.arrival(state.vectors(names, values), classes, pseudo_label)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
-            state.features.touch()
+            shrunk = noted(state, values)
             self._state = learned(state, arrival, w, self.n_steps, n_known)
+            self._state = in_units(self._state, shrunk)
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:

@@ -321,7 +321,7 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     used, room = state.trainer.n_features, state.trainer.shape.n_features
     assert (used, room) == (202, 251)
     weights = state.trainer.shape._replace(n_features=used).n_parameters
-    least = 4 * (4 * weights + 51 * (used + 2 * 2 + 1)) + (4 * 3 + 8 * (1 + 4)) * room
+    least = 4 * (4 * weights + 51 * (used + 2 * 2 + 1)) + (4 * 3 + 8 * (1 + 4 + 6)) * room
     trees = state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
     assert least + trees < len(to_bytes(model)) < least + trees + 20_000
     pickled = pickle.loads(pickle.dumps(model))

@@ -432,6 +432,40 @@ def test_a_feature_far_from_zero_is_as_good_as_one_around_it(offset):
     assert right[1] > 0.85
 
 
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
+@pytest.mark.parametrize(
+    ("factor", "offset"), [(10.0**e, 0.0) for e in (-12, -9, -7, -5, -3, 3, 12)] + [(1.0, 1e9)]
+)
+def test_other_units_are_learned_within_500_labels(kind, factor, offset):
+    """Whatever the features are suddenly multiplied by, by whatever they rise."""
+    stream, right = blobs(1_000, n_features=3, n_classes=2, seed=4, noise=0.3), []
+    model = small(kind, hidden_dim=16, n_steps=1)
+    for t, (x, y) in enumerate(stream):
+        if t >= 400:
+            x = {name: factor * value + offset for name, value in x.items()}
+        right.append(model.predict_one(x) == y)
+        model.learn_one(x, y)
+    assert np.mean(right[300:400]) > 0.95
+    assert np.mean(right[-100:]) > 0.95
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1e-8, 1e-5, 1e12])
+def test_a_sampler_does_not_ask_for_ever_in_other_units(factor):
+    """After 200 rounds it is as sure as before, and right."""
+    stream, asked = blobs(900, n_features=3, n_classes=2, seed=4, noise=0.3), []
+    model, right = active.INeurALSampler(small(hidden_dim=16), seed=1), []
+    for t, (x, y) in enumerate(stream):
+        if t >= 400:
+            x = {name: factor * value for name, value in x.items()}
+        label, ask = model.predict_one(x)
+        right.append(label == y)
+        asked.append(ask)
+        if ask:
+            model.learn_one(x, y)
+    assert np.mean(right[600:]) > 0.95
+    assert np.mean(asked[600:]) < 0.3
+
+
 # Invariants
 
 names = st.one_of(

@@ -287,6 +287,11 @@ class FeatureIndex:
         oldest: list[int] = np.argsort(touched, kind="stable")[:n].tolist()
         return oldest
 
+    @property
+    def found(self) -> NDArray[np.int64]:
+        """Columns of the names placed last, -1 where they have none."""
+        return self._found
+
     def touch(self) -> None:
         """Note that an example with the names placed last is learned now."""
         self.now += 1

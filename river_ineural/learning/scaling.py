@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors, lasting
+from river_ineural.learning.units import Shrunk, Units
 from river_ineural.network import phases
 from river_ineural.network.eager import more_than_rounding
 from river_ineural.network.growth import Columns
@@ -18,6 +19,7 @@ from river_ineural.network.phases import Buffer, raw
 __all__ = ["CONSTANT", "RawScaling", "Scaling"]
 
 MEMORY = 20_000  # examples that the statistics are of, the older the less
+COARSE = 1e-4  # of its distance from the reference: a deviation below it is lost in float32
 CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
 NARROW = 256  # features up to which trees stand beside f1, and features are squashed
 
@@ -55,7 +57,7 @@ class Scaling(Tensors):
     Raw vectors hold what a feature is beyond its reference, its first value, subtracted in float64:
     a time in seconds, 1.7e9 and its changes, would be rounded to hundreds of them in float32. So
     the statistics here are of that difference, and a feature that is absent, which is 0, is minus
-    the reference.
+    the reference. Where units have shrunk the latest values become the reference.
 
     Parameters
     ----------
@@ -68,6 +70,7 @@ class Scaling(Tensors):
 
     def __init__(self, like: Tensor) -> None:
         self.n = 0
+        self.units = Units(0)
         # The mean, and the sums of the second, third and fourth powers of the distance from it
         self.reference = like.new_zeros(0, dtype=torch.float64)
         self.moments = like.new_zeros(4, 0, dtype=torch.float64)
@@ -107,7 +110,8 @@ class Scaling(Tensors):
         moments[:, columns], scaling[1, columns], scaling[2, columns] = 0, 1, 0
         moments[0, columns] = -reference[columns]
         scaling[0, columns] = -reference[columns].to(scaling.dtype)
-        return self.twin(reference=reference, moments=moments, scaling=scaling)
+        units = self.units.widened(n_features, columns)
+        return self.twin(reference=reference, moments=moments, scaling=scaling, units=units)
 
     def faded(self, n: int) -> Scaling:
         """These statistics as if they were of n examples, or as many as they are of.
@@ -115,8 +119,35 @@ class Scaling(Tensors):
         They follow those that come. This object stays as it is.
         """
         other = self.twin(**{name: getattr(self, name).clone() for name in self.TENSORS})
+        other.units = self.units.copy()
         other._count_as(min(n, self.n))
         return other
+
+    def renewed(self, shrunk: Shrunk) -> tuple[Scaling, NDArray[np.float64]]:
+        """Statistics in which some features have the reference and the spread of other units.
+
+        This object stays as it is.
+
+        Returns
+        -------
+        They, and what raw values of these features rise by: 0 where the reference stays.
+        """
+        other = self.twin(**{name: getattr(self, name).clone() for name in self.TENSORS})
+        other.units = self.units.copy()
+        other.units.accept(shrunk)
+        at, variance = torch.from_numpy(shrunk.columns), torch.from_numpy(shrunk.variance)
+        rise = self.subtracted[shrunk.columns] - shrunk.mean
+        rise[np.sqrt(shrunk.variance) > COARSE * abs(rise)] = 0
+        reference = self.subtracted[shrunk.columns] - rise
+        other.reference[at] = torch.from_numpy(reference).to(other.reference.device)
+        mean = torch.from_numpy(shrunk.mean - reference)
+        powers = torch.stack(  # as of a normal distribution
+            [mean, self.n * variance, 0 * variance, 3 * self.n * variance**2]
+        )
+        other.moments[:, at] = powers.to(other.moments.device)
+        other.bind()
+        other.phases.weigh(other.n, other.narrow, *other.raw)
+        return other, rise
 
     def _count_as(self, n: int) -> None:
         """Let the statistics be as if they were of n examples."""

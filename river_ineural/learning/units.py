@@ -1,0 +1,96 @@
+"""Noticing that a feature comes in other units, beside which the former values are huge."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.network.growth import Columns
+
+__all__ = ["Shrunk", "Units"]
+
+MEMORY = 20_000  # changes that their mean square is of
+FAR = 1e-4  # of the usual change: below it a change counts as one in other units
+STEADY = 32  # changes in a row that are so small, from which units are others
+
+LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `loops.follow` moves them
+
+
+class Shrunk(NamedTuple):
+    """Features in other units: their columns, and mean and variance of their latest values."""
+
+    columns: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+class Units:
+    """How much each feature changes from one example to the next, in float64.
+
+    Statistics of thousands of examples, and raw vectors in float32 that count from a reference of
+    the old units, are blind to a feature whose values shrink by a billion, or lie a billion further
+    on: all its values look the same. Growing units need no such care.
+
+    Parameters
+    ----------
+    n_features
+        Columns that there is room for.
+
+    Examples
+    --------
+    >>> units = Units(1)
+    >>> column, walk = np.array([0]), [1.0, 3.0, 2.0] * 20
+    >>> any(units.noted(np.array([[value]]), column) for value in walk)
+    False
+    >>> noted = (units.noted(np.array([[1e-9 * value]]), column) for value in walk)
+    >>> round(float(next(filter(None, noted)).mean[0]), 10)
+    2e-09
+    """
+
+    _follow: ClassVar[Any]
+
+    @classmethod
+    def _load(cls) -> None:
+        """Numba, and what it compiles, come with the first model and not with the package."""
+        from river_ineural.inputs import loops
+
+        cls._follow = staticmethod(loops.follow)
+
+    def __init__(self, n_features: int) -> None:
+        self._load()
+        self.recent = np.zeros((6, n_features))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._load()
+        self.recent = state["recent"].copy()
+
+    def copy(self) -> Units:
+        """The same, which moves on its own."""
+        other = Units(0)
+        other.recent = self.recent.copy()
+        return other
+
+    def widened(self, n_features: int, columns: Columns) -> Units:
+        """These, with some columns that begin anew; this object stays as it is."""
+        other = Units(n_features)
+        other.recent[:, : self.recent.shape[1]] = self.recent
+        other.recent[:, columns] = 0
+        return other
+
+    def noted(self, values: NDArray[np.float64], columns: NDArray[np.int64]) -> Shrunk | None:
+        """Take in values (B, n) of columns (n,); the features that have shrunk, if there are any.
+
+        Columns below 0 are of features that have none.
+        """
+        if not self._follow(values, columns, self.recent, MEMORY, FAR**2, STEADY):
+            return None
+        columns = np.flatnonzero(self.recent[N_SMALL] >= STEADY)
+        n, mean, spread = self.recent[N_SMALL:, columns]
+        return Shrunk(columns, mean, spread / n)
+
+    def accept(self, shrunk: Shrunk) -> None:
+        """The changes to come are of the new units."""
+        self.recent[SQUARE, shrunk.columns] = 2 * shrunk.variance
+        self.recent[N_SMALL:, shrunk.columns] = 0
