@@ -534,7 +534,7 @@ class ReferenceWatch:
             for n, (top, wrong, p) in reversed(list(enumerate(self.evidence))):
                 if kind in (-1, -2, top):
                     total += log_ratio(wrong, p, p / 2 + 0.3 if kind == -1 else 1 - p)
-                    if total > best:
+                    if total > best + 1e-9:  # equal sums, but for rounding, begin at the later one
                         best, start = total, n
             if start is not None:
                 found[kind] = best, start

@@ -70,11 +70,11 @@ def assert_same_state(model, twin, tolerance):
         watch = twin.watch
         assert (model.n_drifts, model.changing) == (watch.n_drifts, twin.trial is not None)
         assert model.warning == watch.warns
-        sums, surprise = watch.sums(), state.watch.surprise
-        for kind in sums.keys() | surprise.sums.keys():  # one of 0 may be there or not
-            (best, start), found = sums.get(kind, (0.0, 0)), surprise.sums.get(kind, 0.0)
-            assert_near(found, best, tolerance, "sums of the detector")
-            assert max(found, best) <= tolerance or surprise.since[kind] == start
+        sums = watch.sums()
+        surprise = state.watch.surprise
+        assert surprise.since == {kind: start for kind, (_, start) in sums.items()}
+        found = [surprise.sums[kind] for kind in sums]
+        assert_near(found, [best for best, _ in sums.values()], tolerance, "sums of the detector")
         assert_near(state.watch.shares, watch.shares, tolerance, "shares of mistakes")
         assert (state.watch.counts, state.watch.n_of_class) == (watch.counts, watch.n_of_class)
     if not twin.seen:

@@ -29,6 +29,7 @@ ALARM = 6.0  # log likelihood ratio: a change is e⁶, 400 times as likely
 CALM = ALARM / 4  # below it the labels held back count as usual ones
 DECIDED = 3.0  # log likelihood ratio that confirms an alarm, or takes it back
 COMPARED = 24  # labels after an alarm from which who learned anew is compared with who goes on
+ROUNDING = 1e-9  # of a sum that is 0: a mistake and a right label may weigh the same
 RECENT = 10  # labels since a change, where a detector does not say how many
 FADING = 0.9  # of what labels say of the fate of a class, at each that follows
 LONGEST = 64  # labels of which an alarm can be
@@ -62,7 +63,7 @@ class Surprise:
 
     def __init__(self) -> None:
         self.n = 0
-        self.sums: dict[int, float] = {}  # those above 0
+        self.sums: dict[int, float] = {}  # those above 0 by more than rounding
         self.since: dict[int, int] = {}  # the number of labels before each of them began
 
     @property
@@ -80,7 +81,7 @@ class Surprise:
         turned = 1 - expected
         for kind, changed in ((LITTLE, little_holds(expected)), (ALL, turned), (top, turned)):
             total = self.sums.get(kind, 0.0) + evidence(wrong, expected, changed)
-            if total > 0:
+            if total > ROUNDING:
                 self.sums[kind] = total
                 self.since.setdefault(kind, self.n)
             elif kind in self.sums:

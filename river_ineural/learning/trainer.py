@@ -52,7 +52,7 @@ class Trainer(Tensors):
     """
 
     TENSORS = ("flat",)
-    VIEWS = ("weights", "step", "predicting", "prediction", "captured_prediction", "single")
+    VIEWS = ("weights", "step", "predicting", "prediction", "captured_predictions", "single")
 
     def __init__(
         self,
@@ -103,9 +103,13 @@ class Trainer(Tensors):
         )
         self.predicting = self.shape.weights(self.average.flat)
         self.prediction = Forward(self.shape, 1, self.flat)
-        self.captured_prediction = Captured(self.flat.device)
+        self.capture_predictions()
         compiled = phases.compiles(self.flat)
         self.single = self.shape.single(np.dtype(self.dtype)) if compiled else None
+
+    def capture_predictions(self) -> None:
+        """Anew: of f1 alone, and of both networks."""
+        self.captured_predictions = [Captured(self.flat.device) for _ in range(2)]
 
     def change_rate(self, lr: float) -> None:
         """Learn from now on at another rate."""
@@ -155,7 +159,7 @@ class Trainer(Tensors):
             other.bind()
         else:  # what was captured reads the statistics of fewer features
             other.step.forget()
-            other.captured_prediction = Captured(self.flat.device)
+            other.capture_predictions()
         return other
 
     def renewed(self) -> Trainer:
@@ -204,21 +208,22 @@ class Trainer(Tensors):
                 fresh.write(self.shape.weights(moment), zero=True)
         self.pending = []
 
-    def score(self, x: Floats, scaling: Scaling) -> tuple[Floats, Floats]:
+    def score(self, x: Floats, scaling: Scaling, exploring: bool = True) -> tuple[Floats, Floats]:
         """f1 and f2 of each class under the weights that predict: raw x (B, d) → (B, k) each.
 
-        Without an f2 it is 0, and costs nothing.
+        Without an f2, or without `exploring`, f2 is 0 and costs nothing.
         """
+        exploring &= self.shape.explores
         if self.single and len(x) == 1:
             flat, row = self.predicting.flat.numpy(), x[0]
-            found = self.single.score(flat, row, scaling.raw.scaling, self.shape.explores)
+            found = self.single.score(flat, row, scaling.raw.scaling, exploring)
         else:
-            found = self._score_rows(x, scaling)
-        return found[0], found[1] - found[0]
+            found = self._score_rows(x, scaling, exploring)
+        return found[0], found[1] - found[0] if exploring else np.zeros_like(found[0])
 
-    def _score_rows(self, rows: Floats, scaling: Scaling) -> Floats:
+    def _score_rows(self, rows: Floats, scaling: Scaling, exploring: bool) -> Floats:
         """f1 and f1 + f2, (2, B, k), by matrix products: one transfer to the device, one back."""
-        standing, exploring = len(rows) == 1, self.shape.explores
+        standing = len(rows) == 1
         forward = self.prediction if standing else Forward(self.shape, len(rows), self.flat)
         forward.sent.copy_(torch.from_numpy(rows))
 
@@ -231,7 +236,8 @@ class Trainer(Tensors):
             scores = a.scores_by_class if exploring else a.f1_by_class
             torch.stack((a.f1_by_class, scores), out=forward.found)
 
-        (self.captured_prediction if standing else Captured(torch.device("cpu")))(run)
+        captured = self.captured_predictions[exploring] if standing else None
+        (captured or Captured(torch.device("cpu")))(run)
         found: Floats = forward.found.cpu().numpy().copy()
         return found
 
