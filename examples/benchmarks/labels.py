@@ -1,8 +1,8 @@
 """How many labels make as few mistakes as others make with 5 %, on the streams of `tabular.py`.
 
-All learners run at several shares of the labels. Ours needs the least share with which its mean is
-no higher than that of the other; between two shares mistakes are taken to fall evenly with the
-logarithm of the labels.
+Ours runs at several shares of the labels; what `tabular.py` has run is taken over. Ours needs the
+least share with which its mean is no higher than that of the other; between two shares mistakes are
+taken to fall evenly with the logarithm of the labels.
 """
 
 from pathlib import Path
@@ -20,6 +20,7 @@ from tabular import COLUMNS, FOREST, STREAMS, measure
 
 BUDGETS, SHARE = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1), 0.05
 LEARNERS = (OWN, FOREST, *RIVER)
+KEPT = (*COLUMNS, "river", "sklearn")
 TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3)
 
 
@@ -99,17 +100,26 @@ def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
     draw(folder / "labels", 1, paint, panel=(7.0, 3.8))
 
 
+def adopt(path: Path) -> None:
+    """Take over the rows of `tabular.py` that are not there."""
+    rows = [*common.rows_of(path), *common.rows_of(common.RESULTS / "tabular.csv")]
+    cells = {tuple(str(row[name]) for name in common.CELL): row for row in reversed(rows)}
+    common.write(path, KEPT, reversed(cells.values()))
+
+
 def main() -> None:
     """Run what is missing, print the table and draw the figure."""
     given = common.options("labels", __doc__, 5, *BUDGETS, streams=STREAMS, learners=LEARNERS)
+    if given.rounds is None:
+        adopt(given.path)
     cells = [
         Cell(stream, learner, budget, seed, rounds=given.rounds)
         for seed in range(given.seeds)
         for stream in there(STREAMS, given.streams)
-        for learner in given.learners or LEARNERS
+        for learner in given.learners or [OWN]
         for budget in given.budgets
     ]
-    common.run_cells(cells, given.path, (*COLUMNS, "river", "sklearn"), measure, given.jobs)
+    common.run_cells(cells, given.path, KEPT, measure, given.jobs)
     rows = common.read(given.path)
     print(table(rows))
     if given.assets:
