@@ -32,6 +32,7 @@ from river_ineural.protocol import NeuralClassifier
 __all__ = ["INeurAL"]
 
 SMALLEST = 1e-37  # learning rate that float32 can hold
+MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS = 1_000, 1 << 16, 1e6  # what a file may ask for, too
 
 
 def check_explorers(name: str, explorers: Any) -> None:
@@ -88,14 +89,14 @@ class INeurAL(NeuralClassifier):
     hidden_dim
         Width m of each network, at least 1.
     n_layers
-        Depth L of each network, at least 2.
+        Depth L of each network, in [2, 1,000].
     lr
         Learning rate η1 of f1, above 0.
     batch_size
-        Contexts b a step, at least 1. They are drawn as whole examples, ⌈b/2⌉ of them also where
-        there are more classes than two: ⌈b/k⌉ would be too few to learn from.
+        Contexts b a step, in [1, 65,536]. They are drawn as whole examples, ⌈b/2⌉ of them also
+        where there are more classes than two: ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, at least 0. A fraction of a step is carried
+        Steps after each example whose label was given, in [0, 1e6]. A fraction of a step is carried
         over to the next example. May be set later on, as `lr`.
     capacity
         Examples in the history, at least 2. A quarter of them can be pseudo-labelled ones, which
@@ -157,10 +158,10 @@ class INeurAL(NeuralClassifier):
     _recipe = Recipe(exploration_lr=1e-3, exploration_share=0.25, balance=0.0, span=50)
 
     hidden_dim = Fixed[int](integer(1))
-    n_layers = Fixed[int](integer(2))
+    n_layers = Fixed[int](integer(2, MOST_LAYERS))
     lr = Live[float](real(SMALLEST), lambda model, lr: model._state.trainer.change_rate(lr))
-    batch_size = Fixed[int](integer(1))
-    n_steps = Live[float](real(0))
+    batch_size = Fixed[int](integer(1, MOST_CONTEXTS))
+    n_steps = Live[float](real(0, MOST_STEPS))
     capacity = Fixed[int](integer(2))
     explorers = Fixed[tuple[str, ...]](check_explorers)
     drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)

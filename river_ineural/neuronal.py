@@ -55,7 +55,7 @@ class NeurONAL(INeurAL):
     lr
         Learning rate η1 of f1, above 0.
     batch_size
-        Twice the examples a step, at least 1: b contexts of two classes, as for `INeurAL`, and
+        Twice the examples a step, in [1, 65,536]: b contexts of two classes, as for `INeurAL`, and
         twice as many.
     n_layers, n_steps, capacity, explorers
         As for `INeurAL`, with the same defaults.

@@ -21,12 +21,14 @@ __all__ = [
 Check = Callable[[str, Any], None]  # of a parameter's name and value
 
 
-def check_integer(name: str, value: Any, least: int) -> None:
-    """Raise unless `value` is an integer of at least `least`."""
+def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise unless `value` is an integer of at least `least`, and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
+    if most is not None and int(value) > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value}.")
 
 
 def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
@@ -49,9 +51,9 @@ def check_seed(seed: int | None) -> None:
         check_integer("seed", seed, least=0)
 
 
-def integer(least: int) -> Check:
+def integer(least: int, most: int | None = None) -> Check:
     """`check_integer` of a parameter."""
-    return lambda name, value: check_integer(name, value, least)
+    return lambda name, value: check_integer(name, value, least, most)
 
 
 def real(least: float = -math.inf, most: float = math.inf) -> Check:

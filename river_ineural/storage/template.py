@@ -26,7 +26,7 @@ from river_ineural.active.ineural import INeurALSampler
 from river_ineural.active.margin import MarginSampler
 from river_ineural.active.random import RandomSampler
 from river_ineural.active.width import ConstantWidth, NeurONALWidth, TheoreticalWidth
-from river_ineural.classifier import INeurAL
+from river_ineural.classifier import MOST_CONTEXTS, MOST_LAYERS, MOST_STEPS, INeurAL
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.average import Average
@@ -126,9 +126,9 @@ class Limits(Struct):
     """Parameters of a file, so that what is made of them stays small."""
 
     hidden_dim: Annotated[int, Meta(ge=1, le=MOST_WEIGHTS)]
-    n_layers: Annotated[int, Meta(ge=2, le=1_000)]
-    batch_size: Annotated[int, Meta(ge=1, le=1 << 16)]
-    n_steps: Annotated[float, Meta(ge=0, le=1e6)]
+    n_layers: Annotated[int, Meta(ge=2, le=MOST_LAYERS)]
+    batch_size: Annotated[int, Meta(ge=1, le=MOST_CONTEXTS)]
+    n_steps: Annotated[float, Meta(ge=0, le=MOST_STEPS)]
     explorers: tuple[Literal["network", "forest"], ...]
     device: Annotated[str, Meta(pattern=r"^(cpu|cuda(:\d+)?)$")]
 
