@@ -10,7 +10,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from river import evaluate, linear_model, metrics, preprocessing
+from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
 from river.compose import Pipeline
 from streams import Eager, Scored, blobs
 
@@ -52,6 +52,7 @@ class NoneExpected(Pending):
 
 
 KINDS = ["random", "margin", "ineural"]
+WORDS = ("spam", "ham")
 
 
 # Budgets
@@ -385,6 +386,33 @@ def test_unsupervised_steps_see_a_round_once_although_its_label_was_not_asked_fo
         model.predict_one(x)
         model.learn_one(x, y)
     assert set(pipeline["StandardScaler"].counts.values()) == {len(STREAM)}
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sampler_takes_what_the_first_step_takes(kind, delay):
+    """Text, or the words of one: labels that were asked for are expected and settled, however late.
+
+    River's evaluation gives a copy of x to `predict_one`.
+    """
+    plain = {"strip_accents": False, "lowercase": False, "tokenizer": list}
+    for form, steps in ((str, {}), (str.split, plain)):
+        words = feature_extraction.BagOfWords(**steps)
+        if kind == "ineural":
+            model = active.INeurALSampler(words | small(), seed=1)
+        elif kind == "random":
+            model = active.RandomSampler(words | naive_bayes.MultinomialNB(), p=1.0, seed=1)
+        else:
+            model = active.MarginSampler(words | naive_bayes.MultinomialNB(), threshold=1.0)
+        stream = [(form(f"{word} {i % 7}"), word == "spam") for i in range(30) for word in WORDS]
+        metric = evaluate.progressive_val_score(stream, model, metrics.Accuracy(), delay=delay)
+        assert metric.get() > 0.8
+        assert model.n_queries > 0
+        assert model.n_pending == 0
+        x, y = stream[0]
+        model.predict_one(x)
+        model.learn_one(copy.deepcopy(x), y)
+        assert model.n_pending == 0
 
 
 def test_unsupervised_steps_learn_from_examples_that_were_never_predicted():

@@ -116,6 +116,7 @@ def test_the_index_is_carried():
         assert list(model.predict_proba_many(X).index) == list(X.index)
 
 
+@pytest.mark.filterwarnings("ignore:labels .* are two classes")
 @pytest.mark.parametrize("labels", [(1, "1", "b"), ("b", "True", True), (0.5, "b", "0.5")])
 def test_labels_of_one_name(labels):
     """polars would have one column for both, and one probability lost; pandas keeps them apart."""

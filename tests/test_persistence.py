@@ -194,10 +194,6 @@ class INeurALSampler(active.INeurALSampler):
     """The name alone is not enough."""
 
 
-def of_a_name(name):
-    return learned(small(), [({name: 1.0}, 0)])
-
-
 def noted(value):
     model = INeurAL()
     model.note = value
@@ -226,8 +222,6 @@ REFUSED = [
     (lambda: INeurALSampler(INeurAL()), "test_persistence.INeurALSampler"),
     (lambda: INeurAL(drift_detector=Own()), "drift_detector is a Own, .* DDM, EDDM"),
     (lambda: active.INeurALSampler(INeurAL(), width=lambda t, k, n: 0.1), "width is <function"),
-    (lambda: of_a_name((1, frozenset((2,)))), "name frozenset"),
-    (lambda: of_a_name(math.nan), "name nan"),
     (lambda: noted([1, {"x": {1, 2}}]), r"note\.1\S* is \{1, 2\}"),
     (lambda: noted(np.array(["text"])), r"note is an array of <U4"),
     (lambda: noted(10**301), "beyond 1e300"),

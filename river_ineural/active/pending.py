@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from river.base.typing import FeatureName
 
 from river_ineural.inputs.encoder import is_missing
 
@@ -37,9 +36,13 @@ def lasting_hash(part: Hashable) -> int:
     return 0 if is_missing(part) else hash(part)  # NaN is hashed by what object it is
 
 
-def key_of(x: dict[FeatureName, Any]) -> int | None:
-    """The same for the same features in any order."""
+def key_of(x: Any) -> int | None:
+    """The same for the same features in any order, or for the same text or other value."""
     try:
+        if not isinstance(x, Mapping):  # the first step of a pipeline may take text
+            whole = tuple(x) if isinstance(x, list) else x
+            by_object = type(whole).__hash__ is object.__hash__  # another one for each copy
+            return UNNAMED if by_object else hash((lasting_hash(whole),))
         names = map(digest if TEXT.issuperset(map(type, x)) else lasting_hash, x)
         values: Iterable[Any] = x.values()
         if not NUMBERS.issuperset(map(type, values)) or is_missing(sum(values, 0.0)):
@@ -72,7 +75,7 @@ class Pending:
         self._keys: OrderedDict[int, int | None] = OrderedDict()  # by round
         self._rounds: dict[int | None, list[int]] = {}  # by key, the oldest first
 
-    def ask(self, x: dict[FeatureName, Any], now: int) -> None:
+    def ask(self, x: Any, now: int) -> None:
         """Expect the label of x, asked for in round `now`, which is later than all before."""
         key = key_of(x)
         self._keys[now] = key
@@ -80,7 +83,7 @@ class Pending:
         if len(self._keys) > MOST:
             self._forget_oldest()
 
-    def settle(self, x: dict[FeatureName, Any]) -> None:
+    def settle(self, x: Any) -> None:
         """The label of x is there: of the oldest round with that x, if there is one."""
         if self._keys:
             key = key_of(x)

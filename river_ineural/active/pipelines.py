@@ -79,7 +79,7 @@ def spoiled(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
             return True
         return False
 
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not isinstance(x, dict):
         return False
     bad = [name for name, value in found.items() if refused(name, value)]
     return all(name in x and refused(name, x[name]) for name in bad)

@@ -14,6 +14,7 @@ from river.base.typing import FeatureName
 
 from river_ineural.inputs.encoder import Encoder
 from river_ineural.inputs.flood import MANY, Flood, likely_cause
+from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.values import LARGEST, checked
 from river_ineural.network.growth import Columns
 
@@ -233,13 +234,18 @@ class FeatureIndex:
 
         Beyond the cap the names not touched for longest make room. This index stays as it is; it is
         returned if there is nothing new.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a new name is one that no file can hold.
         """
         keys = self._look_up(names)
         n_known = len(self.columns)
         end = self.first_column + len(self)
         if not self._new:
             return self, slice(end, end)
-        new = _in_stable_order(name for name in keys if name not in self.columns)
+        new = self._new_names(keys)
         room = self.max_features - n_known
         if len(new) > room:
             self._warn()
@@ -259,6 +265,17 @@ class FeatureIndex:
         if not recycled:
             return other, slice(end, end + n_more)
         return other, np.array([*range(end, end + n_more), *recycled])
+
+    def _new_names(self, keys: tuple[FeatureName, ...]) -> list[FeatureName]:
+        """Those of the names just looked up that have no column, once they are found fit for one.
+
+        What only `save` refused would be found out when all is learned.
+        """
+        new = _in_stable_order(name for name in keys if name not in self.columns)
+        check_keys(new, "feature name")
+        if not all(isinstance(name, str) for name in new):
+            check_keys([*self.names, *new], "feature name")
+        return new
 
     def _warn(self) -> None:
         if self._warned:
@@ -300,7 +317,7 @@ class FeatureIndex:
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """Columns that there would be in use with these names."""
-        self._look_up(names)
+        keys = self._look_up(names)
         if not self._new:
             return len(self)
-        return min(self.max_features, len(self.names) + int((self._found < 0).sum()))
+        return min(self.max_features, len(self.names) + len(self._new_names(keys)))

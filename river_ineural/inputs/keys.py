@@ -15,6 +15,7 @@ FEW = 1 << 20  # below it integers are too few to choose from
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_"
 SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
+KINDS = frozenset((type(None), bool, int, float, str, bytes, *SCALARS.values()))
 
 
 def check_key(key: Any, what: str = "name") -> None:
@@ -34,11 +35,12 @@ def check_key(key: Any, what: str = "name") -> None:
         return
     if kind is int and abs(key) > LARGEST:
         raise TypeError(f"{what} is an integer beyond 1e300: use text.")
-    plain = kind in (type(None), bool, int, float, str, bytes) or kind in SCALARS.values()
-    if not plain or key != key:  # NaN
+    if kind not in KINDS:
         raise TypeError(
             f"{what} {key!r:.80} ({kind.__name__}) cannot be saved: use text or a number."
         )
+    if key != key:
+        raise TypeError(f"{what} is NaN, which is another one each time: use text or a number.")
 
 
 def check_keys(keys: Collection[Any], what: str = "name") -> None:
@@ -54,7 +56,7 @@ def check_keys(keys: Collection[Any], what: str = "name") -> None:
         if n > MOST:
             raise ValueError(
                 f"{n:,} keys such as this {what} are neither text nor integers below {FEW:,}, "
-                f"more than {MOST:,}."
+                f"more than {MOST:,}: use text."
             )
     if len(set(keys)) < len(keys):
         raise ValueError(f"a {what} is repeated.")

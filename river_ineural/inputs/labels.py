@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import numbers
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +11,11 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
+from river_ineural.inputs.keys import KINDS, check_key, check_keys
+
 __all__ = ["LabelIndex"]
+
+LABELS = KINDS - {type(None), bytes}
 
 
 class LabelIndex:
@@ -54,13 +57,16 @@ class LabelIndex:
         Raises
         ------
         TypeError, ValueError
-            If it is not a bool, a str, an int or a finite float (NumPy's included).
+            If it is not a bool, a str, an int or a finite float (NumPy's included), which a file
+            can hold.
         """
-        if not isinstance(y, bool | str | numbers.Real | np.bool_):
+        if type(y) not in LABELS:
             raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
+        if isinstance(y, int):
+            check_key(y, "label")
         if isinstance(y, float | np.floating) and not math.isfinite(y):
             raise ValueError(f"label {y!r} is not finite: drop the example or label it.")
-        return y  # type: ignore[return-value]
+        return y  # type: ignore[no-any-return]
 
     def grown(self, labels: Iterable[ClfTarget]) -> LabelIndex:
         """An index that has these labels too, up to the cap; this one stays as it is.
@@ -82,5 +88,20 @@ class LabelIndex:
             return self
         other = copy.copy(self)
         other.labels = self.labels + new[:room]
+        check_keys(other.labels, "label")
+        self._warn_of_alike(new[:room])
         other.index = {label: i for i, label in enumerate(other.labels)}
         return other
+
+    def _warn_of_alike(self, new: list[ClfTarget]) -> None:
+        """Say of each new label that reads like another, as 1 and "1" do, that both are classes."""
+        read = {str(label): label for label in self.labels}
+        for label in new:
+            other = read.setdefault(str(label), label)
+            if other != label:
+                warnings.warn(
+                    f"labels {other!r} ({type(other).__name__}) and {label!r} "
+                    f"({type(label).__name__}) are two classes: make one type of all labels, e.g. "
+                    "with str().",
+                    stacklevel=7,
+                )
