@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 
 TREES, NODES, EXAMPLES, DRAWS = 64, 511, 768, 1024
-RENEWALS, SELDOM, AT_ONCE = 40, 0.3, 4
+FEW, SELDOM = 100, 0.3
 
 
 class Node:
@@ -87,10 +87,8 @@ class ReferenceForest:
         if weights.shape[1] < 2 or not features:
             return
         held = len(x)
-        self.due = min(TREES, self.due + n * max(SELDOM, TREES * RENEWALS / held))
-        if self.due < AT_ONCE:
-            return
-        if held > EXAMPLES:
+        self.due = min(TREES, self.due + n * max(SELDOM, TREES * min(1, (FEW / held) ** 1.5)))
+        if self.due >= 1 and held > EXAMPLES:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
             x, weights = x[chosen], weights[chosen]
         while self.due >= 1:

@@ -15,7 +15,7 @@ from kept import sealed
 
 from river_ineural import INeurAL
 from river_ineural.learning import trees
-from river_ineural.learning.forest import AT_ONCE, NODES, RENEWALS, SELDOM, TREES, Forest
+from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES, Forest
 from river_ineural.learning.history import History
 from river_ineural.learning.trees import grow
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
@@ -163,15 +163,14 @@ def test_work_and_memory_are_bounded(monkeypatch):
     """Fewer and fewer trees are grown a label; what is kept does not grow with the stream."""
     grown = []
     monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(1), grow(*parts)))
-    settings = {"hidden_dim": 4, "n_steps": 0, "capacity": 4000, "drift_detector": None}
-    model, counts = INeurAL(**settings, seed=1), []
+    model, counts = INeurAL(hidden_dim=4, n_steps=0, capacity=4000, seed=1), []
     rng = np.random.default_rng(0)
     for x, _ in corners(2500):
         before = len(grown)
         model.learn_one(x, int(rng.integers(2)))  # labels at random make the largest trees
         counts.append(len(grown) - before)
     assert max(counts) == TREES
-    assert SELDOM * 400 <= sum(counts[-400:]) <= TREES * RENEWALS / 2100 * 400 + AT_ONCE
+    assert SELDOM * 400 - 1 <= sum(counts[-400:]) <= TREES * (FEW / 2100) ** POWER * 400 + 1
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
