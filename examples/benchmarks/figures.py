@@ -19,6 +19,7 @@ import common
 import labels
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
+import rounds
 from accuracy import table as accuracy_table
 from baselines import table as baselines_table
 from changes import BEST, best_of_river, flips, panel, ratios, relabelled, standing
@@ -223,6 +224,8 @@ FIGURES: dict[str, Figure] = {
     "speed-labels.table": late,
     "budgets.table": budgets,
     "labels.table": labels.table,
+    "rounds.table": rounds.table,
+    "rounds.calls": rounds.calls,
     "labels.over_river": lambda rows: number(labels.saving(rows, BEST), "2"),
     "labels.over_forest": lambda rows: number(labels.saving(rows, FOREST), "2"),
     "labels.fewer_river": lambda rows: number(1 / labels.saving(rows, BEST), "0"),
