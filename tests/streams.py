@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 
 from river_ineural import INeurAL
-from river_ineural.compare.refitted import WithoutAudits
+from river_ineural.active import INeurALSampler
 
 
 def small(kind=INeurAL, **settings):
@@ -72,7 +72,7 @@ def shifting(
     return stream
 
 
-class Eager(WithoutAudits):
+class Eager(INeurALSampler):
     """Would ask in every round."""
 
     def _threshold(self, *given):
