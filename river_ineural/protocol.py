@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +19,7 @@ from river_ineural.learning.recovery import learned
 from river_ineural.learning.shrinking import in_units, noted
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
+from river_ineural.network.locks import Order, lock
 from river_ineural.network.scores import gap, nearest_distribution, probabilities
 from river_ineural.network.threads import single_threaded
 
@@ -87,7 +87,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     _state: State
 
     def __init__(self, state: State) -> None:
-        self._lock = threading.RLock()
+        self._lock = lock(Order.LEARNER)
         self._state = state
 
     @property
@@ -366,11 +366,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other = object.__new__(type(self))
-        other.__dict__.update(self._copied(memo), _lock=threading.RLock())
+        other.__dict__.update(self._copied(memo), _lock=lock(Order.LEARNER))
         other._state = other._state.on(self._state.trainer.flat.device)
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         check_schema(state.pop("schema", None))
-        self.__dict__.update(state, _lock=threading.RLock())  # parts come back on the CPU
+        self.__dict__.update(state, _lock=lock(Order.LEARNER))  # parts come back on the CPU
         return_to_device(self)

@@ -291,6 +291,58 @@ def a_fork_after_a_frame():
     assert torch.get_num_threads() == 2
 
 
+def forks_while_threads_learn():
+    """Each of 50 children predicts and learns at once, with whole models; so does the parent."""
+    import os
+
+    from river import preprocessing
+
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of any fork beside threads
+    pipeline = preprocessing.StandardScaler() | trained()
+    samplers = [active.INeurALSampler(inner, gamma=1e6, seed=1) for inner in (trained(), pipeline)]
+    stop = threading.Event()
+
+    def work(i):
+        model = samplers[i % 2]
+        while not stop.is_set():
+            for t in range(20):
+                x, y = STREAM[t]
+                model.predict_one(x)
+                model.learn_one(x, f"class {t % 4}" if t > 10 else y)
+                if t == 10:
+                    copy.deepcopy(model.classifier)  # makes a lock
+
+    def child(model):
+        signal.alarm(10)
+        assert_whole(model.classifier if model is samplers[0] else model.classifier[-1])
+        assert model.n_rounds - model._n_labels in (0, 1, 2, 3)
+        model.predict_one(STREAM[0][0])
+        model.learn_one(*STREAM[0])
+        copy.deepcopy(model).predict_one(STREAM[0][0])
+
+    for n_threads in (1, 3):
+        threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(n_threads)]
+        for thread in threads:
+            thread.start()
+        for i in range(25):
+            pid = os.fork()
+            if not pid:
+                try:
+                    child(samplers[i % 2])
+                except BaseException as error:
+                    print(repr(error), file=sys.stderr, flush=True)
+                    os._exit(1)
+                os._exit(0)
+            _, status = os.waitpid(pid, 0)
+            assert status == 0, (n_threads, i, status)
+        stop.set()
+        for thread in threads:
+            thread.join(20)
+            assert not thread.is_alive()
+        stop.clear()
+    child(samplers[0])
+
+
 def modes_of_torch():
     """What a user sets around calls changes neither decisions nor what can be done next."""
     import torch

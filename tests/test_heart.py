@@ -37,6 +37,7 @@ def in_a_process(name, **environment):
         "threads_that_learn",
         "threads_and_a_budget",
         "a_fork_after_a_frame",
+        "forks_while_threads_learn",
         "modes_of_torch",
         "nowhere_to_cache",
         "a_light_import",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +20,7 @@ from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed
 from river_ineural.inputs.versions import SCHEMA, check_schema
+from river_ineural.network.locks import Order, lock
 
 __all__ = ["BudgetedSampler"]
 
@@ -88,7 +88,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         self._pending = Pending()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
-        self._lock = threading.RLock()
+        self._lock = lock(Order.SAMPLER)
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
@@ -235,7 +235,7 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         check_schema(state.pop("schema", None))
-        self.__dict__.update(state, _lock=threading.RLock())
+        self.__dict__.update(state, _lock=lock(Order.SAMPLER))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import copy
-import threading
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from river.base.typing import FeatureName
 
 from river_ineural.active.learner import route
+from river_ineural.network.locks import Order, lock
 
 __all__ = ["checked", "steps_learn", "transformed"]
 
 # River keeps on the class of all pipelines whether unsupervised steps learn in predictions.
-PIPELINES = threading.RLock()
+PIPELINES = lock(Order.PIPELINES)
 
 
 def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
