@@ -202,8 +202,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     @property
     def trust(self) -> dict[str, float]:
         """How far each explorer is believed now, in [0, 1]: α of f2, ω of the forest."""
-        explorers = self._state.explorers
-        return dict(zip(explorers.parts, explorers.trust, strict=True))
+        return self._state.explorers.trusted
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
         """The score of each class: an estimate of P(y | x), not confined to [0, 1].

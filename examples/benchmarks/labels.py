@@ -103,7 +103,7 @@ def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
 def adopt(path: Path) -> None:
     """Take over the rows of `tabular.py` that are not there."""
     rows = [*common.rows_of(path), *common.rows_of(common.RESULTS / "tabular.csv")]
-    cells = {tuple(str(row[name]) for name in common.CELL): row for row in reversed(rows)}
+    cells = {common.key(row): row for row in reversed(rows)}
     common.write(path, KEPT, reversed(cells.values()))
 
 

@@ -51,6 +51,5 @@ class Forward:
     def __init__(self, shape: Shape, n_examples: int, like: Tensor) -> None:
         k, d = shape.n_classes, shape.n_features
         self.sent, self.x = like.new_empty(n_examples, d), like.new_empty(n_examples, d)
-        self.columns, self.raw_x = self.x.t(), raw(self.x)
         self.activations = shape.activations(n_examples, like)
         self.found = like.new_empty(2, n_examples, k)  # f1, scores

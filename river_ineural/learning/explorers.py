@@ -107,12 +107,9 @@ class Explorers:
         self.trust = tuple(min(1.0, max(0.0, each)) for each in found)
 
     @property
-    def trusts_network(self) -> bool:
-        """Whether f2 counts in predictions; where it does not, nobody need ask what it says."""
-        return any(
-            trust > 0 and name == "network"
-            for name, trust in zip(self.parts, self.trust, strict=True)
-        )
+    def trusted(self) -> dict[str, float]:
+        """How much each is trusted, by name."""
+        return dict(zip(self.parts, self.trust, strict=True))
 
     def estimates(self, x: Floats, f1: Floats, f2: Floats) -> list[Floats]:
         """What each says, (B, k)."""

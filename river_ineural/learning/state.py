@@ -151,7 +151,8 @@ class State:
                 return nothing, [nothing for _ in self.explorers.parts]
             return self.grown(names, values, []).seen(names, values)
         x = self.vectors(names, values)
-        f1, f2 = self.trainer.score(x, self.scaling, self.explorers.trusts_network)
+        exploring = self.explorers.trusted.get("network", 0.0) > 0  # else f2 counts for nothing
+        f1, f2 = self.trainer.score(x, self.scaling, exploring)
         return f1, self.explorers.added(self.explorers.estimates(x, f1, f2))
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
