@@ -320,8 +320,9 @@ def test_of_each_method_the_setting_of_least_mean_mistakes_is_shown():
     assert list(zip(found["stream"], said, found["regret"], strict=True)) == least
 
 
-def test_ratios_are_of_means_and_their_mean_is_geometric():
-    found = rows(*(("a", "x", 1), ("a", "x", 3), ("a", "y", 4)), *(("b", "x", 6), ("b", "y", 3)))
+def test_ratios_are_of_means_of_the_seeds_of_both_and_their_mean_is_geometric():
+    of_a = ("a", "x", 1), ("a", "x", 3), ("a", "x", 90), ("a", "y", 5), ("a", "y", 3)
+    found = rows(*of_a, ("b", "x", 6), ("b", "y", 3)).assign(seed=[0, 1, 2, 0, 1, 0, 0])
     ratios = changes.ratios(found, "x", "y", ["a", "b"])
     assert ratios.to_dict() == {"a": 0.5, "b": 2.0}
     said = "The geometric mean of 2 ratios is 1.000, the largest 2.00 (b)."

@@ -64,6 +64,7 @@ def test_names_of_the_code_are_in_the_code():
 
 def test_a_ratio_is_of_means_and_their_mean_is_geometric():
     rows = figures.chosen("tabular", {})
+    rows = rows[rows["seed"] < 5]  # those of both learners
     means = rows.groupby(["learner", "stream"])["regret"].mean()
     over = (means["I-NeurAL"] / means[tabular.FOREST])[list(tabular.STREAMS)]
     said = figures.text("tabular.ratio", under=tabular.FOREST, digits="6")

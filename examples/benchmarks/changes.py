@@ -41,12 +41,13 @@ def best_of_river(rows: pd.DataFrame, stream: str) -> str | None:
 
 
 def ratios(rows: pd.DataFrame, over: str, under: str, streams: Iterable[str]) -> pd.Series:
-    """Mean mistakes of one learner over those of another, on each stream where both were run."""
-    rows = rows[rows["stream"].isin(list(streams))]
-    means = rows.groupby(["learner", "stream"])["regret"].mean()
-    if not {over, under} <= set(means.index.unique(0)):
+    """Mean mistakes of one learner over those of another, on each stream, of the seeds of both."""
+    rows = rows[rows["stream"].isin(list(streams)) & rows["learner"].isin([over, under])]
+    found = rows.pivot_table(values="regret", index=["stream", "seed"], columns="learner")
+    if not {over, under} <= set(found.columns):
         return pd.Series(dtype=float)
-    return (means[over] / means[under]).dropna()
+    means = found.dropna().groupby("stream").mean()
+    return means[over] / means[under]
 
 
 def summary(found: pd.Series) -> str:

@@ -210,7 +210,8 @@ FIGURES: dict[str, Figure] = {
     "changes.flips": flips,
     "changes.standing": standing,
     "changes.relabelled": relabelled,
-    "changes.over_river": lambda rows: ratio(rows, BEST),
+    # One run of River's best asked for six labels of luxembourg and for no more: 978 mistakes.
+    "changes.over_river": lambda rows: without(rows, BEST, "luxembourg"),
     "regret.table": regret_table,
     "regret.by_stream": by_stream,
     "regret.over_released": over_cited,
