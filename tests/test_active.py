@@ -106,89 +106,51 @@ def test_budget_is_a_hard_cap_in_any_calling_order(kind, budget_and_horizon, ope
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("share", "horizon"), [(0.1, 100), (0.29, 100), (0.125, 60), (1.0, 50)])
-def test_share_of_a_known_horizon_is_spent_to_the_last_label(kind, share, horizon):
-    """⌊budget · horizon⌋ labels, those of the first rounds, where every round wants one."""
-    model = eager(kind, share, horizon)
-    asks = []
-    for x, y in STREAM:
-        asks.append(model.predict_one(x)[1])
-        if asks[-1]:
-            model.learn_one(x, y)
-    n = cap(share, horizon, len(STREAM))
-    assert asks == [True] * n + [False] * (len(STREAM) - n)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_share_of_an_unknown_horizon_is_a_burst_then_a_rate(kind):
-    """A bucket of 20 that is full in the first round, and 1/5 more from each on, where every round
-    wants one.
-    """
-    model = eager(kind, Budget(0.2, burst=20))
+@pytest.mark.parametrize(
+    ("budget", "horizon", "by_round"),
+    [
+        *(
+            (share, n, lambda t, n=share * n: n)
+            for share, n in ((0.1, 100), (0.125, 60), (1.0, 50))
+        ),
+        (0.29, 100, lambda t: 29),  # 28.999… in floating point
+        *((n, None, lambda t, n=n: n) for n in (0, 1, 7)),  # 1 is no share of 100 %
+        (7, 1000, lambda t: 7),
+        (Budget(0.2, burst=20), None, lambda t: Fraction("0.2") * (t - 1) + 20),
+        (0.0, None, lambda t: 0),
+        (None, None, lambda t: t),
+    ],
+)
+def test_what_a_budget_buys_where_every_round_wants_a_label(kind, budget, horizon, by_round):
+    model = eager(kind, budget, horizon)
     for t, (x, y) in enumerate(STREAM, start=1):
         if model.predict_one(x)[1]:
             model.learn_one(x, y)
-        assert model.n_queries == min(t, math.floor(Fraction("0.2") * (t - 1) + 20))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("horizon", [None, 1000])
-def test_integer_budget_is_a_number_of_labels(kind, horizon):
-    """An int is that many labels, 1 included, which is no share of 100 %."""
-    for budget in (0, 1, 7):
-        model = eager(kind, budget, horizon)
-        asks = [model.predict_one(x)[1] for x, _ in STREAM]
-        assert sum(asks) == budget
-
-
-def test_no_budget_is_no_limit():
-    model = eager("ineural")
-    assert all(model.predict_one(x)[1] for x, _ in STREAM)
+        assert model.n_queries == min(t, math.floor(by_round(t)))
 
 
 # Query rule
 
 
-def test_theoretical_width_by_hand():
-    """β_t of Algorithm 1, line 11, worked out with pencil and logarithm table.
-
-    t=1, T=12,000, k=2, L=2, δ=0.1:  √2 + 6/√2 + √(2 log 240,000) = 1.41421 + 4.24264 + 4.97763.
-    At t=4 all three terms are halved.
-    """
-    width = TheoreticalWidth(delta=0.1, horizon=12_000)
-    assert width(1, 2, 2) == pytest.approx(10.63448, abs=1e-5)
-    assert width(4, 2, 2) == pytest.approx(10.63448 / 2, abs=1e-5)
+THEORY, NEURONAL = TheoreticalWidth, NeurONALWidth
 
 
-def test_theoretical_width_constants_by_hand():
-    """t=8, T=100, k=5, L=3, δ=0.05, c1=4, c2=0.5, c3=3:
-
-    √(8/8) + 0.5 · 9/√16 + √(2 log 30,000 / 8) = 1 + 1.125 + √2.577238 = 3.730378.
-    """
-    width = TheoreticalWidth(delta=0.05, horizon=100, c1=4, c2=0.5, c3=3)
-    assert width(8, 5, 3) == pytest.approx(3.730378, abs=1e-5)
-
-
-def test_anytime_theoretical_width_by_hand():
-    """Without a horizon T is t(t + 1): at t=2, k=3, L=3, δ=0.05, c1=2, c2=0.5, c3=4
-
-    √2 + 4.5/√4 + √(log 1,440) = 1.414214 + 2.25 + 2.696739.
-    """
-    width = TheoreticalWidth(delta=0.05, c1=2, c2=0.5, c3=4)
-    assert width(2, 3, 3) == pytest.approx(6.360953, abs=1e-5)
-
-
-def test_neuronal_width_by_hand():
-    """t=4, T=100, K=4, S=2, δ=0.05: √(4 · 4 / 4) + √(2 log 6,000 / 4) = 2 + √4.349757. Without a
-    horizon T is 20 there: 2 + √(2 log 1,200 / 4) = 2 + √3.545038.
-    """
-    width = NeurONALWidth(delta=0.05, horizon=100, s=2)
-    assert width(4, 4, 2) == width(4, 4, 7) == pytest.approx(4.085607, abs=1e-5)
-    assert NeurONALWidth(delta=0.05, s=2)(4, 4, 2) == pytest.approx(3.882827, abs=1e-5)
-
-
-def test_constant_width():
-    assert {ConstantWidth(0.3)(t, k, 2) for t in (1, 10**6) for k in (2, 50)} == {0.3}
+@pytest.mark.parametrize(
+    ("width", "arguments", "expected"),
+    [
+        (THEORY(0.1, 12_000), (1, 2, 2), 2**0.5 + 6 / 2**0.5 + (2 * math.log(240_000)) ** 0.5),
+        (THEORY(0.05, 100, c1=4, c2=0.5, c3=3), (8, 5, 3), 1 + 1.125 + 2.577238**0.5),
+        (THEORY(0.05, c1=2, c2=0.5, c3=4), (2, 3, 3), 2**0.5 + 2.25 + 2.696739),  # T = 2 · 3
+        (NEURONAL(0.05, 100, s=2), (4, 4, 2), 2 + 4.349757**0.5),
+        (NEURONAL(0.05, 100, s=2), (4, 4, 7), 2 + 4.349757**0.5),
+        (NEURONAL(0.05, s=2), (4, 4, 2), 2 + 3.545038**0.5),  # T = 4 · 5
+        (ConstantWidth(0.3), (1, 2, 2), 0.3),
+        (ConstantWidth(0.3), (10**6, 50, 2), 0.3),
+    ],
+)
+def test_widths_by_hand(width, arguments, expected):
+    """β_t at t, k and L, term by term, with a table of logarithms."""
+    assert width(*arguments) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -211,12 +173,6 @@ def test_widths_check_their_parameters(width, settings):
     """The error names the parameter."""
     with pytest.raises(ValueError, match=rf"\b{next(iter(settings))}\b"):
         width(**settings)
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8))
-def test_gap_is_top_minus_runner_up(scores):
-    ordered = sorted(scores, reverse=True)
-    assert gap(scores) == (ordered[0] - ordered[1] if len(scores) > 1 else 0)
 
 
 def trained(kind=WithoutAudits, **settings):
@@ -261,19 +217,6 @@ def test_the_threshold_shrinks_with_what_is_left(horizon):
     assert min(shares) < 0.8
     if horizon is None:
         assert shares != sorted(shares, reverse=True)
-
-
-def test_width_is_given_round_classes_and_depth():
-    calls = []
-
-    def width(t, n_classes, n_layers):
-        calls.append((t, n_classes, n_layers))
-        return 0.0
-
-    model = trained(width=width)
-    for x, _ in STREAM[:3]:
-        model.predict_one(x)
-    assert calls == [(1, 3, 2), (2, 3, 2), (3, 3, 2)]
 
 
 @pytest.mark.parametrize("kind", ["margin", "ineural"])
@@ -542,19 +485,14 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
         assert learner.pseudo_labels == learned
 
 
-def test_the_width_gets_the_depth_of_the_learner():
-    depths = []
-
-    def width(t, n_classes, n_layers):
-        depths.append(n_layers)
-        return 0.0
-
+def test_the_width_gets_the_round_the_classes_and_the_depth_of_the_learner():
+    calls = []
     learner = Scored(0.25, 0.75)
     learner.n_layers = 3
-    model = active.INeurALSampler(learner, width=width)
+    model = active.INeurALSampler(learner, width=lambda *given: calls.append(given) or 0.0)
     model.predict_one({"a": 1.0})
     model.debug_one({"a": 1.0})
-    assert depths == [3, 3]
+    assert calls == [(1, 2, 3), (2, 2, 3)]
 
 
 def test_a_budget_that_is_overspent_leaves_nothing():
