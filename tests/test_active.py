@@ -109,15 +109,14 @@ def test_budget_is_a_hard_cap_in_any_calling_order(kind, budget_and_horizon, ope
 @pytest.mark.parametrize(
     ("budget", "horizon", "by_round"),
     [
-        *(
-            (share, n, lambda t, n=share * n: n)
-            for share, n in ((0.1, 100), (0.125, 60), (1.0, 50))
-        ),
+        (0.1, 100, lambda t: 10),
         (0.29, 100, lambda t: 29),  # 28.999… in floating point
-        *((n, None, lambda t, n=n: n) for n in (0, 1, 7)),  # 1 is no share of 100 %
-        (7, 1000, lambda t: 7),
+        (0.125, 60, lambda t: 7),
+        (1.0, 50, lambda t: 50),
+        *((0, n, lambda t: 0) for n in (None, 1000)),
+        *((1, n, lambda t: 1) for n in (None, 1000)),  # no share of 100 %
+        *((7, n, lambda t: 7) for n in (None, 1000)),
         (Budget(0.2, burst=20), None, lambda t: Fraction("0.2") * (t - 1) + 20),
-        (0.0, None, lambda t: 0),
         (None, None, lambda t: t),
     ],
 )
@@ -138,18 +137,20 @@ THEORY, NEURONAL = TheoreticalWidth, NeurONALWidth
 @pytest.mark.parametrize(
     ("width", "arguments", "expected"),
     [
-        (THEORY(0.1, 12_000), (1, 2, 2), 2**0.5 + 6 / 2**0.5 + (2 * math.log(240_000)) ** 0.5),
-        (THEORY(0.05, 100, c1=4, c2=0.5, c3=3), (8, 5, 3), 1 + 1.125 + 2.577238**0.5),
-        (THEORY(0.05, c1=2, c2=0.5, c3=4), (2, 3, 3), 2**0.5 + 2.25 + 2.696739),  # T = 2 · 3
-        (NEURONAL(0.05, 100, s=2), (4, 4, 2), 2 + 4.349757**0.5),
-        (NEURONAL(0.05, 100, s=2), (4, 4, 7), 2 + 4.349757**0.5),
-        (NEURONAL(0.05, s=2), (4, 4, 2), 2 + 3.545038**0.5),  # T = 4 · 5
-        (ConstantWidth(0.3), (1, 2, 2), 0.3),
-        (ConstantWidth(0.3), (10**6, 50, 2), 0.3),
+        (THEORY(0.1, 12_000), (1, 2, 2), 10.63448),  # √2 + 6/√2 + √(2 log 240,000)
+        (THEORY(0.1, 12_000), (4, 2, 2), 10.63448 / 2),  # all three terms are halved
+        # √(8/8) + 0.5 · 9/√16 + √(2 log 30,000 / 8)
+        (THEORY(0.05, 100, c1=4, c2=0.5, c3=3), (8, 5, 3), 3.730378),
+        # T is 2 · 3: √2 + 4.5/√4 + √(log 1,440)
+        (THEORY(0.05, c1=2, c2=0.5, c3=4), (2, 3, 3), 6.360953),
+        # √(4 · 4 / 4) + √(2 log 6,000 / 4), at any depth
+        *((NEURONAL(0.05, 100, s=2), (4, 4, n_layers), 4.085607) for n_layers in (2, 7)),
+        (NEURONAL(0.05, s=2), (4, 4, 2), 3.882827),  # T is 4 · 5: 2 + √(2 log 1,200 / 4)
+        *((ConstantWidth(0.3), (t, k, 2), 0.3) for t in (1, 10**6) for k in (2, 50)),
     ],
 )
 def test_widths_by_hand(width, arguments, expected):
-    """β_t at t, k and L, term by term, with a table of logarithms."""
+    """β_t at t, k and L (Algorithm 1, line 11), with pencil and a table of logarithms."""
     assert width(*arguments) == pytest.approx(expected, abs=1e-5)
 
 

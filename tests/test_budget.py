@@ -7,6 +7,8 @@ import copy
 import datetime as dt
 import math
 import pickle
+import random
+import threading
 import warnings
 
 import hypothesis.strategies as st
@@ -152,6 +154,26 @@ def test_a_total_is_spent_to_the_last_and_no_further(budget, wanted):
     assert account.available == budget.total - account.n_asked
 
 
+def test_a_hundred_thousand_rounds_in_random_orders():
+    """Each of 100 runs of 1,000 has its own rate, burst and habit of asking."""
+    rng = random.Random(0)
+    for _ in range(100):
+        budget = Budget(rng.random() ** 2, burst=rng.randint(1, 50))
+        account, asked, p = Account(budget), [], rng.random()
+        for t in range(1_000):
+            if t % 100 == 0:
+                p = rng.choice([0.0, 1.0, rng.random()])
+            account.round()
+            asked.append(0)
+            while rng.random() < p and account.allows():  # several a round are allowed as well
+                account.spend()
+                asked[-1] += 1
+                if rng.random() < 0.5:
+                    break
+        assert_bounded(asked, budget.limit, budget.bucket)
+        assert account.n_asked == sum(asked)
+
+
 def test_setting_a_budget_in_the_middle():
     """A total counts what was asked for; a bucket after one is what the rounds would have left."""
     account = Account(Budget())
@@ -198,6 +220,35 @@ def test_what_is_left_and_what_is_held_back(budget, n_rounds, n_asked, free, res
         account.spend()
     assert account.share(reserve=False) == pytest.approx(free)
     assert account.share(reserve=True) == pytest.approx(reserved)
+
+
+def test_threads_share_one_account():
+    """Eight threads on one sampler: rounds and asks are all counted, none beyond the bucket."""
+    model = active.MarginSampler(
+        linear_model.LogisticRegression(), threshold=1.0, budget=Budget(0.05, burst=30)
+    )
+    asked = [0] * 8
+
+    def work(i):
+        for t in range(250):
+            x, y = STREAM[(t + i) % len(STREAM)]
+            ask = model.predict_one(x)[1]
+            asked[i] += ask
+            if ask and t % 3:
+                model.learn_one(x, bool(y))
+            if t % 50 == 0:
+                model.budget = Budget(0.05, burst=30)
+                pickle.loads(pickle.dumps(model))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.n_rounds == 2_000
+    assert sum(asked) == model.n_queries
+    assert 120 <= model.n_queries <= 0.05 * 2_000 + 30
+    assert sum(model.n_by_reason.values()) == 2_000
 
 
 # Labels on their way
@@ -558,3 +609,8 @@ def test_a_warning_asks_in_every_round_that_the_budget_allows():
     assert asked == [True] * 10 + [False] * 10
     assert model.n_by_reason["warning"] == 10
     assert model.n_by_reason["budget"] == 10
+
+
+def test_a_share_of_nothing_asks_for_nothing():
+    model = scored(0.0, budget=0.0)
+    assert not any(model.predict_one(X)[1] for _ in range(50))
