@@ -17,6 +17,13 @@ def small(kind=INeurAL, **settings):
     return kind(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
 
 
+class WithoutAudits(INeurALSampler):
+    """It never asks at random."""
+
+    def _audits(self, margin):
+        return False
+
+
 def learned(model, stream):
     """A model after the examples of a stream."""
     for x, y in stream:

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given, settings
 from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
 from river.compose import Pipeline
-from streams import Eager, Scored, blobs
+from streams import Eager, Scored, WithoutAudits, blobs
 
 from river_ineural import INeurAL, active
 from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth, ineural
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
-from river_ineural.compare.refitted import WithoutAudits
 from river_ineural.network.scores import gap, top_and_gap
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from river import evaluate, linear_model, metrics
-from streams import Scored, blobs
+from streams import Scored, WithoutAudits, blobs
 
 from river_ineural import INeurAL, active, baselines
 from river_ineural.active import Budget, Decision
@@ -25,7 +25,6 @@ from river_ineural.active.account import Account
 from river_ineural.active.budget import together
 from river_ineural.active.decision import REASONS
 from river_ineural.active.pending import MOST, PATIENCE, Pending
-from river_ineural.compare.refitted import WithoutAudits
 
 X = {"a": 1.0}
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)

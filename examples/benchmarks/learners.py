@@ -1,9 +1,18 @@
 """The learners that the benchmarks compare, by name."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from river import base, compose, preprocessing
+from numpy.typing import NDArray
+from river import base, compose, forest, preprocessing, tree
+from sklearn.ensemble import (  # type: ignore[import-untyped]
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
 from river_ineural import INeurAL, NeurONAL, paper
 from river_ineural.active import (
@@ -15,18 +24,10 @@ from river_ineural.active import (
     TheoreticalWidth,
 )
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.compare.streaming import (
-    MarginAndRest,
-    adaptive_forest,
-    at_random,
-    by_margin,
-    hoeffding,
-    linear,
-)
+from river_ineural.compare.contenders import MarginAndRest, at_random, regression
+from river_ineural.compare.refitted import Refitted
 
 Limits = dict[str, Any]  # budget, horizon, seed
-
-
 Run = BudgetedSampler | compose.Pipeline
 Make = Callable[[Limits], Run]
 
@@ -129,22 +130,32 @@ LEARNERS: dict[str, Make] = {
         for gamma in (2.0, 6.0)
     },
 }
+
+
+def linear(k: int, seed: int) -> Any:
+    """Logistic regression of features in units of their standard deviation."""
+    return preprocessing.StandardScaler() | regression(k, seed)
+
+
+def adaptive_forest(k: int, seed: int) -> base.Classifier:
+    """Trees that are replaced where a detector finds a change."""
+    return forest.ARFClassifier(seed=seed)
+
+
+def hoeffding(k: int, seed: int) -> base.Classifier:
+    """A tree that replaces branches which have become wrong."""
+    return tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
+
+
 REST = "by margin, the rest at random"  # so that it asks for as many labels as the others
-
-
-def margin_and_rest(classifier: base.Classifier, budget: Budget, seed: int) -> MarginAndRest:
-    """As `by_margin`, but no label is left; it has to be told how long the stream is."""
-    return MarginAndRest(classifier, threshold=0.5, budget=budget, seed=seed)
-
-
-RIVER = {
+RIVER: dict[str, tuple[Callable[[int, int], Any], Callable[..., BudgetedSampler]]] = {
     f"{name}, {how}": (classifier, ask)
     for name, classifier in (
         ("logistic regression", linear),
         ("Hoeffding adaptive tree", hoeffding),
         ("adaptive random forest", adaptive_forest),
     )
-    for how, ask in (("at random", at_random), ("by margin", by_margin), (REST, margin_and_rest))
+    for how, ask in (("at random", at_random), ("by margin", MarginSampler), (REST, MarginAndRest))
 }
 
 
@@ -152,5 +163,28 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
     """The learner of a name, which is told how long the stream is unless the horizon is None."""
     if name in RIVER:
         classifier, ask = RIVER[name]
-        return ask(classifier(n_classes, seed), Budget(budget, horizon), seed)
+        return ask(classifier(n_classes, seed), budget=Budget(budget, horizon), seed=seed)
     return LEARNERS[name]({"budget": budget, "horizon": horizon, "seed": seed})
+
+
+class WithoutAudits(INeurALSampler):
+    """Asks as I-NeurAL does, below a gap that shrinks with the budget left, and never at random."""
+
+    def _audits(self, margin: float) -> bool:
+        return False
+
+
+REFITTED: dict[str, Callable[[int], Any]] = {  # of a seed; scikit-learn's defaults
+    "random forest, refitted": lambda seed: RandomForestClassifier(random_state=seed),
+    "gradient boosting, refitted": lambda seed: HistGradientBoostingClassifier(random_state=seed),
+    "logistic regression, refitted": lambda seed: make_pipeline(
+        StandardScaler(), LogisticRegression(max_iter=1_000)
+    ),
+}
+
+
+def refitted(name: str, rows: NDArray[Any], share: float, seed: int) -> INeurALSampler:
+    """What somebody would do by hand, that asks as I-NeurAL does for a share of the rows."""
+    learner = Refitted(partial(REFITTED[name], seed), rows)
+    budget = Budget(share, len(rows))
+    return WithoutAudits(learner, budget=budget, self_training=False, seed=seed)

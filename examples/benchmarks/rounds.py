@@ -13,12 +13,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changing import there
 from common import Cell, Row, X, markdown, of
-from learners import LEARNERS, OUTPUTS, OWN
+from learners import LEARNERS, OUTPUTS, OWN, adaptive_forest, linear
 from speed import Peer
 from tabular import MANY
 from tabular import STREAMS as TABLES
-
-from river_ineural.compare.streaming import adaptive_forest, linear
 
 STREAMS = {
     name: (TABLES | MANY)[name] for name in ("ijcnn", "spambase", "robot", "phishing", "mnist")

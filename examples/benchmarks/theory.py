@@ -10,11 +10,11 @@ import pandas as pd  # type: ignore[import-untyped]
 import torch
 from common import Row, in_processes, markdown, of, options, rows_of, spread, write
 from drawing import colours, draw
+from learners import WithoutAudits
 from numpy.typing import NDArray
 
 from river_ineural import INeurAL, paper
 from river_ineural.active import TheoreticalWidth
-from river_ineural.compare.refitted import WithoutAudits
 from river_ineural.datasets import KnownPosterior
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
@@ -19,16 +19,7 @@ MANY, OFTEN = 100, 0.5  # categories, and their share of the rows, from which on
 # Times that are not written as ISO 8601 has them. pandas' own guess takes 1.2.3 for a day.
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
 DAYS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
-FORMATS = ("%H:%M", "%H:%M:%S", *(f"{day}{clock}" for day in DAYS for clock in CLOCKS))
-# Numbers by their decimal mark; the other mark, a space or an apostrophe is one of thousands.
-# pandas' `thousands` would read the day 01.02.2024 as a million.
-NUMBERS = {
-    mark: re.compile(
-        rf"[+-]?(?=\d|[{mark}]\d)(?:[1-9]\d{{0,2}}(?:[{other}\s']\d{{3}})+|\d*)"
-        rf"(?:[{mark}]\d*)?(?:[eE][+-]?\d+)?"
-    )
-    for mark, other in (".,", ",.")
-}
+FORMATS = ("ISO8601", "%H:%M", "%H:%M:%S", *(day + clock for day in DAYS for clock in CLOCKS))
 
 
 @dataclass(frozen=True)
@@ -42,36 +33,42 @@ class Column:
     use: bool = True  # whether anything can be learned from it
 
 
+def to_numbers(text: pd.Series[str], decimal: str = ".") -> pd.Series[float]:
+    """Numbers, NaN where a cell is none.
+
+    Groups of three digits may be parted by the other mark, a space or an apostrophe. `thousands` of
+    pandas takes any groups, so that the day 01.02.2024 would be a million.
+    """
+    other = "." if decimal == "," else ","
+    groups = rf"^[+-]?[1-9]\d{{0,2}}(?:[{other}\s']\d{{3}})+(?=$|[{decimal}eE])"
+    plain = text.str.replace(groups, lambda found: re.sub(r"[.,\s']", "", found[0]), regex=True)
+    plain = plain.str.translate(str.maketrans({other: "?", decimal: "."}))
+    return pd.to_numeric(plain, errors="coerce").astype(float)
+
+
 def guess_decimal(text: pd.DataFrame) -> str:
     """The only mark with which all numbers can be read, in cells of text by their lines."""
-    found: dict[str, str] = {}
-    for name, cells in text.items():
-        given = cells[~cells.str.lower().isin(GAPS)]
-        point, comma = (given.str.fullmatch(pattern) for pattern in NUMBERS.values())
-        if (point | comma).mean() < NEARLY_ALL:
-            continue
-        either = point & comma & given.str.contains(",")
-        for mark, which in ((".", point & ~comma), (",", comma & ~point), ("either", either)):
-            for line, cell in given[which][:1].items():
-                found.setdefault(mark, f"{cell!r} in line {line}, column {name!r}")
-    if "." in found and "," in found:
+    cells = text.stack()
+    cells = cells[~cells.str.lower().isin(GAPS)]
+    point, comma = (to_numbers(cells, mark).notna() for mark in ".,")
+    of_numbers = (point | comma).groupby(level=1).transform("mean") >= NEARLY_ALL
+    kinds = {"point": point & ~comma, "comma": comma & ~point}
+    kinds["either"] = point & comma & cells.str.contains(",")
+    found = {
+        kind: f"{cell!r} in line {line}, column {name!r}"
+        for kind, those in kinds.items()
+        for (line, name), cell in cells[those & of_numbers][:1].items()
+    }
+    if "point" in found and "comma" in found:
         raise ValueError(
-            f"{found['.']}, has a decimal point, and {found[',']}, a decimal comma: write all "
-            "numbers in one way, or say --decimal . or --decimal ,"
+            f"{found['point']}, has a decimal point, and {found['comma']}, a decimal comma: write "
+            "all numbers in one way, or say --decimal . or --decimal ,"
         )
     if [*found] == ["either"]:
         raise ValueError(
             f"{found['either']}, may be a thousand or a fraction: say --decimal . or --decimal ,"
         )
-    return "," if "," in found else "."
-
-
-def to_numbers(text: pd.Series[str], decimal: str = ".") -> pd.Series[float]:
-    """Numbers, NaN where a cell is none."""
-    good = ~text.str.contains(r"[.,\s']") | text.str.fullmatch(NUMBERS[decimal])
-    other = "." if decimal == "," else ","
-    plain = text.where(good).str.replace(rf"[{other}\s']", "", regex=True)
-    return pd.to_numeric(plain.str.replace(decimal, "."), errors="coerce").astype(float)
+    return "," if "comma" in found else "."
 
 
 def read_column(
@@ -96,46 +93,41 @@ def read_column(
     given = text[~lower.isin(GAPS)]
     if not category and len(given):
         if lower[given.index].isin(list(FLAGS)).all():
-            return checked(Column(name, "flags", lower.map(FLAGS)))
+            return checked(name, "flags", lower.map(FLAGS))
         numbers = to_numbers(given, decimal)
         odd = given[numbers.isna()]
         if len(odd) <= (1 - NEARLY_ALL) * len(given):
             shown = [f"{cell!r} in line {line}: taken as missing" for line, cell in odd.items()]
             note = f"{len(odd):,} cells are no numbers, as {shown[0]}" if shown else ""
-            return checked(Column(name, "numbers", numbers.reindex(text.index), note))
+            return checked(name, "numbers", numbers.reindex(text.index), note)
         if len(odd) == len(given) and (times := as_times(name, given)) is not None:
-            return checked(Column(name, "times", times.reindex(text.index)))
-    return checked(Column(name, "categories", text.where(text != "", None).astype(object)))
+            return checked(name, "times", times.reindex(text.index))
+    return checked(name, "categories", text.where(text != "", None).astype(object))
 
 
-def checked(column: Column) -> Column:
+def checked(name: str, kind: str, values: pd.Series[Any], note: str = "") -> Column:
     """A column, not to be used if it tells nothing: one value, or another text in most rows."""
-    values, n, rows = column.values, column.values.nunique(), len(column.values)
-    full, numbers = values.notna().all(), column.kind == "numbers"
-    for line, far in values[values.abs() > LARGEST][:1].items() if numbers else ():
+    n, rows, full = values.nunique(), len(values), values.notna().all()
+    for line, far in values[values.abs() > LARGEST][:1].items() if kind == "numbers" else ():
         raise ValueError(
-            f"column {column.name!r} has {far:g} in line {line}, beyond ±{LARGEST:g}: write "
-            f"numbers of another unit, or leave it out with --drop {column.name!r}"
+            f"column {name!r} has {far:g} in line {line}, beyond ±{LARGEST:g}: write numbers of "
+            f"another unit, or leave it out with --drop {name!r}"
         )
+    useless = ""
     if n == 0:
-        note = "left out: empty"
+        useless = "left out: empty"
     elif n == 1 and full:
-        note = f"left out: always {values.iloc[0]}"
-    elif numbers and full and rows > MANY and (values.diff()[1:] > 0).all():
-        note = "left out: larger in each row, as counters are"
-    elif column.kind == "categories" and n > max(MANY, OFTEN * rows):
-        note = f"left out: {n:,} different texts in {rows:,} rows, as ids have"
-    else:
-        return column
-    return replace(column, note=note, use=False)
+        useless = f"left out: always {values.iloc[0]}"
+    elif kind == "numbers" and n == rows > MANY and values.is_monotonic_increasing:
+        useless = "left out: larger in each row, as counters are"
+    elif kind == "categories" and n > max(MANY, OFTEN * rows):
+        useless = f"left out: {n:,} different texts in {rows:,} rows, as ids have"
+    return Column(name, kind, values, useless or note, not useless)
 
 
 def as_times(name: str, text: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
     """Times in UTC, where all cells are times; else None."""
-    read = (
-        pd.to_datetime(text, errors="coerce", format=each, utc=True)
-        for each in ("ISO8601", *FORMATS)
-    )
+    read = (pd.to_datetime(text, errors="coerce", format=each, utc=True) for each in FORMATS)
     found = [times for times in read if times.notna().all()]
     if len(found) > 1:
         raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 __all__ = ["add"]
 
-NEEDS = {"rich": "rich", "sklearn": "scikit-learn", "matplotlib": "matplotlib", "jinja2": "jinja2"}
 FIGURES = (".svg", ".png", ".pdf")
 
 
@@ -49,20 +47,19 @@ def run(options: argparse.Namespace, line: str) -> str:
     -------
     Why a contender failed; empty if none did.
     """
-    if lacking := [name for module, name in NEEDS.items() if not importlib.util.find_spec(module)]:
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        from river_ineural.compare.contenders import CONTENDERS, DEFAULT
+        from river_ineural.compare.reading import read_table
+        from river_ineural.compare.reporting import Report
+        from river_ineural.compare.running import parse_budget, parse_delay
+        from river_ineural.compare.running import run as run_one
+    except ModuleNotFoundError as error:
         raise ValueError(
-            f"compare needs {', '.join(lacking)}: pip install -e '.[compare]' in a checkout"
-        )
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from river_ineural.compare.contenders import CONTENDERS, DEFAULT
-    from river_ineural.compare.reading import read_table
-    from river_ineural.compare.reporting import Report
-    from river_ineural.compare.running import parse_budget, parse_delay
-    from river_ineural.compare.running import run as run_one
-
-    console, errors = Console(), Console(stderr=True)
+            f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
+        ) from None
     models = list(dict.fromkeys(options.models or DEFAULT))
     for name in models:
         if name not in CONTENDERS:
@@ -83,26 +80,16 @@ def run(options: argparse.Namespace, line: str) -> str:
     notes = [f"{column.name}: {column.note}" for column in table.columns if column.note]
     print(f"{table.name}: {table.written}", *table.notes, *notes, sep="\n", file=sys.stderr)
     outcomes = []
-    with Progress(console=errors, transient=True) as progress:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
         for contender in (CONTENDERS[name] for name in models):
             tick = partial(progress.advance, progress.add_task(contender.name, total=len(table)))
             outcomes.append(run_one(contender, table, budget, delay, options.seed, tick))
-    unit = "" if options.time else " rows"
-    settings = {
-        "file": table.written,
-        "rows": f"{len(table):,}",
-        "order": f"by {options.time}" if options.time else "as in the file",
-        "labels come": f"{options.delay}{unit} later" if options.delay else "before the next row",
-        "budget": f"{budget.total:,} labels ({options.budget})",
-        "seed": str(options.seed),
-    }
-    report = Report(table, outcomes, settings, line)
-    report.show(console)
+    report = Report(table, outcomes, options, line)
+    report.show(Console())
     page.write_text(report.html(), encoding="utf8")
     if options.figure:
         report.figure().savefig(options.figure, dpi=150)
     print(report.below, f"Page: {page}", sep="\n")
     for each in outcomes:
-        for note in each.notes:
-            print(f"{each.name}: {note}", file=sys.stderr)
+        print(*(f"{each.name}: {note}\n" for note in each.notes), sep="", end="", file=sys.stderr)
     return "; ".join(f"{each.name} failed: {each.error}" for each in outcomes if each.error)

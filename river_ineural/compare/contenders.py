@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from river import base, compose, preprocessing, stats
-from river.base.typing import FeatureName
+from river import base, compose, forest, linear_model, preprocessing, stats, tree
+from river.base.typing import ClfTarget, FeatureName
+from sklearn.base import clone  # type: ignore[import-untyped]
 from sklearn.compose import ColumnTransformer  # type: ignore[import-untyped]
+from sklearn.ensemble import (  # type: ignore[import-untyped]
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import OneHotEncoder, StandardScaler  # type: ignore[import-untyped]
 
-from river_ineural.active import Budget, BudgetedSampler, INeurALSampler
+from river_ineural.active import (
+    Budget,
+    BudgetedSampler,
+    INeurALSampler,
+    MarginSampler,
+    RandomSampler,
+)
+from river_ineural.active.decision import AUDIT, Wanted
 from river_ineural.classifier import INeurAL
 from river_ineural.compare.reading import Table
-from river_ineural.compare.refitted import REFITTED, Refitted, WithRest, numbered
-from river_ineural.compare.streaming import (
-    MarginAndRest,
-    adaptive_forest,
-    at_random,
-    hoeffding,
-    regression,
-)
+from river_ineural.compare.refitted import Refitted, numbered
 from river_ineural.neuronal import NeurONAL
 
-__all__ = ["CONTENDERS", "DEFAULT", "Contender"]
+__all__ = ["CONTENDERS", "DEFAULT", "Contender", "MarginAndRest", "WithRest", "at_random"]
 
-X = dict[FeatureName, Any]
 Sampler = Callable[[Table, Budget, int], BudgetedSampler]
-MISSING = "missing"  # the text of a category that is
 MOST_CATEGORIES = 250  # of a column, for scikit-learn; the rarest share one
 
 
@@ -40,9 +44,41 @@ class Contender:
     """A learner that asks for labels."""
 
     name: str  # as people read it
-    line: str  # color and style of its line in a figure, as matplotlib has them
     sampler: Sampler
-    examples: Callable[[Table], Iterator[X]] = Table.examples  # the rows as it gets them
+    examples: Callable[[Table], Any] = Table.examples  # the rows as it gets them
+
+
+def behind(sampler: Any) -> bool:
+    """Whether to ask at random, since fewer labels were asked for than an even pace allows.
+
+    With the labels left over the rounds left as its probability, so that all are asked for in the
+    end: a tree that has become sure of few labels would leave most of them. The budget has a
+    horizon.
+    """
+    total, n = sampler.budget.total, sampler.budget.horizon
+    left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
+    return bool(left * n > total * to_come and sampler._rng.random() * to_come < left)
+
+
+class MarginAndRest(MarginSampler):
+    """Asks by margin, and at random for the labels that this would leave."""
+
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+        wanted = super()._wanted(x, y_pred)
+        return AUDIT if wanted[0] == "none" and behind(self) else wanted
+
+
+class WithRest(INeurALSampler):
+    """Asks below the gap of I-NeurAL, and at random for the labels that this would leave."""
+
+    def _audits(self, margin: float) -> bool:
+        return behind(self)
+
+
+def at_random(classifier: base.Classifier, budget: Budget, seed: int) -> RandomSampler:
+    """Asks a little more often than the budget allows, so that it is spent."""
+    p = min(1.0, 1.1 * (budget.rate or 0.0))
+    return RandomSampler(classifier, p=p, budget=budget, seed=seed)
 
 
 def of_ours(kind: type[INeurAL]) -> Sampler:
@@ -59,25 +95,21 @@ def of_ours(kind: type[INeurAL]) -> Sampler:
 def filled(table: Table) -> Any:
     """Gaps take the mean of a number so far; of a category they are one of their own."""
     numbers = [(name, stats.Mean()) for name in table.numbers]
-    categories = [(name, MISSING) for name in table.categories]
+    categories = [(name, "missing") for name in table.categories]
     return preprocessing.StatImputer(*numbers, *categories)  # type: ignore[no-untyped-call]
 
 
 def encoded(table: Table) -> Any:
     """Numbers in units of their standard deviation, categories one by one."""
-    parts = []
-    if table.numbers:
-        parts.append(compose.Select(*table.numbers) | preprocessing.StandardScaler())
-    if table.categories:
-        one_hot = preprocessing.OneHotEncoder(drop_zeros=True)
-        parts.append(compose.Select(*table.categories) | one_hot)
-    return filled(table) | (parts[0] + parts[1] if len(parts) > 1 else parts[0])
+    steps = (preprocessing.StandardScaler(), preprocessing.OneHotEncoder(drop_zeros=True))
+    kinds = zip((table.numbers, table.categories), steps, strict=True)
+    parts = [compose.Select(*names) | step for names, step in kinds if names]
+    return filled(table) | compose.TransformerUnion(*parts)
 
 
 def of_river(
     key: str,
     name: str,
-    color: str,
     classifier: Callable[[int, int], base.Classifier],
     transformer: Callable[[Table], Any] = filled,
 ) -> dict[str, Contender]:
@@ -86,61 +118,62 @@ def of_river(
     Its transformer learns from each row, asked for or not.
     """
 
-    def examples(table: Table) -> Iterator[X]:
+    def examples(table: Table) -> Iterator[dict[FeatureName, Any]]:
         steps = transformer(table)
         for x in table.examples():
             steps.learn_one(x)
             yield steps.transform_one(x)
 
-    def contender(how: str, style: str, ask: Callable[..., BudgetedSampler]) -> Contender:
-        def make(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
-            return ask(classifier(len(table.shares), seed), budget=budget, seed=seed)
-
-        return Contender(f"River: {name}, {how}", color + style, make, examples)
+    def make(ask: Callable[..., BudgetedSampler]) -> Sampler:
+        return lambda table, budget, seed: ask(
+            classifier(len(table.shares), seed), budget=budget, seed=seed
+        )
 
     return {
-        f"river-{key}": contender("margin", "-", MarginAndRest),
-        f"river-{key}-random": contender("random", "--", at_random),
+        f"river-{key}": Contender(f"River: {name}, margin", make(MarginAndRest), examples),
+        f"river-{key}-random": Contender(f"River: {name}, random", make(at_random), examples),
     }
 
 
 def of_scikit_learn(
-    name: str, color: str, classifier: Callable[[int], Any], numbers: Any = "passthrough"
+    name: str, classifier: Callable[..., Any], numbers: Any = "passthrough"
 ) -> Contender:
     """A classifier, fitted again as its labels grow, that asks as I-NeurAL does.
 
     A category is a column; one that the labels so far have not shown is none of them.
     """
 
-    def make(table: Table, seed: int) -> Any:
+    def sampler(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
         one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
         kinds = [("numbers", numbers, table.numbers), ("text", one_hot, list(table.categories))]
-        return make_pipeline(ColumnTransformer(kinds, sparse_threshold=0), classifier(seed))
-
-    def sampler(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
-        learner = Refitted(lambda: make(table, seed), table.features)
+        steps = ColumnTransformer(kinds, sparse_threshold=0), classifier(random_state=seed)
+        learner = Refitted(lambda: clone(make_pipeline(*steps)), table.features)
         return WithRest(learner, budget=budget, self_training=False, seed=seed)
 
-    return Contender(
-        f"scikit-learn: {name}", f"{color}-", sampler, lambda table: numbered(len(table))
-    )
+    return Contender(f"scikit-learn: {name}", sampler, numbered)
+
+
+def regression(k: int, seed: int) -> base.Classifier:
+    """Logistic regression of classes 0 and 1, or softmax regression of more than two."""
+    return linear_model.LogisticRegression() if k == 2 else linear_model.SoftmaxRegression()
 
 
 # Gaps of numbers at the median, and flagged; in units of their standard deviation.
 MEDIAN = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-SCALED = make_pipeline(MEDIAN, StandardScaler())
 CONTENDERS = {
-    "ineural": Contender("I-NeurAL", "C0-", of_ours(INeurAL)),
-    "neuronal": Contender("NeurONAL", "C9-", of_ours(NeurONAL)),
-    **of_river("logistic", "logistic regression", "C1", lambda k, seed: regression(k), encoded),
-    **of_river("forest", "adaptive forest", "C4", adaptive_forest),
-    **of_river("tree", "Hoeffding tree", "C5", hoeffding),
-    "sklearn-forest": of_scikit_learn("random forest", "C2", REFITTED["random forest, refitted"]),
-    "sklearn-boosting": of_scikit_learn(
-        "gradient boosting", "C8", REFITTED["gradient boosting, refitted"]
+    "ineural": Contender("I-NeurAL", of_ours(INeurAL)),
+    "neuronal": Contender("NeurONAL", of_ours(NeurONAL)),
+    **of_river("logistic", "logistic regression", regression, encoded),
+    **of_river("forest", "adaptive forest", lambda k, seed: forest.ARFClassifier(seed=seed)),
+    **of_river(
+        "tree", "Hoeffding tree", lambda k, seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
     ),
+    "sklearn-forest": of_scikit_learn("random forest", RandomForestClassifier),
+    "sklearn-boosting": of_scikit_learn("gradient boosting", HistGradientBoostingClassifier),
     "sklearn-logistic": of_scikit_learn(
-        *("logistic regression", "C3", lambda seed: LogisticRegression(max_iter=1_000), SCALED)
+        "logistic regression",
+        partial(LogisticRegression, max_iter=1_000),
+        make_pipeline(MEDIAN, StandardScaler()),
     ),
 }
 DEFAULT = (

@@ -29,10 +29,8 @@ class Table:
     name: str  # of the file
     target: str
     features: pd.DataFrame  # float64 of numbers and text of categories, NaN or None if missing
-    categories: tuple[str, ...]  # features that are
     labels: tuple[str, ...]
-    moments: tuple[float, ...] | None  # that never fall: whole nanoseconds of times, or numbers
-    time: Column | None  # of the moments
+    time: Column | None  # that the rows are sorted by: times or numbers that never fall
     columns: tuple[Column, ...]  # of the file, but for the target
     written: str  # how the file is written, and what of that was guessed
     notes: tuple[str, ...]  # what a reader should know of the rows
@@ -41,9 +39,19 @@ class Table:
         return len(self.labels)
 
     @property
+    def categories(self) -> list[str]:
+        """Features that are text."""
+        return list(self.features.select_dtypes(object))
+
+    @property
     def numbers(self) -> list[str]:
         """Features that are numbers."""
-        return [name for name in self.features if name not in self.categories]
+        return list(self.features.select_dtypes(float))
+
+    @property
+    def moments(self) -> list[float] | None:
+        """Whole nanoseconds of the times, or the numbers, that the rows are sorted by."""
+        return [getattr(each, "value", each) for each in self.time.values] if self.time else None
 
     @property
     def shares(self) -> pd.Series[float]:
@@ -78,9 +86,8 @@ def read_table(
                 f"no column {wanted!r} in {path.name}: there are {shown}, if the separator is "
                 f"{found['separator']!r} (--separator says another)"
             )
-    decimal = found["decimal"] = given.get("decimal") or of.guess_decimal(
-        text.drop(columns=[*drop])
-    )
+    text = text.drop(columns={*drop} - {target, time})
+    decimal = found["decimal"] = given.get("decimal") or of.guess_decimal(text)
     written = [f"{k} {v!r}{'' if given.get(k) else ' (guessed)'}" for k, v in found.items()]
     missing, notes = text[target].str.lower().isin(NO_LABEL), []
     if missing.any():
@@ -93,20 +100,17 @@ def read_table(
         text = text.loc[at.values.index]
     names = one_name_each(text[target], decimal)
     notes += [f"the label {text!r} is read as {name!r}" for text, name in names.items()]
-    labels = tuple(names.get(label, label) for label in text[target])
-    check_labels(target, labels)
+    labels = text.pop(target).replace(names)
+    check_labels(labels)
     columns = tuple(
         at if at and name == time else of.read_column(name, text[name], name in categories, decimal)
-        for name in text
-        if name not in (target, *drop)
+        for name in text.columns.difference(drop, sort=False)
     )
-    features, codes = assembled(columns)
+    features = pd.DataFrame(as_features(columns))
     if features.empty:
         raise ValueError(f"no column of {path.name} is left to learn from")
-    moments = tuple(getattr(each, "value", each) for each in at.values) if at else None
     return Table(
-        *(path.name, target, features, codes, labels, moments, at, columns),
-        *(", ".join(written), tuple(notes)),
+        path.name, target, features, tuple(labels), at, columns, ", ".join(written), tuple(notes)
     )
 
 
@@ -140,7 +144,7 @@ def read_text(
     else:
         raise ValueError(f"{path} is not of {code}: say what it is with --encoding, as latin-1")
     breaks = cells.apply(lambda column: column.str.count("\n")).sum(axis=1)
-    cells.index = 1 + cells.index + breaks.cumsum() - breaks
+    cells.index += 1 + breaks.cumsum() - breaks
     cells = cells.apply(lambda column: column.str.strip())
     header = [name or f"column {i}" for i, name in enumerate(cells.iloc[0], 1)]
     for i, name in enumerate(header, 1):
@@ -177,28 +181,27 @@ def time_column(name: str, text: pd.Series[str], decimal: str) -> Column:
     values, note = values.sort_values(kind="stable"), "left out: rows are sorted by it"
     if kind == "numbers":  # that only grow
         return Column(name, kind, values, note, use=False)
-    return of.checked(Column(name, kind, values))
+    return of.checked(name, kind, values)
 
 
-def check_labels(target: str, labels: Sequence[str]) -> None:
+def check_labels(labels: pd.Series[str]) -> None:
     """Raise ValueError if labels are not those of a few classes."""
-    n, where = len(set(labels)), f"in {len(labels):,} rows"
+    n, where = labels.nunique(), f"in {len(labels):,} rows"
     if n > MOST_CLASSES:
         raise ValueError(
-            f"column {target!r} has {n:,} different values {where}, more than {MOST_CLASSES} "
+            f"column {labels.name!r} has {n:,} different values {where}, more than {MOST_CLASSES} "
             "classes: compare predicts classes, not numbers"
         )
     if n < 2:
         raise ValueError(
-            f"column {target!r} has {'one' if n else 'no'} value {where}: two classes are the "
+            f"column {labels.name!r} has {'one' if n else 'no'} value {where}: two classes are the "
             "least to compare on"
         )
 
 
-def assembled(columns: Sequence[Column]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Features, and those that are categories; none has a name that `INeurAL` makes of others."""
+def as_features(columns: Sequence[Column]) -> dict[str, pd.Series[Any]]:
+    """What learners get, by names that are none of those that `INeurAL` makes of others."""
     features: dict[str, Any] = {}
-    categories = []
     for column in (column for column in columns if column.use):
         times = column.kind == "times"
         parts = of.parts_of_times(column) if times else [(column.name, column.values)]
@@ -207,5 +210,4 @@ def assembled(columns: Sequence[Column]) -> tuple[pd.DataFrame, tuple[str, ...]]
             if name in features:
                 raise ValueError(f"two columns come to the feature {name!r}: rename one of them")
             features[name] = values.reset_index(drop=True)
-            categories += [name] * (column.kind == "categories")
-    return pd.DataFrame(features), tuple(categories)
+    return features

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -17,7 +18,6 @@ from rich.table import Table as Lines
 from rich.text import Text
 
 from river_ineural.compare.columns import Column
-from river_ineural.compare.contenders import CONTENDERS
 from river_ineural.compare.reading import Table
 from river_ineural.compare.running import Outcome
 
@@ -37,7 +37,7 @@ class Report:
 
     table: Table
     outcomes: Sequence[Outcome]
-    settings: Mapping[str, str]  # as people read them
+    options: Namespace  # of the command
     command: str  # line
 
     @property
@@ -51,42 +51,29 @@ class Report:
         label, share = next(iter(self.table.shares.items()))
         return f"{share:.1%} of the labels are {label!r}.\n{REST}"
 
-    def cells(self) -> list[tuple[Outcome, list[str]]]:
-        """A line a contender: what `HEADS` says, empty if it failed."""
-        lines = []
-        for each in self.ranked:
-            cells = [f"{100 * score:.1f}" for score in (each.accuracy, each.macro_f1)]
-            cells += [f"{n:,}" for n in each.mistakes[-1:]]
-            cells += [f"{n:,}" for n in (each.n_predicted, each.n_labels)]
-            lines.append((each, [] if each.error else [*cells, f"{each.seconds:.1f}"]))
-        return lines
-
     def show(self, console: Any) -> None:
         """Print the table with rich."""
         lines = Lines(box=box.SIMPLE_HEAD, pad_edge=False)
         lines.add_column("learner", overflow="fold")
         for head in HEADS:
             lines.add_column(head, justify="right", no_wrap=True)
-        for each, cells in self.cells():
-            lines.add_row(Text(each.name + " (failed)" * bool(each.error)), *cells)
+        for each in self.ranked:
+            lines.add_row(Text(each.name + " (failed)" * bool(each.error)), *each.cells)
         console.print(lines)
 
     def figure(self) -> Any:
         """Mistakes, and labels learned, up to each row: a line a contender."""
-        styles = {contender.name: contender.line for contender in CONTENDERS.values()}
         figure = Figure(figsize=(9, 4), layout="constrained")
         for axes, name in zip(figure.subplots(1, 2), ("mistakes", "labels"), strict=True):
             for each in (each for each in self.ranked if not each.error):
                 counts = np.array(getattr(each, name))
                 at = np.unique(np.linspace(0, len(counts) - 1, POINTS).astype(int))
-                axes.plot(at + 1, counts[at], styles[each.name], lw=1.6, label=each.name)
+                axes.plot(at + 1, counts[at], lw=1.6, label=each.name)
             axes.set(xlabel="row", ylim=(0, None), xlim=(0, len(self.table)))
             axes.set_title(f"{name} up to each row", fontsize="medium")
             axes.spines[["top", "right"]].set_visible(False)
             axes.patch.set_visible(False)
-        lines = figure.axes[0].get_legend_handles_labels()
-        if lines[0]:
-            figure.legend(*lines, loc="outside lower center", frameon=False, ncols=2)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
         return figure
 
     def svg(self) -> str:
@@ -107,15 +94,11 @@ class Report:
 
 
 def span(column: Column) -> str:
-    """From where to where values reach, or the commonest of them."""
+    """The commonest values of a category, else from where to where values reach."""
     values = column.values.dropna()
-    if not len(values):
-        return ""
     if column.kind == "categories":
-        shown = [str(value)[:30] for value in values.value_counts().index[:5]]
-        return ", ".join([*shown[:4], *["…"] * (len(shown) > 4)])
-    if column.kind == "times":
-        return f"{values.min():%Y-%m-%d %H:%M} to {values.max():%Y-%m-%d %H:%M}"
-    if column.kind == "flags":
-        return f"true in {values.mean():.0%}"
-    return f"{values.min():,.7g} to {values.max():,.7g}, median {values.median():,.7g}"
+        return ", ".join(str(value)[:30] for value in values.value_counts().index[:4])
+    form = "%Y-%m-%d %H:%M" if column.kind == "times" else ",.7g"
+    return (
+        " to ".join(f"{end:{form}}" for end in (values.min(), values.max())) if len(values) else ""
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Callable
@@ -18,7 +19,6 @@ from river_ineural.compare.reading import Table
 __all__ = ["Outcome", "parse_budget", "parse_delay", "run"]
 
 LEAST = 2  # labels
-NAN = float("nan")
 
 
 @dataclass
@@ -26,8 +26,8 @@ class Outcome:
     """What came of a contender; accuracy and F1 are in [0, 1]."""
 
     name: str
-    accuracy: float = NAN
-    macro_f1: float = NAN
+    accuracy: float = 0.0
+    macro_f1: float = 0.0
     n_predicted: int = 0  # rows that count: before it knows a label it predicts nothing
     mistakes: list[int] = field(default_factory=list)  # up to each row
     labels: list[int] = field(default_factory=list)  # that came and were learned, up to each row
@@ -35,6 +35,13 @@ class Outcome:
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)  # its warnings
     error: str = ""  # why it failed
+
+    @property
+    def cells(self) -> list[str]:
+        """In a table: accuracy and F1 in per cent, counts and seconds; none if it failed."""
+        scores = [f"{100 * score:.1f}" for score in (self.accuracy, self.macro_f1)]
+        counts = [f"{n:,}" for n in (*self.mistakes[-1:], self.n_predicted, self.n_labels)]
+        return [] if self.error else [*scores, *counts, f"{self.seconds:.1f}"]
 
 
 def parse_budget(text: str, n: int) -> Budget:
@@ -45,10 +52,9 @@ def parse_budget(text: str, n: int) -> Budget:
     >>> [parse_budget(text, 3_000).total for text in ("5%", "0.05", "150")]
     [150, 150, 150]
     """
-    number = text.strip()
     try:
-        share = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
-        budget = Budget(int(number) if number.isdigit() else share, n)
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        budget = Budget(int(text) if text.isdigit() else share, n)
     except ValueError:
         raise ValueError(
             f"--budget {text!r} is none: write 5% or 0.05 for a share of the rows, at most all of "
@@ -62,21 +68,23 @@ def parse_budget(text: str, n: int) -> Budget:
     return budget
 
 
-def parse_delay(text: str | None, table: Table) -> Any:
+def parse_delay(text: str | None, table: Table) -> float | None:
     """How much later than its row a label comes, in the unit of the table's moments, or in rows."""
     if text is None:
         return None
-    time, times = table.time, table.time is not None and table.time.kind == "times"
-    try:
-        number = pd.Timedelta(text).value if times else float(text)
-    except ValueError:
-        number = -1
-    if times and (number < 0 or text.strip().isdigit()):
-        raise ValueError(f"--delay {text!r} is no time: write 1d, 12h, 30min or 90s")
-    if not 0 <= number < float("inf") or (time is None and number % 1):
-        unit = f"the unit of {time.name!r}" if time else "rows; a time needs --time COLUMN"
-        raise ValueError(f"--delay {text!r} is no number: write one, in {unit}")
-    return number if time else int(number)
+    what, delay = "number: write one, in rows; a time needs --time COLUMN", -1.0
+    with contextlib.suppress(ValueError):
+        if table.time is None:
+            delay = int(text)
+        elif table.time.kind == "times":
+            what = "time: write 1d, 12h, 30min or 90s"
+            delay = -1 if text.isdigit() else pd.Timedelta(text).value
+        else:
+            what = f"number: write one, in the unit of {table.time.name!r}"
+            delay = float(text)
+    if not 0 <= delay < float("inf"):
+        raise ValueError(f"--delay {text!r} is no {what}")
+    return delay
 
 
 def run(
@@ -104,7 +112,7 @@ def run(
                 zip(contender.examples(table), codes.tolist(), strict=True),
                 model,
                 accuracy + f1,
-                moment=(lambda x: next(moments)) if delay is not None and table.moments else None,
+                moment=(lambda x: next(moments)) if delay is not None and table.time else None,
                 delay=delay,
             ):
                 cm = accuracy.cm
