@@ -1,7 +1,7 @@
 """Accuracy on rows held back after 10,000 rounds, at four budgets (Tables 3 to 6)."""
 
 import pandas as pd  # type: ignore[import-untyped]
-from common import markdown, of, spread
+from common import by_stream, markdown
 from learners import OWN, SETTLED
 from paper_streams import STREAMS, best, cited, figures, ordered, ranked, run
 
@@ -12,11 +12,11 @@ def table(rows: pd.DataFrame) -> str:
     streams, lines = ordered(rows), []
     for budget in sorted(rows["budget"].unique()):
         for method in ranked(rows):
-            if found := cited("accuracy", budget, method):
-                lines.append([f"{budget:.0%}", f"{method}, the paper", *figures(found, streams, 2)])
-            where = {"budget": budget, "learner": method}
-            accuracies = [of(rows, "accuracy", stream=s, **where) for s in streams]
-            lines.append([f"{budget:.0%}", method, *(spread(each, 2) for each in accuracies)])
+            if printed := cited("accuracy", budget, method):
+                shown = figures(printed, streams, 2)
+                lines.append([f"{budget:.0%}", f"{method}, the paper", *shown])
+            found = by_stream(rows, streams, "accuracy", budget=budget, learner=method)
+            lines.append([f"{budget:.0%}", method, *found])
     return markdown(["labels", "method", *streams], lines)
 
 

@@ -15,7 +15,6 @@ from learners import OUTPUTS, OWN, PARTS, REST, RIVER, new
 COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
 TOLD = "I-NeurAL, length given"
 LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *(name for name in RIVER if not name.endswith(REST)))
-SHARE = 0.05  # of the labels
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
 BEST = "River's best learner"
 DRAWN = ["label flip", "mixed", "agrawal gradual"]
@@ -177,21 +176,18 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
     draw(folder / "changes", 6 * -(-len(shown) // 3), paint, panel=(3.2, 1.9))
 
 
+def beside_the_point(cell: Cell) -> bool:
+    """Whether a page says nothing of it: River's where nothing changes, a length where it does."""
+    return cell.learner in RIVER if cell.stream in STILL else cell.learner == TOLD
+
+
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options("changes", __doc__, 3, streams=STREAMS, learners=LEARNERS)
-    wanted = there(STREAMS, given.streams)
-    cells = [
-        Cell(stream, learner, SHARE, seed, rounds=given.rounds)
-        for seed in range(given.seeds)
-        for stream in wanted
-        for learner in given.learners or LEARNERS
-        if learner not in (RIVER if stream in STILL else (TOLD,))
-    ]
-    common.run_cells(cells, given.path, COLUMNS, measure, given.jobs)
-    rows = common.read(given.path)
+    given = common.options("changes", __doc__, 3, 0.05, streams=STREAMS, learners=LEARNERS)
+    given.streams = there(STREAMS, given.streams)
+    rows = common.run(given, COLUMNS, measure, LEARNERS, beside_the_point)
     tables = [panel(rows), flips(rows), standing(rows), relabelled(rows)]
-    print("\n\n".join([*tables, *of_f2(rows, wanted)]))
+    print("\n\n".join([*tables, *of_f2(rows, given.streams)]))
     if given.assets:
         draw_curves(rows, given.assets)
 

@@ -1,6 +1,7 @@
 """What the benchmarks share: cells, their rows in CSV files, runs in processes, and tables."""
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import platform
@@ -72,8 +73,8 @@ def options(
 def follow(model: Any, xs: Iterable[X], ys: Sequence[Any]) -> Row:
     """Predict each example in turn and learn the labels that are asked for.
 
-    The row has mistakes (the regret), labels asked for and seconds, and both counts after each
-    hundredth of the rounds.
+    The row has mistakes (the regret), labels asked for, seconds and microseconds a round, and both
+    counts after each hundredth of the rounds.
     """
     wrong, asked = np.zeros((2, len(ys)), bool)
     start = time.process_time()
@@ -82,8 +83,9 @@ def follow(model: Any, xs: Iterable[X], ys: Sequence[Any]) -> Row:
         wrong[t] = predicted != y
         if asked[t]:
             model.learn_one(x, y)
+    seconds = time.process_time() - start
     row: Row = {"rounds": len(ys), "regret": int(wrong.sum()), "queries": int(asked.sum())}
-    row["seconds"] = round(time.process_time() - start, 2)
+    row |= {"seconds": round(seconds, 2), "microseconds": round(1e6 * seconds / len(ys), 1)}
     return row | {"curve": cumulative(wrong), "asks": cumulative(asked)}
 
 
@@ -104,27 +106,55 @@ def curves(rows: pd.DataFrame, column: str = "curve") -> NDArray[np.int64]:
     return np.array([[*map(int, text.split())] for text in rows[column]])
 
 
+def run(
+    given: argparse.Namespace,
+    columns: Sequence[str],
+    measure: Measure,
+    learners: Iterable[str],
+    skip: Callable[[Cell], bool] = lambda cell: False,
+    **more: Any,
+) -> pd.DataFrame:
+    """Run what is missing of the file, at these options of the command; all rows of the file.
+
+    `learners` are the usual ones; `more` is what else the cells have.
+    """
+    at = {"rounds": given.rounds, **more}
+    chosen = itertools.product(
+        range(given.seeds), given.budgets, given.streams, given.learners or learners
+    )
+    cells = [Cell(stream, learner, budget, seed, **at) for seed, budget, stream, learner in chosen]
+    run_cells([c for c in cells if not skip(c)], given.path, columns, measure, given.jobs)
+    return read(given.path)
+
+
 def run_cells(
-    cells: Sequence[Cell], path: Path, columns: Sequence[str], measure: Measure, jobs: int = 1
+    cells: Sequence[Cell],
+    path: Path,
+    columns: Sequence[str],
+    measure: Measure,
+    jobs: int = 1,
+    names: Sequence[str] = CELL,
 ) -> None:
     """Run the cells that the file does not hold yet, and add the row of each when it is done.
 
-    Cells that failed are run again.
+    `names` are the columns that make two cells the same. Cells that failed are run again.
     """
-    wanted = {key(asdict(cell)): cell for cell in cells}
-    rows = [row for row in rows_of(path) if not row["error"] or key(row) not in wanted]
-    done = {key(row) for row in rows}
+    wanted = {key(asdict(cell), names): cell for cell in cells}
+    rows = [row for row in rows_of(path) if not row.get("error") or key(row, names) not in wanted]
+    done = {key(row, names) for row in rows}
     missing = [cell for name, cell in wanted.items() if name not in done]
     for row in in_processes(partial(row_of, measure), missing, jobs):
+        if row["error"] and "error" not in columns:
+            raise RuntimeError(row["error"])
         rows.append(row)
         write(path, columns, rows)
-        names = (f"{row[name]}" for name in CELL[:4])
-        print(*names, f"{row.get('regret', '')} mistakes", row["error"], sep="  ", flush=True)
+        said = f"{row.get('regret', '')} mistakes", row["error"]
+        print(*key(row, names[:4]), *said, sep="  ", flush=True)
 
 
-def key(row: Mapping[str, Any]) -> tuple[str, ...]:
+def key(row: Mapping[str, Any], names: Sequence[str] = CELL) -> tuple[str, ...]:
     """What makes two cells the same, as text."""
-    return tuple(str(row[name]) for name in CELL)
+    return tuple(str(row[name]) for name in names)
 
 
 def row_of(measure: Measure, cell: Cell) -> Row:
@@ -191,6 +221,19 @@ def of(rows: pd.DataFrame, column: str = "regret", **where: Any) -> list[float]:
     for name, value in where.items():
         rows = rows[rows[name] == value]
     return [float(value) for value in rows[column]]
+
+
+def by_stream(
+    rows: pd.DataFrame, streams: Iterable[str], column: str = "regret", **where: Any
+) -> list[str]:
+    """Mean ± standard deviation of a column, a cell a stream, where others have these values."""
+    digits = 2 if column == "accuracy" else 0
+    return [spread(of(rows, column, stream=stream, **where), digits) for stream in streams]
+
+
+def geometric(ratios: Any) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.mean(np.log(ratios))))
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:

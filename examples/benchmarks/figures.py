@@ -10,21 +10,20 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import StatisticsError, fmean
 from typing import Any
 
 import common
 import labels
-import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import rounds
 from accuracy import table as accuracy_table
 from baselines import table as baselines_table
 from changes import BEST, best_of_river, flips, panel, ratios, relabelled, standing
 from changing import PANEL
-from common import RESULTS, markdown, of, spread
+from common import RESULTS, geometric, markdown, of, spread
 from learners import OWN
 from multiclass import table as multiclass_table
 from paper_streams import STREAMS, cited
@@ -80,14 +79,13 @@ def mean(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
     return number(rows[column].mean(), digits)
 
 
-def least(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
-    """The least mean over seeds of a column."""
-    return number(rows.groupby("stream")[column].mean().min(), digits)
+def extreme(which: str) -> Figure:
+    """The least or the largest mean over seeds of a column."""
 
+    def end(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
+        return number(rows.groupby("stream")[column].mean().agg(which), digits)
 
-def most(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
-    """The largest mean over seeds of a column."""
-    return number(rows.groupby("stream")[column].mean().max(), digits)
+    return end
 
 
 def count(rows: pd.DataFrame, column: str = "seed") -> str:
@@ -125,44 +123,34 @@ def compared(rows: pd.DataFrame, under: str, over: str) -> "pd.Series[float]":
     return pd.Series(found)
 
 
-def ratio(rows: pd.DataFrame, under: str, over: str = OWN, digits: str = "2") -> str:
-    """Mean mistakes of one learner over those of another, the geometric mean over streams."""
-    return number(np.exp(np.log(compared(rows, under, over)).mean()), digits)
+def of_ratios(make: Callable[[Any], Any]) -> Figure:
+    """A figure of these ratios."""
 
+    def figure(rows: pd.DataFrame, under: str, over: str = OWN, digits: str = "2") -> str:
+        made = make(compared(rows, under, over))
+        return number(made, digits) if isinstance(made, float) else str(made)
 
-def highest(rows: pd.DataFrame, under: str, over: str = OWN, digits: str = "2") -> str:
-    """The highest of these ratios."""
-    return number(compared(rows, under, over).max(), digits)
-
-
-def worst(rows: pd.DataFrame, under: str, over: str = OWN) -> str:
-    """The stream of the highest of these ratios."""
-    return str(compared(rows, under, over).idxmax())
-
-
-def losses(rows: pd.DataFrame, under: str, over: str = OWN) -> str:
-    """On how many streams the first makes more mistakes."""
-    return str(int((compared(rows, under, over) > 1).sum()))
+    return figure
 
 
 def without(rows: pd.DataFrame, under: str, stream: str, over: str = OWN) -> str:
-    """As `ratio`, but for a stream."""
-    return number(np.exp(np.log(compared(rows, under, over).drop(stream)).mean()), "2")
+    """The geometric mean of these ratios, but for a stream."""
+    return number(geometric(compared(rows, under, over).drop(stream)), "2")
 
 
 def of_parts(rows: pd.DataFrame) -> str:
     """Mistakes with f2 over those without, beside the forest and alone, a line a stream."""
     both = [compared(rows, *pair) for pair in (("f1 and forest", OWN), ("f1 alone", "f1 and f2"))]
     lines = [[stream, *(f"{each[stream]:.2f}" for each in both)] for stream in both[0].index]
-    lines.append(["geometric mean", *(f"{np.exp(np.log(each).mean()):.3f}" for each in both)])
+    lines.append(["geometric mean", *(f"{geometric(each):.3f}" for each in both)])
     return markdown(("stream", "beside the forest", "without a forest"), lines)
 
 
-def over_cited(rows: pd.DataFrame, source: str = "released code", learner: str = OWN) -> str:
+def over_cited(rows: pd.DataFrame, source: str = "released code") -> str:
     """Mean mistakes over cited ones, the geometric mean over the paper's streams."""
     theirs = cited("regret", 0.03, OWN, source)
-    found = [fmean(of(rows, stream=s, learner=learner)) / theirs[s] for s in STREAMS]
-    return number(np.exp(np.mean(np.log(found))), "2")
+    found = [fmean(of(rows, stream=s, learner=OWN)) / theirs[s] for s in STREAMS]
+    return number(geometric(found), "2")
 
 
 def by_stream(rows: pd.DataFrame) -> str:
@@ -193,29 +181,30 @@ def budgets(rows: pd.DataFrame) -> str:
     return str(importlib.import_module("choosing_a_budget").table(rows))
 
 
+ratio = of_ratios(geometric)
 ANY: dict[str, Figure] = {
-    **{"mean": mean, "least": least, "most": most, "count": count, "table": table},
-    **{"ratio": ratio, "highest": highest, "worst": worst, "losses": losses, "without": without},
+    **{"mean": mean, "least": extreme("min"), "most": extreme("max"), "count": count},
+    **{"table": table, "ratio": ratio, "without": without, "highest": of_ratios(max)},
+    "worst": of_ratios(lambda found: found.idxmax()),  # the stream of the highest
+    "losses": of_ratios(lambda found: (found > 1).sum()),  # streams with more mistakes
 }
+RIVALS = {"river": BEST, "forest": FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
 FIGURES: dict[str, Figure] = {
     "tabular.mistakes": mistakes,
     "tabular.summaries": summaries,
     "tabular.seconds": seconds,
-    "tabular.over_forest": lambda rows: ratio(rows, FOREST),
-    "tabular.over_boosting": lambda rows: ratio(rows, BOOSTING),
-    "tabular.over_logistic": lambda rows: ratio(rows, LOGISTIC),
-    "tabular.over_river": lambda rows: ratio(rows, BEST),
+    **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
     "tabular.of_parts": of_parts,
     "changes.panel": panel,
     "changes.flips": flips,
     "changes.standing": standing,
     "changes.relabelled": relabelled,
     # One run of River's best asked for six labels of luxembourg and for no more: 978 mistakes.
-    "changes.over_river": lambda rows: without(rows, BEST, "luxembourg"),
+    "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
     "regret.table": regret_table,
     "regret.by_stream": by_stream,
     "regret.over_released": over_cited,
-    "regret.over_paper": lambda rows: over_cited(rows, "the paper"),
+    "regret.over_paper": partial(over_cited, source="the paper"),
     "baselines.table": baselines_table,
     "accuracy.table": accuracy_table,
     "multiclass.table": multiclass_table,
@@ -227,12 +216,7 @@ FIGURES: dict[str, Figure] = {
     "labels.table": labels.table,
     "rounds.table": rounds.table,
     "rounds.calls": rounds.calls,
-    "labels.over_river": lambda rows: number(labels.saving(rows, BEST), "2"),
-    "labels.over_forest": lambda rows: number(labels.saving(rows, FOREST), "2"),
-    "labels.fewer_river": lambda rows: number(1 / labels.saving(rows, BEST), "0"),
-    "labels.fewer_forest": lambda rows: number(1 / labels.saving(rows, FOREST), "1"),
     "labels.percent_river": lambda rows: number(5 * labels.saving(rows, BEST), "1"),
-    "labels.percent_forest": lambda rows: number(5 * labels.saving(rows, FOREST), "1"),
 }
 
 

@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changes import BEST, best_of_river
 from changing import there
-from common import Cell, markdown, of
+from common import geometric, markdown, of
 from drawing import colours, draw
 from learners import OWN, RIVER
 from tabular import COLUMNS, FOREST, STREAMS, measure
 
 BUDGETS, SHARE = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1), 0.05
 LEARNERS = (OWN, FOREST, *RIVER)
-KEPT = (*COLUMNS, "river", "sklearn")
 TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3)
 
 
@@ -57,7 +56,7 @@ def shares(rows: pd.DataFrame, rival: str) -> dict[str, tuple[float, str]]:
 def saving(rows: pd.DataFrame, rival: str) -> float:
     """Labels of ours over those of the rival, the geometric mean over the streams."""
     values = [each[0] for each in shares(rows, rival).values()]
-    return float(np.exp(np.mean(np.log(values)))) / SHARE
+    return geometric(values) / SHARE
 
 
 def table(rows: pd.DataFrame) -> str:
@@ -104,7 +103,7 @@ def adopt(path: Path) -> None:
     """Take over the rows of `tabular.py` that are not there."""
     rows = [*common.rows_of(path), *common.rows_of(common.RESULTS / "tabular.csv")]
     cells = {common.key(row): row for row in reversed(rows)}
-    common.write(path, KEPT, reversed(cells.values()))
+    common.write(path, COLUMNS, reversed(cells.values()))
 
 
 def main() -> None:
@@ -112,15 +111,8 @@ def main() -> None:
     given = common.options("labels", __doc__, 5, *BUDGETS, streams=STREAMS, learners=LEARNERS)
     if given.rounds is None:
         adopt(given.path)
-    cells = [
-        Cell(stream, learner, budget, seed, rounds=given.rounds)
-        for seed in range(given.seeds)
-        for stream in there(STREAMS, given.streams)
-        for learner in given.learners or [OWN]
-        for budget in given.budgets
-    ]
-    common.run_cells(cells, given.path, KEPT, measure, given.jobs)
-    rows = common.read(given.path)
+    given.streams = there(STREAMS, given.streams)
+    rows = common.run(given, COLUMNS, measure, [OWN])
     print(table(rows))
     if given.assets:
         draw_labels(rows, given.assets)

@@ -72,15 +72,8 @@ def run(
     """
     budgets, streams, learners = usual
     given = common.options(name, what, 5, *budgets, streams=None, learners=NAMES)
-    chosen = itertools.product(
-        given.streams or streams, given.budgets, given.learners or learners, range(given.seeds)
-    )
-    cells = [
-        Cell(stream, learner, budget, seed, multiclass, given.rounds or rounds)
-        for stream, budget, learner, seed in chosen
-    ]
-    common.run_cells(cells, given.path, COLUMNS, measure, given.jobs)
-    return common.read(given.path), given.assets
+    given.streams, given.rounds = given.streams or streams, given.rounds or rounds
+    return common.run(given, COLUMNS, measure, learners, multiclass=multiclass), given.assets
 
 
 def cited(value: str, budget: float, method: str, source: str = "the paper") -> dict[str, float]:

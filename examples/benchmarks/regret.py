@@ -1,7 +1,7 @@
 """Mistakes at 3 % of the labels on the paper's six streams (Table 1), or on any others."""
 
 import pandas as pd  # type: ignore[import-untyped]
-from common import markdown, of, spread
+from common import by_stream, markdown
 from learners import OWN
 from paper_streams import STREAMS, cited, draw_curves, figures, ordered, run
 
@@ -17,9 +17,8 @@ def table(rows: pd.DataFrame) -> str:
     lines = [["the paper", *figures(PAPER, streams)]]
     lines += [["its released code, on these rows", *figures(RELEASED, streams)]]
     for budget, learner in dict.fromkeys(zip(rows["budget"], rows["learner"], strict=True)):
-        found = [of(rows, stream=s, budget=budget, learner=learner) for s in streams]
         name = "**here**" if (learner, budget) == (OWN, 0.03) else f"{learner}, {budget:.0%}"
-        lines.append([name, *map(spread, found)])
+        lines.append([name, *by_stream(rows, streams, budget=budget, learner=learner)])
     return markdown(["", *streams], lines)
 
 

@@ -5,15 +5,15 @@ process, garbage collection included. A first run of 300 rounds, which compiles,
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changing import there
-from common import Cell, Row, X, markdown, of
-from learners import LEARNERS, OUTPUTS, OWN, adaptive_forest, linear
+from common import Cell, Row, X, markdown
+from learners import OUTPUTS, OWN, adaptive_forest, linear, new
 from speed import Peer
 from tabular import MANY
 from tabular import STREAMS as TABLES
@@ -33,58 +33,60 @@ CALLS = tuple(f"{call}_{part}" for call in ("predict", "learn") for part in ("50
 COLUMNS = (*common.COUNTED, "microseconds", *CALLS, *common.MACHINE, "river")
 
 
-def followed(cell: Cell, examples: list[X], y: list[int], d: int) -> Row:
-    """Mistakes, labels, and times of the calls in microseconds."""
-    n, k = len(y), max(y) + 1
-    ours = cell.learner in OURS
-    limits = {"budget": cell.budget, "horizon": n, "seed": cell.seed}
-    model: Any = LEARNERS[cell.learner](limits) if ours else OTHERS[cell.learner](d, k, cell.seed)
-    drawn = np.random.default_rng(cell.seed).permutation(n) < cell.budget * n
-    wrong, times = 0, {"predict": list[float](), "learn": list[float]()}
-    began = time.process_time()
-    for x, label, asked in zip(examples, y, drawn.tolist(), strict=True):
+class Timed:
+    """A learner whose calls are timed. One that asks for nothing gets the labels that are drawn."""
+
+    def __init__(self, model: Any, drawn: Iterator[bool] | None = None) -> None:
+        self.model = model
+        self.drawn = drawn
+        self.times: dict[str, list[float]] = {"predict": [], "learn": []}
+
+    def predict_one(self, x: X) -> tuple[Any, bool]:
+        """The prediction, and whether to learn the label."""
         start = time.perf_counter()
-        said = model.predict_one(x)
-        times["predict"].append(time.perf_counter() - start)
-        if ours:
-            said, asked = said
-        wrong += said != label
-        if asked:
-            start = time.perf_counter()
-            model.learn_one(x, label)
-            times["learn"].append(time.perf_counter() - start)
-    seconds = time.process_time() - began
-    calls = {
-        f"{call}_{part}": round(1e6 * float(np.percentile(each, part)), 1)
-        for call, each in times.items()
-        for part in (50, 99, 100)
-    }
-    row = {"rounds": n, "regret": wrong, "queries": len(times["learn"]), "seconds": seconds}
-    return row | calls | {"microseconds": round(1e6 * seconds / n, 1)}
+        said = self.model.predict_one(x)
+        self.times["predict"].append(time.perf_counter() - start)
+        return said if self.drawn is None else (said, next(self.drawn))
+
+    def learn_one(self, x: X, y: int) -> None:
+        """Learn the label."""
+        start = time.perf_counter()
+        self.model.learn_one(x, y)
+        self.times["learn"].append(time.perf_counter() - start)
+
+
+def timed(cell: Cell, d: int, k: int, n: int) -> Timed:
+    """A new learner for n rounds."""
+    if cell.learner in OURS:
+        return Timed(new(cell.learner, cell.budget, n, cell.seed, k))
+    drawn = np.random.default_rng(cell.seed).permutation(n) < cell.budget * n
+    return Timed(OTHERS[cell.learner](d, k, cell.seed), iter(drawn.tolist()))
 
 
 def measure(cell: Cell) -> Row:
-    """One learner on one stream."""
+    """Mistakes, labels, and times of the calls in microseconds, of one learner on one stream."""
     stream = STREAMS[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
     examples, y = list(common.examples(stream.x[:n])), stream.y[:n].tolist()
-    followed(cell, examples[:FIRST], y[:FIRST], stream.x.shape[1])
-    return followed(cell, examples, y, stream.x.shape[1])
+    for rounds in (FIRST, n):
+        model = timed(cell, stream.x.shape[1], max(y[:rounds]) + 1, len(y[:rounds]))
+        row = common.follow(model, examples, y[:rounds])
+    return row | {
+        f"{call}_{part}": round(1e6 * float(np.percentile(each, part)), 1)
+        for call, each in model.times.items()
+        for part in (50, 99, 100)
+    }
 
 
 def table(rows: pd.DataFrame) -> str:
     """Microseconds a round of each, and ours over River's forest, a line a stream."""
-    names = (*OURS, *OTHERS)
-    lines = []
-    for stream in [s for s in STREAMS if s in set(rows["stream"])]:
-        found = {name: of(rows, "microseconds", stream=stream, learner=name) for name in names}
-        cells = [f"{np.mean(each):,.0f}" if each else "" for each in found.values()]
-        over = [
-            f"{np.mean(found[name]) / np.mean(found[FOREST]):.2f}" if found[FOREST] else ""
-            for name in (OWN, OUTPUTS)
-        ]
-        lines.append([stream, *cells, *over])
-    return markdown(("stream", *names, f"{OWN} over the forest", f"{OUTPUTS} over it"), lines)
+    rows = rows[rows["stream"].isin(list(STREAMS))]
+    means = rows.pivot_table(values="microseconds", index="stream", columns="learner", sort=False)
+    means = means.reindex(columns=[*OURS, *OTHERS])
+    over = means[[OWN, OUTPUTS]].div(means[FOREST], axis=0)
+    shown = pd.concat([means.map("{:,.0f}".format), over.map("{:.2f}".format)], axis=1)
+    heads = ("stream", *means, f"{OWN} over the forest", f"{OUTPUTS} over it")
+    return markdown(heads, shown.replace("nan", "").reset_index().to_numpy().tolist())
 
 
 def calls(rows: pd.DataFrame) -> str:
@@ -101,16 +103,10 @@ def calls(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run what is missing and print the tables."""
-    given = common.options("rounds", __doc__, 1, 0.05, streams=STREAMS, learners=(*OURS, *OTHERS))
-    cells = [
-        Cell(stream, learner, budget, seed, rounds=given.rounds)
-        for seed in range(given.seeds)
-        for stream in there(STREAMS, given.streams)
-        for learner in given.learners or (*OURS, *OTHERS)
-        for budget in given.budgets
-    ]
-    common.run_cells(cells, given.path, COLUMNS, measure, given.jobs)
-    rows = common.read(given.path)
+    learners = (*OURS, *OTHERS)
+    given = common.options("rounds", __doc__, 1, 0.05, streams=STREAMS, learners=learners)
+    given.streams = there(STREAMS, given.streams)
+    rows = common.run(given, COLUMNS, measure, learners)
     print(table(rows), calls(rows), sep="\n\n")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from common import curves, markdown, of, spread
+from common import by_stream, curves, markdown, of
 from drawing import draw, thinned
 from learners import SENSITIVITY
 from paper_streams import ordered, run
@@ -20,8 +20,8 @@ def table(rows: pd.DataFrame) -> str:
     """A line a width and γ, a column a stream."""
     streams, lines = ordered(rows), []
     for width, gamma in itertools.product(WIDTHS, GAMMAS):
-        found = [of(rows, stream=s, learner=f"{width}, γ = {gamma}") for s in streams]
-        lines.append([width.split()[0], f"{gamma}", *map(spread, found)])
+        found = by_stream(rows, streams, learner=f"{width}, γ = {gamma}")
+        lines.append([width.split()[0], f"{gamma}", *found])
     return markdown(["width", "γ", *streams], lines)
 
 

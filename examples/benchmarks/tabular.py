@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changes import BEST, best_of_river, of_f2, ratios
 from changing import ORDERED, Source, Stream, clustered, ordered, shuffled, there
-from common import Cell, Row, markdown, of, spread
+from common import Cell, Row, geometric, markdown, of, spread
 from drawing import colours, draw
 from learners import OUTPUTS, OWN, PARTS, REFITTED, RIVER, new, refitted
 from river import datasets
@@ -19,7 +19,8 @@ from river.datasets.base import Dataset
 
 from river_ineural.compare.refitted import numbered
 
-COLUMNS = (*common.COUNTED, "row_by_row", "fits", "curve", "asks", *common.MACHINE)
+MEASURED = ("row_by_row", "fits", "curve", "asks")
+COLUMNS = (*common.COUNTED, *MEASURED, *common.MACHINE, "river", "sklearn")
 LEARNERS = (OWN, OUTPUTS, *PARTS, "NeurONAL, f1 and forest", *REFITTED, *RIVER)
 SINGLE = 100  # rows whose answers are timed one by one
 FOREST = "random forest, refitted"
@@ -88,20 +89,15 @@ def over_rivals(rows: pd.DataFrame) -> dict[str, pd.Series]:
 def mistakes(rows: pd.DataFrame) -> str:
     """Mistakes of each, a line a stream, first those where ours is least ahead of the others."""
     heads = ("stream", "rounds", OWN, *REFITTED, BEST, "I-NeurAL over the best other")
-    each = pd.DataFrame(over_rivals(rows))
+    most = pd.DataFrame(over_rivals(rows)).max(axis=1).sort_values(ascending=False)
+    alone = [s for s in STREAMS if s not in most and of(rows, stream=s, learner=OWN)]
     lines = []
-    for stream in each.max(axis=1).sort_values(ascending=False).index:
+    for stream in [*most.index, *alone]:
         best = best_of_river(rows, stream) or ""
         shown = [spread(of(rows, stream=stream, learner=name)) for name in (OWN, *REFITTED)]
         shown += [f"{spread(of(rows, stream=stream, learner=best))} ({best})" if best else ""]
-        rounds = of(rows, "rounds", stream=stream)[0]
-        lines.append([stream, f"{rounds:,.0f}", *shown, f"{each.loc[stream].max():.2f}"])
-    lines += [
-        [s, f"{of(rows, 'rounds', stream=s)[0]:,.0f}", spread(of(rows, stream=s, learner=OWN))]
-        + [""] * (len(heads) - 3)
-        for s in STREAMS
-        if s not in each.index and of(rows, stream=s, learner=OWN)
-    ]
+        over = f"{most[stream]:.2f}" if stream in most else ""
+        lines.append([stream, f"{of(rows, 'rounds', stream=stream)[0]:,.0f}", *shown, over])
     return markdown(heads, lines)
 
 
@@ -109,7 +105,7 @@ def summaries(rows: pd.DataFrame) -> str:
     """Mistakes of ours over those of each other, a line each."""
     lines = [
         [
-            *(name, f"{np.exp(np.log(found).mean()):.2f}", f"{found.max():.2f} ({found.idxmax()})"),
+            *(name, f"{geometric(found):.2f}", f"{found.max():.2f} ({found.idxmax()})"),
             *(f"{found.min():.2f} ({found.idxmin()})", f"{(found > 1).sum()} of {len(found)}"),
         ]
         for name, found in over_rivals(rows).items()
@@ -170,19 +166,10 @@ def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options(
-        "tabular", __doc__, 3, 0.05, 0.1, streams=STREAMS | MANY, learners=LEARNERS
-    )
-    wanted = there(STREAMS | MANY, given.streams or STREAMS)
-    cells = [
-        Cell(stream, learner, budget, seed, rounds=given.rounds)
-        for seed in range(given.seeds)
-        for budget in given.budgets
-        for stream in wanted
-        for learner in given.learners or LEARNERS
-    ]
-    common.run_cells(cells, given.path, (*COLUMNS, "river", "sklearn"), measure, given.jobs)
-    rows = common.read(given.path)
+    every = STREAMS | MANY
+    given = common.options("tabular", __doc__, 3, 0.05, 0.1, streams=every, learners=LEARNERS)
+    given.streams = there(every, given.streams or STREAMS)
+    rows = common.run(given, COLUMNS, measure, LEARNERS)
     for budget, each in rows.groupby("budget"):
         tables = mistakes(each), summaries(each), seconds(each), *of_f2(each, STREAMS)
         print(f"\n{100 * budget:g} % of the labels", *tables, sep="\n\n")

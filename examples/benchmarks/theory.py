@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
-from common import Row, in_processes, markdown, of, options, rows_of, spread, write
+from common import Cell, Row, markdown, of, options, run_cells, spread
 from drawing import colours, draw
 from learners import WithoutAudits
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from river_ineural.active import TheoreticalWidth
 from river_ineural.datasets import KnownPosterior
 
 Floats = NDArray[np.float64]
-Run = tuple[str, str, int, int]  # stream, learner, T and seed
 
 COLUMNS = (
     *("stream", "learner", "seed", "rounds", "returned", "latest", "regret", "fresh_regret"),
@@ -92,7 +91,7 @@ def population(
     return float(lost.mean()), float((top - runner_up < threshold).mean())
 
 
-def run_one(cell: Run) -> Row:
+def measure(cell: Cell) -> Row:
     """T rounds: R_T of what is returned, over fresh points, and `latest` of what predicts last.
 
     **R**_T and N_T are sums over rounds t of expectations for the weights θ_{t-1} that predict in
@@ -100,8 +99,7 @@ def run_one(cell: Run) -> Row:
     `labels`, have the same expectation. `fresh_regret` and `fresh_labels` are estimates by fresh
     points in one round, drawn uniformly, of every ten.
     """
-    name, learner, rounds, seed = cell
-    torch.set_num_threads(1)
+    name, learner, rounds, seed = cell.stream, cell.learner, cell.rounds or 0, cell.seed
     stream = KnownPosterior(rounds, seed=seed, **STREAMS[name])
     model = new(learner, stream.n_classes, rounds, seed)
     if isinstance(model, paper.INeurAL):
@@ -208,12 +206,12 @@ def main() -> None:
     largest, path = given.rounds or 20_000, given.out / "theory.csv"
     lengths = [max(1, largest // part) for part in PARTS]
     named = given.streams or STREAMS, given.learners or LEARNERS, dict.fromkeys(lengths)
-    cells = [(*each, seed) for seed in range(given.seeds) for each in itertools.product(*named)]
-    rows = rows_of(path)
-    done = {(r["stream"], r["learner"], int(r["rounds"]), int(r["seed"])) for r in rows}
-    for row in in_processes(run_one, [cell for cell in cells if cell not in done], given.jobs):
-        rows.append(row)
-        write(path, COLUMNS, rows)
+    cells = [
+        Cell(stream, learner, 1.0, seed, rounds=n)
+        for seed in range(given.seeds)
+        for stream, learner, n in itertools.product(*named)
+    ]
+    run_cells(cells, path, COLUMNS, measure, given.jobs, names=COLUMNS[:4])
     found = pd.read_csv(path)
     print(table(found), agreement(found), sep="\n")
     if given.assets:
