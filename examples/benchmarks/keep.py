@@ -82,39 +82,20 @@ def measure(model: INeurAL, turns: int) -> list[Row]:
     return list(least.to_dict("records"))
 
 
-def parts(model: INeurAL) -> dict[str, int]:
-    """Bytes of what a model has learned, of the room that is in no file, and of the file."""
-    state = model._state
-    trainer, history = state.trainer, state.history
-    weights = 4 * trainer.shape._replace(n_features=trainer.n_features).n_parameters
-    row = 4 * (trainer.n_features + 2 * trainer.shape.n_classes + 1)
-    in_memory = sum(4 * tensor.numel() for tensor in (history.x, history.targets, history.weight))
-    return {
-        **{"weights": weights, "averaged weights": weights},
-        "optimiser": weights * len(trainer.optimizer.moments),
-        "rows in use": row * len(history),
-        "room for rows, not written": in_memory - row * len(history),
-        "file": len(to_bytes(model)),
-    }
-
-
 def main() -> None:
-    """Print both tables, and write keep.csv and keep-parts.csv."""
+    """Print the table, and write keep.csv."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=7, help="of each way (7)")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV files")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV file")
     given = parser.parse_args()
-    rows, sizes = [], []
+    rows = []
     for what, size in SIZES.items():
-        model = model_of(*size)
         at = {"model": what, "d": size[0], "k": size[1]}
-        rows += [at | row for row in measure(model, given.turns)]
-        sizes += [at | {"part": part, "bytes": n} for part, n in parts(model).items()]
+        rows += [at | row for row in measure(model_of(*size), given.turns)]
+    table = pd.DataFrame(rows)
+    print(table.to_string(index=False))
     given.out.mkdir(parents=True, exist_ok=True)
-    for name, found in (("keep", rows), ("keep-parts", sizes)):
-        table = pd.DataFrame(found)
-        print(table.to_string(index=False))
-        table.to_csv(given.out / f"{name}.csv", index=False)
+    table.to_csv(given.out / "keep.csv", index=False)
 
 
 if __name__ == "__main__":
