@@ -1,7 +1,6 @@
 """Which labels are asked for, when and why: a picture of three streams of 4,000 rounds."""
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +18,22 @@ SHOWN = {
     "warning": "warning",
     "change": "in a change",
 }
-Examples = Iterator[tuple[dict[Any, float], Any]]
+Examples = list[tuple[dict[Any, float], Any]]
 
 
-def steady() -> Examples:
-    """Two classes in ten dimensions, nothing changes."""
-    yield from KnownPosterior(margin=1.0, seed=1).take(ROUNDS)
-
-
-def turned() -> Examples:
-    """The same, but the classes trade places half-way."""
-    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(ROUNDS)):
-        yield x, 1 - y if t >= ROUNDS // 2 else y
-
-
-def one_by_one() -> Examples:
-    """Eight classes in ten dimensions, each for 500 rounds."""
+def streams() -> dict[str, Examples]:
+    """Two classes in ten dimensions, the same where they trade places, and eight in turn."""
+    steady = list(KnownPosterior(margin=1.0, seed=1).take(ROUNDS))
+    turned = [(x, 1 - y if t >= ROUNDS // 2 else y) for t, (x, y) in enumerate(steady)]
     rng = np.random.default_rng(1)
-    centres = 2 * rng.normal(size=(8, 10))
-    for t in range(ROUNDS):
-        y = t // 500
-        yield dict(enumerate(centres[y] + rng.normal(size=10))), y
-
-
-STREAMS = {
-    "nothing changes": steady,
-    "classes trade places half-way": turned,
-    "classes come in turn": one_by_one,
-}
+    centres = 2 * rng.normal(size=(8, 10)).repeat(ROUNDS // 8, axis=0)
+    points = centres + rng.normal(size=centres.shape)
+    in_turn = [(dict(enumerate(x)), 8 * t // ROUNDS) for t, x in enumerate(points.tolist())]
+    return {
+        "nothing changes": steady,
+        "classes trade places half-way": turned,
+        "classes come in turn": in_turn,
+    }
 
 
 def asked(stream: Examples) -> tuple[dict[str, list[int]], int]:
@@ -67,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--assets", type=Path, help="draw the figure into this folder")
     given = parser.parse_args()
-    found = {name: asked(make()) for name, make in STREAMS.items()}
+    found = {name: asked(stream) for name, stream in streams().items()}
     for name, (counts, wrong) in found.items():
         labels = ", ".join(f"{reason} {sum(each)}" for reason, each in counts.items() if any(each))
         print(f"{name}: {wrong} mistakes; {labels}")

@@ -73,7 +73,8 @@ class Report:
             axes.set_title(f"{name} up to each row", fontsize="medium")
             axes.spines[["top", "right"]].set_visible(False)
             axes.patch.set_visible(False)
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        lines = axes.get_legend_handles_labels()
+        figure.legend(*lines, loc="outside lower center", ncols=2, frameon=False)
         return figure
 
     def svg(self) -> str:
