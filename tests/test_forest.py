@@ -17,7 +17,6 @@ from river_ineural import INeurAL
 from river_ineural.learning import trees
 from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES, Forest
 from river_ineural.learning.history import History
-from river_ineural.learning.trees import grow
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 from river_ineural.storage.values import unpack
 
@@ -107,24 +106,13 @@ def test_a_tree_knows_its_examples():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3, 200))
     classes = rng.integers(0, 3, 200)
-    order = x.argsort(axis=1).astype(np.int32)
+    order = x.argsort(axis=1).astype(trees.ROW)
     for n_nodes, all_right in ((NODES, True), (9, False)):
-        feature, child = np.full(n_nodes, -1, np.int16), np.full(n_nodes, -1, np.int32)
-        threshold = np.zeros(n_nodes)
-        columns = np.array([1, 2, 3])
-        grow(
-            x,
-            order,
-            classes,
-            np.ones(200),
-            columns,
-            3,
-            3,
-            rng.random(99),
-            feature,
-            threshold,
-            child,
-        )
+        feature, child = np.full((1, n_nodes), -1, np.int16), np.full((1, n_nodes), -1, np.int32)
+        nodes = feature, np.zeros((1, n_nodes)), child
+        sample = x, order, classes.astype(trees.ROW), np.ones((1, 200)), np.array([1, 2, 3])
+        trees.grow(*sample, 3, rng.random((1, 99)), np.empty((n_nodes, 3)), *nodes)
+        (feature,), (threshold,), (child,) = nodes
         said = []
         for example in x.T:
             node = 0
@@ -162,13 +150,14 @@ def test_it_is_left_out_where_features_are_many():
 def test_work_and_memory_are_bounded(monkeypatch):
     """Fewer and fewer trees are grown a label; what is kept does not grow with the stream."""
     grown = []
-    monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(1), grow(*parts)))
+    grow = trees.grow
+    monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(len(parts[3])), grow(*parts)))
     model, counts = INeurAL(hidden_dim=4, n_steps=0, capacity=4000, seed=1), []
     rng = np.random.default_rng(0)
     for x, _ in corners(2500):
-        before = len(grown)
+        before = sum(grown)
         model.learn_one(x, int(rng.integers(2)))  # labels at random make the largest trees
-        counts.append(len(grown) - before)
+        counts.append(sum(grown) - before)
     assert max(counts) == TREES
     assert SELDOM * 400 - 1 <= sum(counts[-400:]) <= TREES * (FEW / 2100) ** POWER * 400 + 1
     forest = forest_of(model)

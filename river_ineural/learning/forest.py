@@ -62,6 +62,7 @@ class Forest:
 
     _apart: ClassVar[Any]
     _grow: ClassVar[Any]
+    _row: ClassVar[Any]
 
     @classmethod
     def _load(cls) -> None:
@@ -69,6 +70,7 @@ class Forest:
         from river_ineural.learning import trees
 
         cls._apart, cls._grow = staticmethod(trees.apart), staticmethod(trees.grow)
+        cls._row = trees.ROW
 
     def __init__(self, rng: np.random.Generator, dtype: DTypeLike) -> None:
         self._load()
@@ -131,16 +133,19 @@ class Forest:
             rows = rows[self.rng.choice(held, EXAMPLES, replace=False)]
         found, classes, w = history.stored(rows)
         x = np.ascontiguousarray(found.T[columns])
-        order = x.argsort(axis=1).astype(np.int32)
-        while self.due >= 1:
-            drawn = (self.rng.random(len(rows)) * len(rows)).astype(np.int64)  # with replacement
-            sample = classes, w * np.bincount(drawn, minlength=len(rows))
-            draws = self.rng.random(DRAWS)
-            tree = self.oldest
-            nodes = self.feature[tree], self.threshold[tree], self.child[tree]
-            self._grow(x, order, *sample, columns, n_classes, n_tries, draws, *nodes)
-            self.oldest = (tree + 1) % TREES
-            self.due -= 1
+        order = x.argsort(axis=1).astype(self._row)
+        n_trees, n_rows = int(self.due), len(rows)
+        numbers = self.rng.random((n_trees, n_rows + DRAWS))
+        drawn = (numbers[:, :n_rows] * n_rows).astype(np.int64)  # with replacement
+        often = np.array([np.bincount(each, minlength=n_rows) for each in drawn])
+        trees = (self.oldest + np.arange(n_trees)) % TREES
+        nodes = self.feature[trees], self.threshold[trees], self.child[trees]
+        sample = x, order, classes.astype(self._row), w * often
+        room = np.empty((NODES, n_classes))
+        self._grow(*sample, columns, n_tries, numbers[:, n_rows:], room, *nodes)
+        self.feature[trees], self.threshold[trees], self.child[trees] = nodes
+        self.oldest = (self.oldest + n_trees) % TREES
+        self.due -= n_trees
 
     def renewed(self) -> Self:
         """One without trees; this one stays as it is."""

@@ -9,11 +9,133 @@ from numpy.typing import NDArray
 
 from river_ineural.network.loops import loop
 
-__all__ = ["apart", "grow"]
+__all__ = ["ROW", "apart", "grow"]
 
 Array = NDArray[Any]
 
 BETTER = 1 + 1e-9  # how many times as pure another split has to be, so that rounding decides none
+FEW_VALUES = 32  # of a feature, which a node counts; by any other feature examples are kept sorted
+ROW = np.uint16  # of rows, classes and ranks: an index without a sign is not checked for one
+
+
+@loop
+def ranked(x: Array, order: Array) -> tuple[Array, Array]:
+    """Rank of each value among the distinct ones of its feature (d, n), and their number (d,)."""
+    rank, n_values = np.empty(x.shape, ROW), np.empty(len(x), np.int64)
+    for j in range(len(x)):
+        n = 0
+        for i, row in enumerate(order[j]):
+            n += i > 0 and x[j, row] > x[j, order[j, i - 1]]
+            rank[j, row] = n
+        n_values[j] = n + 1
+    return rank, n_values
+
+
+@loop
+def purest(
+    rank: Array,
+    n_values: Array,
+    classes: Array,
+    weight: Array,
+    rows: Array,
+    total: Array,
+    tried: Array,
+    n_tries: int,
+    draws: Array,
+    n_drawn: int,
+    counted: Array,
+) -> tuple[int, int, int]:
+    """The split of a node after which Gini impurity is least, if it falls at all.
+
+    Returns its feature or -1, the last rank on its left, and how many of `draws` are used by now.
+    Of the node: `rows`, ascending by each feature, and in any order at last; `total` (k,).
+    `tried` and `counted` (values + 1, k) are overwritten.
+    """
+    mass = squares = 0.0
+    for c in range(len(total)):
+        mass += total[c]
+        squares += total[c] * total[c]
+    best, found, last = squares / mass * BETTER, -1, -1
+    left, n_left, n_tried = counted[-1], len(tried), 0
+    while n_left and n_tried < n_tries:
+        drawn = int(draws[n_drawn % len(draws)] * n_left)
+        n_drawn += 1
+        n_left -= 1
+        j = tried[drawn]
+        tried[drawn], tried[n_left] = tried[n_left], j
+        ranks, left[:] = rank[j], 0
+        mass_left, squares_left, squares_right = 0.0, 0.0, squares
+        if n_values[j] <= FEW_VALUES:
+            counted[: n_values[j]] = 0
+            for row in rows[-1]:
+                counted[ranks[row], classes[row]] += weight[row]
+            n_there, low = 0, -1
+            for value in range(n_values[j]):
+                here = 0.0
+                for c in range(len(total)):
+                    here += counted[value, c]
+                if here == 0:
+                    continue
+                if n_there:
+                    purity = squares_left / mass_left + squares_right / (mass - mass_left)
+                    if purity > best:
+                        best, found, last = purity * BETTER, j, low
+                n_there, low = n_there + 1, value
+                mass_left += here
+                for c in range(len(total)):
+                    w = counted[value, c]
+                    squares_left += w * (2 * left[c] + w)
+                    squares_right -= w * (2 * (total[c] - left[c]) - w)
+                    left[c] += w
+            n_tried += n_there > 1
+            continue
+        ascending = rows[j]
+        high = int(ranks[ascending[0]])
+        if high == ranks[ascending[-1]]:
+            continue
+        n_tried += 1
+        for i in range(len(ascending) - 1):
+            c, w = classes[ascending[i]], weight[ascending[i]]
+            squares_left += w * (2 * left[c] + w)
+            squares_right -= w * (2 * (total[c] - left[c]) - w)
+            left[c] += w
+            mass_left += w
+            low, high = high, int(ranks[ascending[i + 1]])
+            if low < high:
+                purity = squares_left / mass_left + squares_right / (mass - mass_left)
+                if purity > best:
+                    best, found, last = purity * BETTER, j, low
+    return found, last, n_drawn
+
+
+@loop
+def n_present(total: Array) -> int:
+    """How many classes weigh something, of (k,)."""
+    n = 0
+    for each in total:
+        n += each > 0
+    return n
+
+
+@loop
+def kept(rows: Array, goes_left: Array, left: bool) -> int:
+    """Bring the rows of one side to the front, in order; their number."""
+    n = 0
+    for row in rows:  # no branch, which would be guessed wrong half the time
+        rows[n] = row
+        n += goes_left[row] == left
+    return n
+
+
+@loop
+def parted(rows: Array, goes_left: Array, later: Array) -> None:
+    """Bring the rows of the left side to the front, each side in order."""
+    i = n_later = 0
+    for row in rows:
+        rows[i] = later[n_later] = row
+        i += goes_left[row]
+        n_later += not goes_left[row]
+    rows[i:] = later[:n_later]
 
 
 @loop
@@ -21,16 +143,16 @@ def grow(
     x: Array,
     order: Array,
     classes: Array,
-    weight: Array,
+    weights: Array,
     columns: Array,
-    n_classes: int,
     n_tries: int,
     draws: Array,
+    total: Array,
     feature: Array,
     threshold: Array,
     child: Array,
 ) -> None:
-    """Grow a classification tree (Breiman, Random forests, 2001) until its leaves are pure.
+    """Grow classification trees (Breiman, Random forests, 2001) until their leaves are pure.
 
     A node is split where Gini impurity falls most, at one of `n_tries` features, drawn of those
     that vary there, and in the middle between two of their values. Nodes are numbered as they are
@@ -38,94 +160,82 @@ def grow(
 
     Parameters
     ----------
-    x, order, classes, weight
+    x, order, classes
         Features to choose from, of examples, (d, n); which example has the smallest value of each
-        feature, the next one and so on, (d, n); classes (n,); weights (n,), at least 0.
+        feature, the next one and so on, (d, n); classes (n,).
+    weights
+        Of the examples in each tree, (T, n), at least 0.
     columns
         Of the features, (d,), as they are written.
     draws
-        Uniform on [0, 1), some hundreds, which are used in turn and then again: a generator is no
-        argument for a loop, which an interrupt on the way in would crash.
+        Uniform on [0, 1), some hundreds a tree, (T, R), which are used in turn and then again: a
+        generator is no argument for a loop, which an interrupt on the way in would crash.
+    total
+        Room for the weight of each class in each node, (N, k).
     feature, threshold, child
-        (N,), written. Of a node that is split: its feature, the largest value that goes to the
+        (T, N), written. Of a node that is split: its feature, the largest value that goes to the
         left, and the node on the left, before that on the right. Of a leaf: -1, anything, and its
-        class, -1 where nothing weighs anything. N bounds the tree.
+        class, -1 where nothing weighs anything. N bounds a tree.
     """
-    n_rows = 0
-    for row in order[0]:
-        n_rows += weight[row] > 0
-    rows = np.empty((len(order), n_rows), order.dtype)  # of each node from begin to end, ascending
-    for j in range(len(order)):
-        i = 0
-        for row in order[j]:
-            if weight[row] > 0:
-                rows[j, i] = row
-                i += 1
-    tried, later = np.arange(len(order)), np.empty(n_rows, order.dtype)
-    goes_left = np.zeros(len(weight), np.bool_)
-    begins, ends = np.zeros(len(feature), np.int64), np.zeros(len(feature), np.int64)
-    ends[0] = n_rows
-    total, left = np.empty(n_classes), np.empty(n_classes)
-    n_nodes, node, n_drawn = 1, -1, 0
-    while node + 1 < n_nodes:
-        node += 1
-        begin, end = begins[node], ends[node]
-        total[:] = 0
-        for row in rows[0, begin:end]:
-            total[classes[row]] += weight[row]
-        mass, squares, top = 0.0, 0.0, 0
-        for c in range(n_classes):
-            mass += total[c]
-            squares += total[c] * total[c]
-            if total[c] > total[top]:
-                top = c
-        feature[node], child[node] = -1, top if begin < end else -1
-        if begin == end or total[top] == mass or n_nodes + 2 > len(feature):
-            continue
-        best, found, highest = squares / mass * BETTER, -1, threshold[0]
-        n_left, n_tried = len(tried), 0
-        while n_left and n_tried < n_tries:
-            drawn = int(draws[n_drawn % len(draws)] * n_left)
-            n_drawn += 1
-            n_left -= 1
-            j = tried[drawn]
-            tried[drawn], tried[n_left] = tried[n_left], j
-            values, ascending = x[j], rows[j, begin:end]
-            if values[ascending[0]] == values[ascending[-1]]:
+    rank, n_values = ranked(x, order)
+    most, members = len(total), len(x)  # rows[members] has those of a node in any order
+    in_order = np.append(np.flatnonzero(n_values > FEW_VALUES), members)
+    rows = np.empty((members + 1, len(classes) + 1), ROW)
+    later, goes_left = np.empty(len(classes), ROW), np.empty(len(classes), np.bool_)
+    begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    counted, tried = np.empty((FEW_VALUES + 1, total.shape[1])), np.empty(members, np.int64)
+    for tree in range(len(weights)):
+        weight, numbers = weights[tree], draws[tree]
+        n_rows = 0
+        for j in in_order:
+            n_rows = 0
+            for i in range(len(classes)):
+                row = i if j == members else order[j, i]
+                rows[j, n_rows] = row
+                n_rows += weight[row] > 0
+        total[0] = 0
+        for row in rows[members, :n_rows]:
+            total[0, classes[row]] += weight[row]
+        tried[:] = np.arange(members)
+        begins[0], ends[0] = 0, n_rows
+        n_nodes, node, n_drawn = 1, -1, 0
+        while node + 1 < n_nodes:
+            node += 1
+            begin, end = begins[node], ends[node]
+            here, top = total[node], total[node].argmax()
+            feature[tree, node], child[tree, node] = -1, top if here[top] > 0 else -1
+            if n_present(here) < 2 or n_nodes + 2 > most:
                 continue
-            n_tried += 1
-            left[:] = 0
-            mass_left, squares_left, squares_right = 0.0, 0.0, squares
-            high = values[ascending[0]]
-            for i in range(len(ascending) - 1):
-                c, w = classes[ascending[i]], weight[ascending[i]]
-                squares_left += w * (2 * left[c] + w)
-                squares_right -= w * (2 * (total[c] - left[c]) - w)
-                left[c] += w
-                mass_left += w
-                low, high = high, values[ascending[i + 1]]
-                if low < high:
-                    purity = squares_left / mass_left + squares_right / (mass - mass_left)
-                    if purity > best:
-                        best, found = purity * BETTER, j
-                        middle = low / 2 + high / 2
-                        highest = middle if middle < high else low
-        if found < 0:
-            continue
-        for row in rows[found, begin:end]:
-            goes_left[row] = x[found, row] <= highest
-        for j in range(len(rows)):  # those of the left in front, all still ascending
-            i = n_later = 0
-            part = rows[j, begin:end]
-            for row in part:  # no branch, which would be guessed wrong half the time
-                part[i] = later[n_later] = row
-                i += goes_left[row]
-                n_later += not goes_left[row]
-            part[i:] = later[:n_later]
-        feature[node], threshold[node], child[node] = columns[found], highest, n_nodes
-        begins[n_nodes], ends[n_nodes] = begin, begin + i
-        begins[n_nodes + 1], ends[n_nodes + 1] = begin + i, end
-        n_nodes += 2
+            found, last, n_drawn = purest(
+                *(rank, n_values, classes, weight, rows[:, begin:end], here),
+                *(tried, n_tries, numbers, n_drawn, counted),
+            )
+            if found < 0:
+                continue
+            total[n_nodes : n_nodes + 2] = 0
+            middle, low, high = begin, -np.inf, np.inf
+            for row in rows[members, begin:end]:
+                goes_left[row] = rank[found, row] <= last
+                total[n_nodes + 1 - goes_left[row], classes[row]] += weight[row]
+                middle += goes_left[row]
+                if goes_left[row]:
+                    low = max(low, x[found, row])
+                else:
+                    high = min(high, x[found, row])
+            between = low / 2 + high / 2
+            threshold[tree, node] = between if between < high else low
+            feature[tree, node], child[tree, node] = columns[found], n_nodes
+            begins[n_nodes], ends[n_nodes] = begin, middle
+            begins[n_nodes + 1], ends[n_nodes + 1] = middle, end
+            on_left, on_right = n_present(total[n_nodes]) > 1, n_present(total[n_nodes + 1]) > 1
+            if on_left and on_right:
+                for j in in_order:
+                    parted(rows[j, begin:end], goes_left, later)
+            elif on_left or on_right:  # a leaf needs no rows
+                for j in in_order:
+                    n = kept(rows[j, begin:end], goes_left, on_left)
+                    begins[n_nodes + on_right], ends[n_nodes + on_right] = begin, begin + n
+            n_nodes += 2
 
 
 @loop
