@@ -10,41 +10,25 @@ import os
 import platform
 import secrets
 import stat
-from collections.abc import Iterator
 from importlib import metadata
 from typing import Any, BinaryIO
 
-from msgspec import convert
+from msgspec import convert, structs
 
 import river_ineural
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.network.device import available
 from river_ineural.storage.template import (
-    DETECTORS,
     LEARNERS,
     MODELS,
-    SAMPLERS,
-    VALUES,
-    Node,
-    Sizes,
-    fields,
-    need,
-    parameters,
+    described,
+    of_kind,
     template,
 )
-from river_ineural.storage.values import LoadError, SaveError, decode, encode, pack, unpack
-from river_ineural.storage.walk import Loader, Saver
+from river_ineural.storage.values import Arrays, LoadError, SaveError, encode, pack, unpack
+from river_ineural.storage.walk import Document, Walk
 
-__all__ = [
-    "LoadError",
-    "SAMPLERS",
-    "SaveError",
-    "from_bytes",
-    "of_kind",
-    "load",
-    "save",
-    "to_bytes",
-]
+__all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]
 
 PACKAGES = ("numpy", "torch", "river")
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -87,8 +71,7 @@ def save(model: Any, path: Path) -> None:
     >>> loaded.scores_one({"length": 5.0}) == model.scores_one({"length": 5.0})
     True
     """
-    name = destination(path)
-    write(name, to_bytes(model))
+    write(path, to_bytes(model))
 
 
 def load(path: Path, device: str | None = None) -> Any:
@@ -141,20 +124,37 @@ def to_bytes(model: Any) -> bytes:
     >>> persistence.from_bytes(persistence.to_bytes(INeurAL(seed=1))).seed
     1
     """
-    check_model(model)
-    with held(model):
+    learner = getattr(model, "classifier", model)
+    for each, kinds in ((model, MODELS), (learner, LEARNERS)):
+        if not of_kind(each, kinds):
+            raise SaveError(
+                f"a {type(each).__module__}.{type(each).__qualname__} cannot be saved, for a file "
+                f"holds no code but of {', '.join(kinds)}. Of a pipeline save the last step, "
+                "save(model[-1], path) or save(model.classifier[-1], path); pickle the others if "
+                "you trust where they will lie."
+            )
+    with model._lock, learner._lock:  # in the order in which rounds take them
+        state = learner._state
+        state.settle()
+        arrays: Arrays = {}
+        trainer, shape = state.trainer, state.trainer.shape
+        names, labels = (
+            encode(each, "names", {}) for each in (state.features.names, state.labels.labels)
+        )
+        document = Document(
+            *(SCHEMA, versions(), described(model), names, labels),
+            *(trainer.n_features, shape.n_features, state.trial is not None),
+        )
         try:
-            like = blank(model)
-        except (TypeError, ValueError) as error:
+            like = template(
+                document, shape._replace(n_features=trainer.n_features).n_parameters, document.model
+            )
+            Walk(document, arrays, shape.n_classes, trainer.n_features, True).part(
+                model, like, "model"
+            )
+            return pack(structs.asdict(document), arrays)
+        except ValueError as error:
             raise SaveError(f"{error}, which a file cannot hold") from error
-        saver = Saver(getattr(like, "classifier", like)._state.trainer.shape.n_classes)
-        node = written(saver, model, like)
-        try:
-            restored(Loader(like, dict(saver.arrays), makes=False, known=saver.known), node, like)
-        except LoadError as error:
-            raise SaveError(f"{error}, which a file cannot hold") from error
-        document = {"schema": SCHEMA, "versions": versions(), "model": node}
-        return pack(document, saver.arrays)
 
 
 def from_bytes(data: bytes, device: str | None = None) -> Any:
@@ -169,18 +169,22 @@ def from_file(file: BinaryIO, device: str | None) -> Any:
     """The model in an open file, which is read where it stands."""
     if device is not None:
         available(device)
-    document, arrays = unpack(file)
-    check_version(document)
     try:
-        node = convert(document.get("model"), Node)
-        like = template_of(node, arrays, MODELS)
-        model = restored(Loader(like, arrays, makes=True), node, like, device)
+        found, arrays = unpack(file)
+        check_version(found)
+        document = convert(found, Document)
+        flat = arrays.get("trainer.flat")
+        like = template(document, 0 if flat is None else flat.size, document.model)
+        learner = getattr(like, "classifier", like)
+        learner.__dict__["device"] = device or learner.device
+        k = learner._state.trainer.shape.n_classes
+        model = Walk(document, arrays, k, document.n_features, False).part(like, like, "model")
     except LoadError:
         raise
     except Exception as error:  # what no check has thought of
         raise LoadError(f"no model can be made of it ({type(error).__name__}: {error})") from error
-    if arrays:
-        raise LoadError(f"nothing refers to {', '.join(arrays):.80}")
+    if left := [*arrays, *document.leaves]:
+        raise LoadError(f"nothing refers to {', '.join(left):.80}")
     return model
 
 
@@ -189,48 +193,6 @@ def versions() -> dict[str, str]:
     """Of what makes a file."""
     found = {"river_ineural": river_ineural.__version__, "python": platform.python_version()}
     return found | {name: metadata.version(name) for name in PACKAGES}
-
-
-def check_model(model: Any) -> None:
-    """Raise SaveError unless it is a learner, or a sampler around one."""
-    from river import compose
-
-    kind = type(model)
-    if isinstance(model, compose.Pipeline):
-        raise SaveError(
-            "a pipeline has steps of others, whose code a file cannot hold: save its last step, "
-            "save(model[-1], path), and pickle the other steps if you trust where they will lie."
-        )
-    if not of_kind(model, MODELS):
-        raise SaveError(
-            f"{kind.__module__}.{kind.__qualname__} cannot be saved: {', '.join(MODELS)} can. "
-            "Pickle it, if you trust where it will lie."
-        )
-    inner = getattr(model, "classifier", model)
-    if inner is not model and not of_kind(inner, LEARNERS):
-        raise SaveError(
-            f"this {kind.__name__} is around {type(inner).__qualname__}, whose code a file cannot "
-            f"hold; it can hold one around {' or '.join(LEARNERS)}. Save that, of a pipeline "
-            "save(model.classifier[-1], path), and pickle the rest if you trust where it will lie."
-        )
-    detector = getattr(inner, "drift_detector", None)
-    if not (detector is None or isinstance(detector, str) or of_kind(detector, VALUES)):
-        raise SaveError(
-            f"drift_detector is a {type(detector).__qualname__}, whose code a file cannot hold: it "
-            f"can hold 'surprise', None, and of river.drift.binary {', '.join(DETECTORS)}."
-        )
-
-
-@contextlib.contextmanager
-def held(model: Any) -> Iterator[None]:
-    """Nobody else changes the model: the locks in the order in which rounds take them."""
-    with model._lock, getattr(model, "classifier", model)._lock:
-        yield
-
-
-def of_kind(value: Any, kinds: dict[str, Any]) -> bool:
-    """Whether its class is one of these, and not only named so."""
-    return kinds.get(type(value).__name__) is type(value)
 
 
 def check_version(document: Any) -> None:
@@ -245,137 +207,39 @@ def check_version(document: Any) -> None:
         )
 
 
-def sizes_of(learner: Any, arrays: dict[str, Any] | None = None) -> Sizes:
-    """How large is what a learner has learned; as JSON, with `arrays` of the file."""
-    state = learner._state
-    names, labels = state.features.names, state.labels.labels
-    if arrays is not None:
-        names, labels = encode(names, "names", arrays), encode(labels, "labels", arrays)
-    n_features, room = state.trainer.n_features, state.trainer.shape.n_features
-    return Sizes(names, labels, n_features, room, state.trial is not None)
+def write(path: Path, data: bytes) -> None:
+    """Put the bytes into a file at once: whole, and on the disk.
 
-
-def blank(model: Any) -> Any:
-    """The template of a model."""
-    kind: Any = type(model)
-    given = {key: getattr(model, key) for key in parameters(kind)}
-    if "classifier" in given:
-        return kind(**given | {"classifier": blank(model.classifier)})
-    sizes, trainer = sizes_of(model), model._state.trainer
-    weights = trainer.shape._replace(n_features=sizes.n_features).n_parameters
-    return template(kind, given, sizes, weights)
-
-
-def template_of(node: Node, arrays: dict[str, Any], kinds: dict[str, Any]) -> Any:
-    """The template of what is in a file."""
-    if node.kind not in kinds:
-        raise LoadError(f"its class is {node.kind!r:.80}, not one of {', '.join(kinds)}")
-    kind = kinds[node.kind]
-    given = {key: parameter_of(part, key) for key, part in node.parameters.items()}
-    if missing := set(parameters(kind)) - given.keys() - {"classifier"}:
-        raise LoadError(f"{node.kind} lacks its parameter {min(missing)}")
-    if node.classifier is not None:
-        return kind(template_of(node.classifier, arrays, LEARNERS), **given)
-    if node.sizes is None or "trainer.flat" not in arrays:
-        raise LoadError(f"{node.kind} lacks its sizes, or the tensor trainer.flat")
-    sizes = node.sizes
-    sizes.names, sizes.labels = (
-        decode(found, "sizes", {}) for found in (sizes.names, sizes.labels)
-    )
-    return template(kind, given, sizes, arrays["trainer.flat"].size)
-
-
-def parameter(value: Any, key: str) -> Any:
-    """A parameter as JSON."""
-    if not of_kind(value, VALUES):
-        return encode(value, key, {})
-    kind: Any = type(value)
-    given = {each: encode(getattr(value, each), key, {}) for each in parameters(kind)}
-    return {"object": [kind.__name__, given]}
-
-
-def parameter_of(node: Any, key: str) -> Any:
-    """A parameter, made by its constructor if it is an object."""
-    if type(node) is not dict or "object" not in node:
-        return decode(node, key, {})
-    name, given = node["object"]
-    return VALUES[name](**{each: decode(part, key, {}) for each, part in given.items()})
-
-
-def written(saver: Saver, model: Any, like: Any) -> Node:
-    """A learner or a sampler as it is in a file."""
-    inner = getattr(model, "classifier", None)
-    kind: Any = type(model)
-    given = {key: getattr(model, key) for key in parameters(kind) if key != "classifier"}
-    notes = fields(model).keys() - fields(like).keys()
-    return Node(
-        kind.__name__,
-        {key: parameter(value, key) for key, value in given.items()},
-        saver.state(model, like, ""),
-        {key: encode(vars(model)[key], key, saver.arrays) for key in sorted(notes)},
-        inner and written(saver, inner, like.classifier),
-        None if inner else sizes_of(model, saver.arrays),
-    )
-
-
-def restored(loader: Loader, node: Node, like: Any, device: str | None = None) -> Any:
-    """The model of a file, all that is in it being checked."""
-    kind: Any = type(like)
-    arrays = loader.arrays
-    state = loader.state(node.state, like, "")
-    notes = {key: decode(part, key, arrays) for key, part in node.notes.items()}
-    for key in notes:
-        need(
-            key.isidentifier() and not hasattr(like, key), key, "an attribute of no other use", key
-        )
-    given = {key: getattr(like, key) for key in parameters(kind)}
-    if node.classifier is None:
-        given["device"] = device or node.parameters["device"]
-    else:
-        given["classifier"] = restored(loader, node.classifier, like.classifier, device)
-    if not loader.makes:
-        return None
-    model = object.__new__(kind)
-    model.__setstate__({"schema": SCHEMA, **given, **state, **notes})
-    return model
-
-
-def destination(path: Path) -> str:
-    """The name of a file that is regular or new: of a link, that of what it points at.
+    The file is new or a regular one; of a link, what it points at.
 
     Raises
     ------
     OSError
-        If something else is there.
+        If something else is there, or the file cannot be written.
     """
-    name = os.fsdecode(path)
+    name, before = os.fsdecode(path), None
     if not os.path.basename(name):
         raise FileNotFoundError(errno.ENOENT, "This is no name of a file", name)
     with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(os.stat(name).st_mode):
-            raise OSError(errno.EINVAL, "There is something that is no regular file", name)
-    return os.path.realpath(name)
-
-
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put the bytes into a file at once: whole, and on the disk."""
-    folder = os.path.dirname(os.path.abspath(path))
+        before = os.stat(name)
+    if before and not stat.S_ISREG(before.st_mode):
+        raise OSError(errno.EINVAL, "There is something that is no regular file", name)
+    name = os.path.realpath(name)
+    folder = os.path.dirname(name)
     temporary = os.path.join(folder, f".river_ineural.{secrets.token_hex(16)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            if os.path.exists(path) and hasattr(os, "fchmod"):
-                before = os.stat(path)
+        with open(temporary, "xb") as file:
+            if before and hasattr(os, "fchmod"):
                 with contextlib.suppress(PermissionError):  # who may not give files away keeps them
                     os.fchown(file.fileno(), before.st_uid, before.st_gid)
                 os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, name)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
     with contextlib.suppress(OSError):  # a folder that cannot be read, or a system without
         descriptor = os.open(folder, os.O_RDONLY)

@@ -176,14 +176,15 @@ class NeuralClassifier(base.MiniBatchClassifier):
         index = state.labels.index
         classes = [index[label] for label in labels if label in index]
         if len(classes) < len(labels):  # beyond max_classes
-            known = [row for row, label in enumerate(labels) if label in index]
-            values, w = values[known], w[known]
+            values, w = (part[[label in index for label in labels]] for part in (values, w))
         arrival = state.arrival(state.vectors(names, values), classes, pseudo_label)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
             shrunk = noted(state, values)
             self._state = learned(state, arrival, w, self.n_steps, n_known)
             self._state = in_units(self._state, shrunk)
+        else:
+            state.settle()  # names may have appeared; a saved model has none whose weights wait
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from river_ineural.persistence import SAMPLERS, from_bytes, of_kind, to_bytes
+from river_ineural.persistence import from_bytes, to_bytes
+from river_ineural.storage.template import SAMPLERS, of_kind
 
 try:
     from pyspark.sql import DataFrame, Row
