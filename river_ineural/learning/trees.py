@@ -20,14 +20,15 @@ ROW = np.uint16  # of rows, classes and ranks: an index without a sign is not ch
 
 @loop
 def ranked(x: Array, order: Array) -> tuple[Array, Array]:
-    """Rank of each value among the distinct ones of its feature (d, n), and their number (d,)."""
-    rank, n_values = np.empty(x.shape, ROW), np.empty(len(x), np.int64)
+    """Rank of each value among the distinct ones of its feature (d, n), their number (d + 1,)."""
+    rank, n_values = np.empty(x.shape, ROW), np.empty(len(x) + 1, np.int64)
     for j in range(len(x)):
         n = 0
         for i, row in enumerate(order[j]):
             n += i > 0 and x[j, row] > x[j, order[j, i - 1]]
             rank[j, row] = n
         n_values[j] = n + 1
+    n_values[-1] = FEW_VALUES + 1  # the last row is of no feature, and is always kept
     return rank, n_values
 
 
@@ -109,33 +110,40 @@ def purest(
 
 
 @loop
-def n_present(total: Array) -> int:
-    """How many classes weigh something, of (k,)."""
-    n = 0
-    for each in total:
-        n += each > 0
-    return n
+def present(total: Array) -> tuple[int, int]:
+    """How many classes weigh something, of (k,), and which of them most, -1 if none does."""
+    n, top = 0, -1
+    for c in range(len(total)):
+        n += total[c] > 0
+        if total[c] > (total[top] if top >= 0 else 0):
+            top = c
+    return n, top
 
 
 @loop
-def kept(rows: Array, goes_left: Array, left: bool) -> int:
-    """Bring the rows of one side to the front, in order; their number."""
+def parted(
+    rows: Array, n_values: Array, goes_left: Array, both: bool, left: bool, later: Array
+) -> int:
+    """Bring rows, ascending by each feature (d + 1, n), to the front, still ascending.
+
+    Those of the left side, with `both` before the others; else those of one side, the left or not.
+    Their number.
+    """
     n = 0
-    for row in rows:  # no branch, which would be guessed wrong half the time
-        rows[n] = row
-        n += goes_left[row] == left
+    for j in range(len(rows)):
+        if n_values[j] <= FEW_VALUES:
+            continue
+        n = n_later = 0
+        each = rows[j]
+        for i in range(len(each)):  # no branch, which would be guessed wrong half the time
+            row = each[i]
+            each[n] = later[n_later] = row
+            n += goes_left[row] == left
+            n_later += goes_left[row] != left
+        if both:
+            for i in range(n_later):
+                each[n + i] = later[i]
     return n
-
-
-@loop
-def parted(rows: Array, goes_left: Array, later: Array) -> None:
-    """Bring the rows of the left side to the front, each side in order."""
-    i = n_later = 0
-    for row in rows:
-        rows[i] = later[n_later] = row
-        i += goes_left[row]
-        n_later += not goes_left[row]
-    rows[i:] = later[:n_later]
 
 
 @loop
@@ -179,7 +187,6 @@ def grow(
     """
     rank, n_values = ranked(x, order)
     most, members = len(total), len(x)  # rows[members] has those of a node in any order
-    in_order = np.append(np.flatnonzero(n_values > FEW_VALUES), members)
     rows = np.empty((members + 1, len(classes) + 1), ROW)
     later, goes_left = np.empty(len(classes), ROW), np.empty(len(classes), np.bool_)
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -187,7 +194,9 @@ def grow(
     for tree in range(len(weights)):
         weight, numbers = weights[tree], draws[tree]
         n_rows = 0
-        for j in in_order:
+        for j in range(members + 1):
+            if n_values[j] <= FEW_VALUES:
+                continue
             n_rows = 0
             for i in range(len(classes)):
                 row = i if j == members else order[j, i]
@@ -202,9 +211,9 @@ def grow(
         while node + 1 < n_nodes:
             node += 1
             begin, end = begins[node], ends[node]
-            here, top = total[node], total[node].argmax()
-            feature[tree, node], child[tree, node] = -1, top if here[top] > 0 else -1
-            if n_present(here) < 2 or n_nodes + 2 > most:
+            here, feature[tree, node] = total[node], -1
+            n_there, child[tree, node] = present(here)
+            if n_there < 2 or n_nodes + 2 > most:
                 continue
             found, last, n_drawn = purest(
                 *(rank, n_values, classes, weight, rows[:, begin:end], here),
@@ -227,14 +236,12 @@ def grow(
             feature[tree, node], child[tree, node] = columns[found], n_nodes
             begins[n_nodes], ends[n_nodes] = begin, middle
             begins[n_nodes + 1], ends[n_nodes + 1] = middle, end
-            on_left, on_right = n_present(total[n_nodes]) > 1, n_present(total[n_nodes + 1]) > 1
-            if on_left and on_right:
-                for j in in_order:
-                    parted(rows[j, begin:end], goes_left, later)
-            elif on_left or on_right:  # a leaf needs no rows
-                for j in in_order:
-                    n = kept(rows[j, begin:end], goes_left, on_left)
-                    begins[n_nodes + on_right], ends[n_nodes + on_right] = begin, begin + n
+            on_left, on_right = present(total[n_nodes])[0] > 1, present(total[n_nodes + 1])[0] > 1
+            if on_left or on_right:  # a leaf needs no rows
+                both = on_left and on_right
+                n = parted(rows[:, begin:end], n_values, goes_left, both, on_left, later)
+                if not on_left:
+                    begins[n_nodes + 1], ends[n_nodes + 1] = begin, begin + n
             n_nodes += 2
 
 
