@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -147,37 +146,3 @@ def test_a_margin_of_s_is_not_below_s():
         model._missed[:] = 0
         assert model.requester == s
         assert model.predict_one(x)[1] == wanted
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"n_hypotheses": 0}, {"n_pretraining": 1}, {"slack": -1.0}, {"requester_slack": -1.0}],
-    ids=str,
-)
-def test_a_bad_parameter_is_named(settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        ALPS(**{**SMALL, **settings})
-
-
-def test_bad_input_changes_nothing():
-    for model in (ALPS(**SMALL), ready()):
-        before = pickle.dumps(model)
-        for x, y in (({"f0": float("nan")}, 1), ({"f0": 1.0}, None)):
-            with pytest.raises((TypeError, ValueError)):
-                model.learn_one(x, y)
-            assert pickle.dumps(model) == before
-
-
-@pytest.mark.parametrize("twin", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_a_copy_goes_on_as_the_original(twin):
-    """Before and after pre-training, and a pickle holds no tensor."""
-    for model in (ALPS(**SMALL), ready()):
-        assert b"torch" not in pickle.dumps(model)
-        copied = twin(model)
-        for x, y in STREAM[20:80]:
-            proba, ask = model.predict_proba_one(x)
-            assert copied.predict_proba_one(x) == (proba, ask)
-            if ask:
-                model.learn_one(x, y)
-                copied.learn_one(x, y)
-        np.testing.assert_array_equal(copied.classifier.losses, model.classifier.losses)

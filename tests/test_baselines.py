@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from river import checks
 from streams import blobs
 from torch import nn
 
@@ -192,62 +191,3 @@ def test_it_learns_and_stores_no_more_than_its_capacity():
     assert len(model._stored) == 25
     right = sum(model.predict_one(x) == y for x, y in STREAM)
     assert right > 40  # a third is chance
-
-
-@pytest.mark.parametrize("twin", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-def test_a_copy_goes_on_as_the_original(twin):
-    model = trained(20)
-    copied = twin(model)
-    for each in (model, copied):
-        for x, y in STREAM[20:30]:
-            each.learn_one(x, y)
-    assert all(
-        torch.equal(mine, other)
-        for mine, other in zip(model._weights, copied._weights, strict=True)
-    )
-    assert model.predict_proba_one(STREAM[0][0]) == copied.predict_proba_one(STREAM[0][0])
-
-
-def test_no_global_generator_is_touched():
-    np.random.seed(0)  # noqa: NPY002
-    torch.manual_seed(0)
-    expected = np.random.random(), torch.rand(1).item()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002
-    torch.manual_seed(0)
-    trained(5)
-    assert (np.random.random(), torch.rand(1).item()) == expected  # noqa: NPY002
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "match"),
-    [
-        ({"f0": float("nan")}, 1, "f0"),
-        ({"f0": "red"}, 1, "f0"),
-        ({"f0": 1.0}, None, "label"),
-        ({"f0": 1.0}, float("nan"), "label"),
-    ],
-)
-def test_bad_input_changes_nothing(x, y, match):
-    model = trained(5)
-    before = pickle.dumps(model)
-    with pytest.raises((TypeError, ValueError), match=match):
-        model.learn_one(x, y)
-    assert pickle.dumps(model) == before
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"hidden_dim": 0}, {"lr": 0.0}, {"n_epochs": 0}, {"tolerance": -1.0}, {"capacity": 0}],
-    ids=str,
-)
-def test_a_bad_parameter_is_named(settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        RetrainedNetwork(**settings)
-
-
-CHECKS = list(checks.yield_checks(small()))
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: getattr(check, "__name__", str(check)))
-def test_river_check(check):
-    check(small(n_epochs=1, capacity=8))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import ReferenceTrial, ReferenceWatch
 from river import drift
 from streams import blobs
 
 from river_ineural import INeurAL, active
 from river_ineural.learning import change
-from river_ineural.learning.change import COMPARED, Surprise, Trial, Watch, evidence, kind_of
+from river_ineural.learning.change import COMPARED, Surprise, Trial, Watch, kind_of
 from river_ineural.learning.scaling import MEMORY
 
 
@@ -46,28 +48,6 @@ MORE = blobs(900, n_features=5, n_classes=3, noise=0.4, seed=3)[400:]
 
 
 # Surprise
-
-
-@given(st.booleans(), st.floats(0.02, 0.6), st.floats(0.02, 0.98))
-def test_evidence_is_the_log_likelihood_ratio(wrong, expected, changed):
-    q = max(expected, changed)
-    likelihood = q / expected if wrong else (1 - q) / (1 - expected)
-    assert evidence(wrong, expected, changed) == pytest.approx(math.log(likelihood))
-
-
-@given(st.floats(0.02, 0.45))
-def test_evidence_falls_on_average_while_nothing_changes(expected):
-    for changed in (0.5 * expected + 0.3, 1 - expected):
-        mean = expected * evidence(True, expected, changed)
-        mean += (1 - expected) * evidence(False, expected, changed)
-        assert mean < 0
-
-
-def test_surprise_tells_when_the_change_began():
-    surprise = Surprise()
-    assert not any(surprise.update(False, 0.05, 0) for _ in range(50))
-    alarms = [surprise.update(True, 0.05, 0) for _ in range(3)]
-    assert alarms == [0, 0, 3]
 
 
 @pytest.mark.parametrize("expected", [0.02, 0.1, 0.3, 0.45])
@@ -113,56 +93,60 @@ def grown_up(watch, k=3):
     return watch
 
 
+def assert_same_trial(trial, twin):
+    assert trial.ratio == pytest.approx(twin.ratios[-1])
+    assert trial.confirmed == (max(twin.ratios) >= 3)
+    assert trial.refuted == twin.taken_back
+    becomes, worth = trial.fates(4)
+    expected = [twin.fate(label) for label in range(4)]
+    assert becomes.tolist() == [label for label, _ in expected]
+    assert worth == pytest.approx([weight for _, weight in expected])
+    assert ((worth >= 0) & (worth < 1)).all()
+
+
+@given(
+    usual=st.sampled_from([0.0, 0.1, 0.3]),
+    changes=st.lists(
+        st.tuples(st.sampled_from([0.05, 0.5, 1.0]), st.integers(1, 3), st.integers(1, 40)),
+        max_size=4,
+    ),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_whatever_comes_watch_and_trial_are_as_their_twins(usual, changes, seed):
+    """Alarms and since when, warnings, mistakes to be expected, and the fates of old labels.
+
+    In a change that share of the labels of the last so many of three classes is of the class after
+    it, which may be a new one, for so many labels.
+    """
+    rng = np.random.default_rng(seed)
+    watch, twin, trials = Watch(None), ReferenceWatch(), []
+    for share, n_classes, n_labels in [(usual, 3, 75), *changes]:
+        for _ in range(n_labels):
+            top, gap = int(rng.integers(3)), float(rng.uniform(0, 1.5))
+            label = top + int(top >= 3 - n_classes and rng.random() < share)
+            row = scores(top, gap, 4)
+            for trial, its_twin in trials[-1:]:
+                trial.see(row, label)
+                its_twin.see([], [], [(row.tolist(), label)])
+                assert_same_trial(trial, its_twin)
+            since = watch.see(row, label)
+            assert since == twin.see(row.tolist(), label)
+            assert watch.warns == twin.warns
+            assert (watch.n_of_class, watch.counts) == (twin.n_of_class, twin.counts)
+            assert watch.shares == pytest.approx(twin.shares)
+            assert watch.expected(gap) == pytest.approx(twin.expected(gap))
+            if since:
+                recent = twin.recent[-since:]
+                begun = Trial.begun(SimpleNamespace(watch=watch), since)
+                trials.append((begun, ReferenceTrial(SimpleNamespace(watch=twin), None, recent)))
+                twin.calm()
+                watch, twin = watch.successor(), twin.successor()
+
+
 def test_kinds_of_labels():
     assert [kind_of(gap) for gap in (math.nan, -1.0, 0.0, 0.3, 0.6, 0.9, 2.0)] == [
         *(0, 0, 0, 1, 2, 3, 3)
     ]
-
-
-def test_a_new_model_sees_no_change():
-    watch = Watch(None)
-    for _ in range(change.YOUNG):
-        assert all(watch.see(scores(0, 1.0), label) == 0 for label in (1, 2))
-    assert watch.n == 0  # each of them a mistake, none of which counted
-    assert all(watch.see(scores(0, 1.0), 1) == 0 for _ in range(change.FIRST))
-
-
-def test_a_class_that_is_always_a_new_one_is_a_change_that_other_classes_do_not_hide():
-    """Nine of ten labels are of a class that stays; mistakes to be expected stay as they were."""
-    watch = grown_up(Watch(None), k=2)
-    before, alarms = watch.expected(1.0), []
-    while not any(alarms) and len(alarms) < 100:
-        renamed = len(alarms) % 10 == 9
-        alarms.append(watch.see(scores(int(renamed), 1.0), 2 if renamed else 0))
-    assert len(alarms) == 20, "the second label of the new name"
-    assert alarms[-1] == 11  # since the first of them
-    assert watch.expected(1.0) <= before
-
-
-def test_mistakes_to_be_expected_follow_those_made():
-    watch = Watch(None)
-    for _ in range(change.YOUNG):
-        watch.see(scores(0, 0.1), 0)
-        watch.see(scores(1, 0.1), 1)
-    rng = np.random.default_rng(1)
-    for wrong in rng.random(600) < 0.2:
-        watch.see(scores(0, 0.7), int(wrong))
-    share = watch.shares[kind_of(0.7)]
-    assert 0.1 < share < 0.3
-    assert watch.expected(0.7) == pytest.approx(
-        share + math.sqrt(share * (1 - share) / change.MEMORY)
-    )
-
-
-def test_what_looks_like_a_change_does_not_become_usual():
-    watch = grown_up(Watch(None))
-    before = watch.expected(1.0)
-    assert watch.see(scores(0, 1.0), 1) == 0
-    assert watch.expected(1.0) == before
-    for _ in range(40):
-        watch.see(scores(0, 1.0), 0)
-    assert watch.held == []
-    assert watch.expected(1.0) != before
 
 
 @pytest.mark.parametrize("detector", [drift.binary.DDM(warm_start=10), drift.binary.HDDMA()])
@@ -173,21 +157,6 @@ def test_a_detector_of_rivers_is_told_of_sure_labels_only(detector):
         assert watch.see(scores(0, 0.9), 0) == 0
     assert any(watch.see(scores(0, 0.9), 1) for _ in range(40))
     assert detector.drift_detected is False  # the one given is only a pattern
-
-
-def test_what_points_to_a_change_is_a_warning_until_it_is_calm():
-    """Above a quarter of what an alarm takes; right predictions take it back."""
-    watch = grown_up(Watch(None))
-    assert not watch.warns
-    assert watch.see(scores(0, 1.0), 1) == 0
-    assert watch.warns
-    n = 0
-    while watch.warns:
-        assert not watch.surprise.calm
-        assert watch.see(scores(0, 1.0), 0) == 0
-        n += 1
-    assert 0 < n < 20
-    assert watch.surprise.calm
 
 
 def test_a_detector_of_rivers_that_warns_is_heard():
@@ -201,39 +170,6 @@ def test_a_detector_of_rivers_that_warns_is_heard():
                 break
         assert not any(warned[:60])
         assert any(warned[60:-1]) == warns
-
-
-# Trial
-
-
-def test_fates_of_old_labels():
-    trial = Trial(former=None, ongoing=None, n_since=0)
-    for top, label, n in ((0, 1, 9), (1, 1, 5), (1, 2, 4), (2, 2, 3)):
-        for _ in range(n):
-            trial.count(top, 1.0, label)
-    nine, five, four, three = ((1 - 0.9**n) / 0.1 for n in (9, 5, 4, 3))  # weights of the n last
-    of_second = 0.9**4 * five + 1, four + 0.9**4 * five + 2  # the same, and all
-    becomes, worth = trial.fates(4)
-    assert becomes.tolist() == [1, 1, 2, 3]
-    assert worth == pytest.approx(
-        [
-            2 * nine / (nine + 1) - 1,
-            max(0.0, 2 * of_second[0] / of_second[1] - 1),
-            2 * (three + 1) / (three + 2) - 1,
-            0.0,
-        ]
-    )
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 2), st.integers(0, 3)), max_size=40))
-def test_fates_are_classes_and_weights(said):
-    trial = Trial(former=None, ongoing=None, n_since=0)
-    for top, gap, label in said:
-        trial.count(top, gap, label)
-    becomes, worth = trial.fates(4)
-    assert set(becomes) <= {0, 1, 2, 3}
-    assert ((worth >= 0) & (worth < 1)).all()
-    assert (worth[[i for i in range(4) if i not in {top for top, _, _ in said}]] == 0).all()
 
 
 # The classifier

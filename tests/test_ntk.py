@@ -162,33 +162,6 @@ def test_features_that_appear_change_no_prediction(kind):
     assert classifier.predict_proba_one(x) == pytest.approx(before, abs=1e-6)
 
 
-def decisions(model, stream):
-    """Probabilities and asks of each round, the model learning what it asks for."""
-    found = []
-    for x, y in stream:
-        proba, ask = model.predict_proba_one(x)
-        found.append((proba, ask))
-        if ask:
-            model.learn_one(x, y)
-    return found
-
-
-def test_same_seed_same_run_and_a_copy_goes_on(kind):
-    """Another seed asks for other labels."""
-    runs = []
-    for seed in (1, 1, 2):
-        model = small(kind, seed=seed)
-        run = decisions(model, STREAM[:40])
-        copied = pickle.loads(pickle.dumps(model))
-        run += decisions(model, STREAM[40:])
-        assert run[40:] == decisions(copied, STREAM[40:])
-        runs.append(run)
-    assert 2 < sum(ask for _, ask in runs[0]) < len(STREAM)
-    assert runs[0] == runs[1]
-    asks = [[ask for _, ask in run] for run in (runs[0], runs[2])]
-    assert asks[0] != asks[1]
-
-
 def test_the_seed_draws_the_order_of_training_too():
     """The same weights and labels, and another generator from then on: other weights."""
     models = [learned(small(NeuALNTKD, batch_size=4), STREAM[:3]) for _ in range(3)]
@@ -196,11 +169,3 @@ def test_the_seed_draws_the_order_of_training_too():
     first = [learned(model, STREAM[3:20]).classifier.first for model in models]
     np.testing.assert_array_equal(first[0], first[1])
     assert (first[0] != first[2]).mean() > 0.5
-
-
-@pytest.mark.parametrize(
-    "settings", [{"hidden_dim": 0}, {"gamma": -1.0}, {"ridge": 0.0}, {"budget": 2.0}], ids=str
-)
-def test_a_bad_parameter_is_named(kind, settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        small(kind, **settings)

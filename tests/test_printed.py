@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -327,45 +326,6 @@ def test_what_is_left_out_is_0_and_the_order_is_that_of_the_first_example():
     model.predict_one({"a": 0.6, "b": 0.8, "c": 0.0})
     score = model.classifier.scores_one
     assert score({"b": 0.8, "a": 0.6}) == score({"c": 0.0, "a": 0.6, "b": 0.8})
-
-
-def test_a_seed_says_all_and_no_other_generator_is_touched():
-    before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    one, again, other = (learner(seed=seed, budget=0.2) for seed in (1, 1, 2))
-    assert played(one, stream(2)) == played(again, stream(2)) != played(other, stream(2))
-    assert all(map(torch.equal, one.hat.theta, again.hat.theta))
-    assert all(map(torch.equal, one.returned().theta, again.returned().theta))
-    assert torch.equal(before[0], torch.get_rng_state())
-    assert (before[1] == np.random.get_state()[1]).all()  # noqa: NPY002
-    unseeded = [learner(seed=None) for _ in range(2)]
-    for model in unseeded:
-        model.initialize("a")
-    assert not torch.equal(unseeded[0].hat.theta[0], unseeded[1].hat.theta[0])
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_a_copy_goes_on_alike(copied, optimizer):
-    """And apart; before the first round and after many."""
-    examples = list(stream(2))
-    model = learner(optimizer=optimizer, lr=ETA[optimizer])
-    fresh = copied(model)
-    played(model, examples[:100])
-    twin = copied(model)
-    theta = [w.clone() for w in twin.classifier.theta]
-    decisions = played(model, examples[100:])
-    assert all(map(torch.equal, twin.classifier.theta, theta))
-    assert played(twin, examples[100:]) == decisions
-    assert all(map(torch.equal, twin.hat.theta, model.hat.theta))
-    assert played(fresh, examples)[100:] == decisions
-
-
-def test_a_clone_has_the_parameters_and_has_learned_nothing():
-    model = learner(k=3, optimizer="adam", budget=0.1, explores=False)
-    played(model, stream(3, rounds=20))
-    clone = model.clone()
-    assert clone._get_params() == model._get_params()
-    assert (clone.n_rounds, clone.history, clone.classifier.features) == (0, [], ())
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: preprocessing.Normalizer() | m])

@@ -19,6 +19,7 @@ MODELS = {
     ),
     "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
     "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),
+    "RetrainedNetwork": baselines.RetrainedNetwork(hidden_dim=8, n_epochs=1, capacity=8),
     "ALPS": baselines.ALPS(n_hypotheses=2, n_pretraining=10, n_epochs=2),
     "NeuALNTKF": baselines.NeuALNTKF(),
     "NeuALNTKD": baselines.NeuALNTKD(n_epochs=1),

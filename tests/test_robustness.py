@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import enum
+import inspect
 import math
 import pickle
 import warnings
@@ -21,7 +22,7 @@ from river import linear_model, preprocessing
 from streams import blobs, learned, small
 
 from river_ineural import INeurAL, NeurONAL, active
-from river_ineural.baselines import RetrainedNetwork
+from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning import trainer
 from river_ineural.network.scores import nearest_distribution, probabilities
@@ -57,6 +58,13 @@ def models():
     return learners + [active.INeurALSampler(model, seed=1) for model in (small(), trained())]
 
 
+@pytest.fixture(scope="module")
+def others():
+    """The baselines."""
+    models = RetrainedNetwork(8), NeuALNTKF(8), NeuALNTKD(8, n_epochs=5), ALPS(3, 20, n_epochs=5)
+    return [learned(model, STREAM) for model in models] + [RetrainedNetwork(8), ALPS(3)]
+
+
 # Features
 
 BAD_VALUES = {
@@ -82,10 +90,12 @@ OF_LEARNERS = ("learn_one", 1, True), ("scores_one",)
 
 
 @pytest.mark.parametrize(("x", "error", "match"), BAD_X, ids=lambda value: f"{value!r:.50}")
-def test_a_bad_x_is_refused_by_its_name(models, x, error, match):
+def test_a_bad_x_is_refused_by_its_name(models, others, x, error, match):
     """A sampler counts no round, no query and no draw."""
-    for model in models:
+    for model in models + others:
         calls = CALLS + OF_LEARNERS if isinstance(model, INeurAL) else CALLS
+        if model in others:
+            calls = CALLS[:3]
         for name, *more in calls:
             with raises_and_keeps(model, match, error):
                 getattr(model, name)(x, *more)
@@ -162,8 +172,8 @@ BAD_LABELS = {
 
 
 @pytest.mark.parametrize("label", list(BAD_LABELS.values()), ids=list(BAD_LABELS))
-def test_a_bad_label_is_refused(models, label):
-    for model in models:
+def test_a_bad_label_is_refused(models, others, label):
+    for model in models + others:
         with raises_and_keeps(model, "label"):
             model.learn_one({"f0": 1.0, "new": 2.0}, label)
 
@@ -245,68 +255,73 @@ def test_learn_many_refuses(frame, y, w, match):
 # Parameters
 
 
-def pairs(**bad):
-    """Each parameter with each of its bad values."""
-    return [pytest.param({name: each}, id=f"{name}={each}") for name in bad for each in bad[name]]
-
-
-@pytest.mark.parametrize(
-    "bad",
-    pairs(
-        hidden_dim=(0, 1.5, True),
-        n_layers=(1,),
-        lr=(0.0, -1e-3, math.nan, math.inf, "fast"),
-        batch_size=(0, 65_537),
-        n_steps=(-1, 1e7, math.inf),
-        capacity=(1,),
-        explorers=("forest", ["forest"], ("trees",), ("forest", "forest")),
-        classes=("ab", 5, ("a", None), ("a", ["b"])),
-        max_features=(0,),
-        max_classes=(1,),
-        device=("tpu", "cuda:99", "", None, "meta"),
-        seed=(-1, 1.5, "x"),
-    ),
-)
-def test_classifier_names_a_bad_parameter(bad):
-    name = next(iter(bad))
-    match = "label|classes" if name == "classes" else rf"\b{name}\b"
-    with pytest.raises((TypeError, ValueError), match=match):
-        INeurAL(**bad)
-
-
 SAMPLERS = active.INeurALSampler, active.RandomSampler, active.MarginSampler
-OF_ALL = pairs(
-    budget=(1.5, -0.1, -1, math.nan, "all", True),
-    horizon=(0, 10.5, -3),
-    seed=(-1, "x"),
-    classifier=(None, linear_model.LinearRegression()),
-)
-OWN = (
-    pairs(
-        classifier=(
+OF_SAMPLERS = {
+    "budget": (1.5, -0.1, -1, math.nan, "all", True),
+    "horizon": (0, 10.5, -3),
+    "seed": (-1, "x"),
+    "classifier": (None, linear_model.LinearRegression()),
+}
+OF_BASELINES = {"hidden_dim": (0,), "seed": (-1,)}
+OF_NTK = {**OF_BASELINES, "gamma": (-1.0,), "ridge": (0.0,), "budget": (2.0,)}
+BAD_PARAMETERS = {
+    INeurAL: {
+        "hidden_dim": (0, 1.5, True),
+        "n_layers": (1,),
+        "lr": (0.0, -1e-3, math.nan, math.inf, "fast"),
+        "batch_size": (0, 65_537),
+        "n_steps": (-1, 1e7, math.inf),
+        "capacity": (1,),
+        "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest")),
+        "classes": ("ab", 5, ("a", None), ("a", ["b"])),
+        "max_features": (0,),
+        "max_classes": (1,),
+        "device": ("tpu", "cuda:99", "", None, "meta"),
+        "seed": (-1, 1.5, "x"),
+    },
+    active.INeurALSampler: {
+        **OF_SAMPLERS,
+        "classifier": (
+            *OF_SAMPLERS["classifier"],
             linear_model.LogisticRegression(),
             preprocessing.StandardScaler() | linear_model.Perceptron(),
         ),
-        gamma=(-1, math.nan),
-        width=(0.05,),
-        self_training=("yes",),
-    ),
-    pairs(p=(1.1, "half")),
-    pairs(threshold=(-0.1, 2)),
-)
+        "gamma": (-1, math.nan),
+        "width": (0.05,),
+        "self_training": ("yes",),
+    },
+    active.RandomSampler: {**OF_SAMPLERS, "p": (1.1, "half")},
+    active.MarginSampler: {**OF_SAMPLERS, "threshold": (-0.1, 2)},
+    RetrainedNetwork: {
+        **OF_BASELINES,
+        **{"lr": (0.0,), "n_epochs": (0,), "tolerance": (-1.0,), "capacity": (0,)},
+    },
+    NeuALNTKF: OF_NTK,
+    NeuALNTKD: OF_NTK,
+    ALPS: {
+        **OF_BASELINES,
+        **{"n_hypotheses": (0,), "n_pretraining": (1,), "slack": (-1.0,)},
+        "requester_slack": (-1.0,),
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ("kind", "bad"),
+    ("kind", "name", "value"),
     [
-        pytest.param(kind, *param.values, id=f"{kind.__name__} {param.id}")
-        for kind, own in zip(SAMPLERS, OWN, strict=True)
-        for param in (*OF_ALL, *own)
+        pytest.param(kind, name, value, id=f"{kind.__name__} {name}={value}")
+        for kind, bad in BAD_PARAMETERS.items()
+        for name, values in bad.items()
+        for value in values
     ],
 )
-def test_samplers_name_a_bad_parameter(kind, bad):
-    with pytest.raises((TypeError, ValueError), match=rf"\b{next(iter(bad))}\b"):
-        kind(**{"classifier": small(), **bad})
+def test_a_bad_parameter_is_named(kind, name, value):
+    """By a ValueError where its type is that of the default."""
+    usual = inspect.signature(kind).parameters[name].default
+    error = ValueError if type(value) is type(usual) else (TypeError, ValueError)
+    settings = {"classifier": small()} if kind in SAMPLERS else {}
+    with pytest.raises(error, match=r"label|classes" if name == "classes" else rf"\b{name}\b"):
+        kind(**settings | {name: value})
 
 
 def test_to_a_device_that_is_not_there_changes_nothing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import os
 import pickle
@@ -19,7 +20,7 @@ from river import preprocessing
 from streams import blobs, learned, shifting, small
 
 import river_ineural
-from river_ineural import INeurAL, NeurONAL, active
+from river_ineural import INeurAL, NeurONAL, active, baselines, paper
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 
@@ -47,16 +48,32 @@ def make(pipeline=False, **settings):
 
 
 def run(model, stream):
-    """A hash of all decisions on the stream and of the weights after it."""
-    digest = hashlib.sha256()
+    """A hash of all decisions on the stream, and of the weights after it."""
+    digest, printed = hashlib.sha256(), isinstance(model, paper.INeurAL)
     for x, y in stream:
-        predicted, ask = model.predict_proba_one(x)
-        digest.update(repr((predicted, ask)).encode())
-        if ask:
+        decision = model.predict_one(x) if printed else model.predict_proba_one(x)
+        digest.update(repr(decision).encode())
+        if decision[1]:
             model.learn_one(x, y)
-    trainer = route(model.classifier)[0]._state.trainer
-    digest.update(trainer.flat.cpu().numpy().tobytes())
+    weights = [*model.hat.theta, *model.returned().theta] if printed and stream else []
+    if isinstance(model, active.INeurALSampler):
+        weights = [route(model.classifier)[0]._state.trainer.flat]
+    for each in weights:
+        digest.update(each.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
+
+
+def snapshot():
+    """What is of the whole process: generators, threads, modes."""
+    legacy = np.random.get_state()  # noqa: NPY002  # the global generator is the point
+    return (
+        torch.get_rng_state().tolist(),
+        (legacy[0], legacy[1].tolist(), *legacy[2:]),
+        random.getstate(),
+        torch.get_num_threads(),
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+    )
 
 
 @pytest.fixture
@@ -69,25 +86,53 @@ def model():
 
 # The same seed
 
+UNIT = [
+    ({name: value / np.linalg.norm([*x.values()]) for name, value in x.items()}, y)
+    for x, y in blobs(120, n_features=4, seed=2, noise=0.6)
+]
+PRINTED = functools.partial(paper.INeurAL, (0, 1), 120, gamma=0.1, hidden_dim=12, batch_size=8)
+OTHERS = {
+    "a retrained network": lambda **given: active.RandomSampler(
+        baselines.RetrainedNetwork(8, n_epochs=3, **given), p=0.3, seed=2
+    ),
+    "a frozen network": functools.partial(baselines.NeuALNTKF, 6, gamma=0.3),
+    "a trained network": functools.partial(baselines.NeuALNTKD, 6, gamma=0.3, n_epochs=3),
+    "hypotheses": functools.partial(baselines.ALPS, 4, 20, hidden_dim=6, n_epochs=3),
+    "as printed, sgd": functools.partial(PRINTED, lr=0.3),
+    "as printed, Adam": functools.partial(PRINTED, lr=3e-3, optimizer="adam", budget=0.5),
+}
+MAKERS = {
+    name + " in a pipeline" * pipeline: functools.partial(make, pipeline, **settings)
+    for name, settings in VARIANTS.items()
+    for pipeline in (False, True)
+} | OTHERS
 
-@pytest.mark.parametrize("pipeline", [False, True], ids=["alone", "around a pipeline"])
-@of_each_kind
-def test_same_seed_same_run_and_copies_and_clones_do_as_they_should(settings, pipeline):
-    """A copy goes on from the middle and shares nothing, a clone starts over."""
-    model = make(pipeline, **settings)
-    expected = run(model, STREAM)
-    assert 0 < model.n_queries < len(STREAM)
-    assert model.n_pseudo_labels > 0
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_same_seed_same_run_and_copies_and_clones_do_as_they_should(name):
+    """A copy goes on from the middle and shares nothing, a clone starts over; without a seed each
+    run is another, and no generator of the process is touched.
+    """
+    made, stream = MAKERS[name], UNIT if name in OTHERS else STREAM
+    of_the_process = snapshot()
+    model = made(seed=1)
+    expected = run(model, stream)
+    assert 0 < model.n_queries < len(stream)
+    assert getattr(model, "n_pseudo_labels", 1) > 0
     clone = model.clone()
     assert (clone.n_rounds, clone.n_queries) == (0, 0)
-    assert run(clone, STREAM) == run(make(pipeline, **settings), STREAM) == expected
-    assert run(make(pipeline, **settings, seed=7), STREAM) != expected
-    model = make(pipeline, **settings)
-    run(model, STREAM[:70])
-    before = pickle.dumps(model)
-    rest = {run(twin, STREAM[70:]) for twin in (pickle.loads(before), copy.deepcopy(model))}
-    assert pickle.dumps(model) == before
-    assert rest == {run(model, STREAM[70:])}
+    assert repr(clone) == repr(model)
+    assert run(clone, stream) == run(made(seed=1), stream) == expected
+    assert run(made(seed=7), stream) != expected
+    assert run(made(seed=None), stream) != run(made(seed=None), stream)
+    for n in (0, 10, 70) if name in OTHERS else (70,):
+        model = made(seed=1)
+        run(model, stream[:n])
+        before = pickle.dumps(model)
+        rest = {run(twin, stream[n:]) for twin in (pickle.loads(before), copy.deepcopy(model))}
+        assert pickle.dumps(model) == before
+        assert rest == {run(model, stream[n:])}
+    assert snapshot() == of_the_process
 
 
 def test_the_seed_of_the_sampler_decides_when_it_explores():
@@ -99,10 +144,6 @@ def test_the_seed_of_the_sampler_decides_when_it_explores():
         asked.append([model.predict_one(x)[1] for x, _ in STREAM * 3])
     assert any(asked[0])
     assert asked[0] == asked[1] != asked[2]
-
-
-def test_no_seed_differs_every_time():
-    assert run(make(seed=None), STREAM) != run(make(seed=None), STREAM)
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
@@ -179,17 +220,6 @@ def test_learning_does_not_change_what_it_is_given(model):
 @pytest.mark.parametrize("seed", [1, None])
 def test_no_global_generator_or_thread_count_is_touched(seed):
     """torch's, NumPy's and Python's generators, torch's threads and default dtype."""
-
-    def snapshot():
-        legacy = np.random.get_state()  # noqa: NPY002  # the global generator is the point
-        return (
-            torch.get_rng_state().tolist(),
-            (legacy[0], legacy[1].tolist(), *legacy[2:]),
-            random.getstate(),
-            torch.get_num_threads(),
-            torch.get_default_dtype(),
-            torch.is_grad_enabled(),
-        )
 
     n_threads = torch.get_num_threads()
     torch.set_num_threads(3)
