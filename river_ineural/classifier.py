@@ -24,9 +24,8 @@ from river_ineural.learning.state import State
 from river_ineural.learning.steps import Recipe
 from river_ineural.learning.tensors import lasting
 from river_ineural.learning.trainer import Trainer
-from river_ineural.network import contexts
 from river_ineural.network.device import available
-from river_ineural.network.networks import Shape
+from river_ineural.network.layout import Shape
 from river_ineural.protocol import NeuralClassifier
 
 __all__ = ["INeurAL"]
@@ -153,7 +152,7 @@ class INeurAL(NeuralClassifier):
     """
 
     _dtype = torch.float32
-    _form: Callable[[int, int, int, int, bool], Shape] = contexts.Shape  # of the networks
+    _form: Callable[[int, int, int, int, bool], Shape] = Shape  # of the networks
 
     _recipe = Recipe(exploration_lr=1e-3, exploration_share=0.25, balance=0.0, span=50)
 
@@ -229,8 +228,8 @@ class INeurAL(NeuralClassifier):
                 encoder=Encoder(self.categories, self.missing) if encoding else None,
             ),
             LabelIndex(self.max_classes, self.classes or ()),
-            Scaling(like),
-            History(self.capacity, of_batches, like),
+            Scaling(like.cpu()),
+            History(self.capacity, of_batches, like.cpu()),
             trainer,
             Explorers({name: known[name] for name in self.explorers}),
             self._first_watch(),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from river import base
 from river.base.typing import ClfTarget
 
 from river_ineural.classifier import INeurAL
 from river_ineural.learning.steps import Recipe
-from river_ineural.network import outputs
+from river_ineural.network.layout import Shape
 
 __all__ = ["NeurONAL"]
 
@@ -34,7 +36,7 @@ class NeurONAL(INeurAL):
     - f estimates rewards, r = 1 for the class, where the paper estimates losses 1 - r and takes the
       least: the same scores but for their sign.
     - The copies of the hidden layer in φ are kept as one, in other axes: the same function and the
-      same steps of gradient descent (`network.outputs`). Adam's steps differ in those axes.
+      same steps of gradient descent (`network.layout`). Adam's steps differ in those axes.
     - Output layers start as N(0, 1/m) and are not scaled by √m; the paper has N(0, 1/(Km)), which
       an output layer that classes join cannot have. That of f2 starts as 0, first layers a third as
       large.
@@ -87,7 +89,7 @@ class NeurONAL(INeurAL):
     Ban, Agarwal, Wu, Zhu, Weldemariam, Tong, He: Neural Active Learning Beyond Bandits. ICLR 2024.
     """
 
-    _form = outputs.OutputShape
+    _form = staticmethod(functools.partial(Shape, outputs=True))
 
     _recipe = Recipe(exploration_lr=3e-3, exploration_share=0.25, balance=0.5, span=24)
 

@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 import torch
 
-from river_ineural.network import eager, phases
+from river_ineural.network import passes
 
 # No deadline: the machine may be busy. Derandomised: a failure seen once is seen by everybody.
 hypothesis.settings.register_profile(
@@ -30,12 +30,12 @@ def cuda() -> str:
 
 @pytest.fixture
 def by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compiled for the CPU is done by the phases that serve other devices."""
-    monkeypatch.setattr(phases, "of", lambda _: eager)
+    """What is compiled for the CPU is done by the modules that serve other devices."""
+    monkeypatch.setattr(passes, "compiles", False)
 
 
-@pytest.fixture(params=["compiled", "eager"])
+@pytest.fixture(params=["compiled", "modules"])
 def by_both(request: pytest.FixtureRequest) -> None:
-    """Once with each kind of phases."""
-    if request.param == "eager":
+    """Once with each form of the networks."""
+    if request.param == "modules":
         request.getfixturevalue("by_torch")

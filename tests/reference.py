@@ -746,9 +746,10 @@ def dense(weights, d):
     def first(blocks):  # (m, k, room) → (m, kd)
         return blocks[..., :d].reshape(len(blocks), -1)
 
-    context, gradient = weights.context, weights.gradient
-    theta1 = [first(context[0]), *weights.hidden1, weights.output1]
+    f1, f2 = weights.f1, weights.f2
+    context, *of_f2 = weights.first_layers
+    theta1 = [first(context), *f1.hidden, f1.output[0]]
     if not weights.shape.explores:
         return theta1, []
-    both = torch.cat([first(gradient[0]), first(context[1])], dim=1)
-    return theta1, [both, *weights.hidden2, weights.output2]
+    both = torch.cat([first(layer) for layer in reversed(of_f2)], dim=1)
+    return theta1, [both, *f2.hidden, f2.output[0]]

@@ -89,5 +89,5 @@ class ReferenceOutputs(ReferenceClassifier):
 
     def dense(self, weights):
         f1, f2, d = weights.f1, weights.f2, 1 + len(self.features)
-        theta2 = [f2.first, *f2.hidden, f2.output] if weights.shape.explores else []
-        return [f1.first[:, :d], *f1.hidden, f1.output], theta2
+        theta2 = [f2.first[0], *f2.hidden, f2.output] if weights.shape.explores else []
+        return [f1.first[0][:, :d], *f1.hidden, f1.output], theta2

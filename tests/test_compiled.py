@@ -1,4 +1,4 @@
-"""The compiled loops that have no counterpart in PyTorch, and what they do at the edges."""
+"""Parts of the compiled pass by hand, and what it does at the edges."""
 
 from __future__ import annotations
 
@@ -7,28 +7,14 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from test_networks import fresh, passed, shapes
 
 from river_ineural import INeurAL
 from river_ineural.inputs.loops import scatter
 from river_ineural.learning.scaling import Scaling
-from river_ineural.learning.steps import Recipe
-from river_ineural.learning.trainer import Trainer
-from river_ineural.network import compiled, eager
-from river_ineural.network.contexts import Shape
-from river_ineural.network.single import Single
+from river_ineural.network import batch, compiled, standardizing
+from river_ineural.network.modules import unit
 
 LIKE = torch.empty(0, dtype=torch.float64)
-
-
-def trainer_with(flat, shape):
-    """A trainer whose weights are `flat`, and predict."""
-    recipe = Recipe(exploration_lr=0.1, exploration_share=0.25, balance=0.0, span=50)
-    trainer = Trainer(shape, recipe, 0.1, 4, np.random.default_rng(0), flat)
-    trainer.flat = flat
-    trainer.average.flat = flat.clone()
-    trainer.bind()
-    return trainer
 
 
 def normalizer_of(x):
@@ -38,11 +24,6 @@ def normalizer_of(x):
     return scaling
 
 
-def tensor(numbers):
-    """A copy in their own precision."""
-    return torch.from_numpy(np.array(numbers))
-
-
 def raw_rows(rng, n, d):
     """Raw vectors: the first column is left to the constant."""
     x = rng.normal(2.0, 1.0, size=(n, d))
@@ -50,33 +31,13 @@ def raw_rows(rng, n, d):
     return x
 
 
-BOTH = (compiled, np.array), (eager, tensor)  # each form of the phases, and what it takes
-
-
-@given(shape=shapes, seed=st.integers(0, 2**32), width=st.sampled_from([1, 3, 1024]))
-def test_one_example_scores_as_by_matrix_products(shape, seed, width):
-    """`score_one` is `exploit` and `explore`, whatever the width of its tiles."""
-    rng = np.random.default_rng(seed)
-    flat, x = fresh(shape, rng), raw_rows(rng, 5, shape.n_features)
-    normalizer, trainer = normalizer_of(x), trainer_with(flat, shape)
-    _, a = passed(flat, shape, normalizer(torch.tensor(x[:1])))
-    trainer.single = Single(shape[:4], x.dtype, width)
-    f1, f2 = trainer.score(x[:1], normalizer)
-    np.testing.assert_allclose(f1, a.f1_by_class, atol=1e-12)
-    np.testing.assert_allclose(f1 + f2, a.scores_by_class, atol=1e-12)
-
-
-def test_a_dead_network_scores_zero():
-    """Where no unit is active the gradient is 0, and nothing divides by it."""
-    shape = Shape(n_classes=2, n_features=3, hidden_dim=8, n_layers=2)
-    x = raw_rows(np.random.default_rng(0), 1, 3)
-    trainer = trainer_with(torch.zeros(shape.n_parameters, dtype=torch.float64), shape)
-    np.testing.assert_array_equal(trainer.score(x, normalizer_of(x)), 0)
+def standardized(x, scaling):
+    """Rows as the networks see them."""
+    return standardizing.standardized(x, scaling.raw.scaling)
 
 
 @pytest.mark.parametrize("width", [6, 300], ids=["narrow", "wide"])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
-@pytest.mark.usefixtures("by_both")
 def test_running_statistics_are_those_of_all_rows(offset, width):
     """Moments of all rows at once, what is subtracted and multiplied with, and what is squashed."""
     x = raw_rows(np.random.default_rng(1), 50, width)
@@ -102,38 +63,32 @@ def test_running_statistics_are_those_of_all_rows(offset, width):
     z[:, 0] = shift[0] * -1
     z = np.where(squashed, np.arcsinh(z), z)
     expected = z / np.linalg.norm(z, axis=1, keepdims=True)
-    np.testing.assert_allclose(normalizer(torch.tensor(x)), expected, atol=2e-3)
+    np.testing.assert_allclose(standardized(x, normalizer), expected, atol=2e-3)
 
 
-@pytest.mark.usefixtures("by_both")
 def test_the_unit_of_a_feature_does_not_matter():
     """In powers of two, so that nothing is rounded: the same numbers, whatever the units."""
     x, units = raw_rows(np.random.default_rng(3), 20, 4), 2.0 ** np.array([0, 40, -30, 1])
-    expected, actual = (normalizer_of(rows)(torch.tensor(rows)).numpy() for rows in (x, x * units))
+    expected, actual = (standardized(rows, normalizer_of(rows)) for rows in (x, x * units))
     np.testing.assert_array_equal(actual, expected)
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 70))
 def test_adam_is_pytorch_s(seed, n):
-    """Ten updates of each form; numbers that it cannot square, or that are none, count as 0."""
+    """Ten updates; numbers that it cannot square, or that are none, count as 0."""
     rng = np.random.default_rng(seed)
-    start = rng.normal(size=n)
-    expected = torch.tensor(start)
+    flat = rng.normal(size=n)
+    expected = torch.tensor(flat)
     reference = torch.optim.Adam([expected], lr=0.1, betas=(0.9, 0.99), eps=1e-8)
-    found = [
-        (module, convert, [convert(part) for part in (start, *np.zeros((2, n)))], convert(count))
-        for (module, convert), count in zip(BOTH, (np.zeros(1), np.float32(0)), strict=True)
-    ]
+    (mean, square), count = np.zeros((2, n)), np.zeros(1)
     for _ in range(10):
         g = rng.normal(size=n) * (rng.random(n) < 0.7)
         odd = np.where(g == 0, rng.choice([np.nan, np.inf, -2e15, 0], n), g)
-        for module, convert, parts, count in found:
-            module.adam(parts[0], convert(odd), *parts[1:], count, 0.1)
+        compiled.adam(flat, odd, mean, square, count, 0.1)
         expected.grad = torch.tensor(g)
         reference.step()
-    for _, _, (flat, *_), count in found:
-        np.testing.assert_allclose(flat, expected, rtol=1e-9, atol=1e-12)
-        assert count == 10
+    np.testing.assert_allclose(flat, expected, rtol=1e-9, atol=1e-12)
+    assert count == 10
 
 
 def test_adam_forgets_what_is_too_small_to_matter():
@@ -175,12 +130,10 @@ def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_lab
                 missed.append(f1[label, i] <= f1[best, i])
     before = rng.uniform(most / 15, most)
     radius = before * np.exp(0.2 * (0.01 - np.mean(missed))) if missed else before
-    for module, convert in BOTH:
-        sign, moved = convert(np.full(f1.size, np.nan)), convert(np.array([before]))
-        arguments = map(convert, (f1.ravel(), targets, rows))
-        module.oppose(*arguments, n_labelled, most, sign, moved)
-        np.testing.assert_array_equal(np.asarray(sign), expected.ravel())
-        assert moved.item() == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
+    sign, moved = np.full(f1.shape, np.nan), np.array([before])
+    batch.oppose(f1, targets, rows, n_labelled, most, sign, moved)
+    np.testing.assert_array_equal(sign, expected)
+    assert moved[0] == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
 
 
 @given(first=st.integers(0, 2), seed=st.integers(0, 2**32))
@@ -189,16 +142,10 @@ def test_perturb_moves_by_the_radius_against_the_direction(first, seed):
     rng = np.random.default_rng(seed)
     x, direction = rng.normal(size=(2, 3, 5))
     direction[1] = 0
-    for module, convert in BOTH:
-        moved = convert(x)
-        module.perturb(convert(direction), convert(np.array([0.25])), first, moved)
-        step = x - np.asarray(moved)
-        assert not step[:, :first].any()
-        assert not step[1].any()
-        norms = np.linalg.norm(step, axis=1)
-        np.testing.assert_allclose(norms, [0.25, 0, 0.25])
-        along = (step * direction)[:, first:].sum(1)
-        np.testing.assert_allclose(along, norms * np.linalg.norm(direction[:, first:], axis=1))
+    moved = x.copy()
+    batch.perturb(direction, np.array([0.25]), first, moved)
+    free = np.where(np.arange(5) < first, 0, direction)
+    np.testing.assert_allclose(x - moved, 0.25 * unit(torch.from_numpy(free)))
 
 
 class Float64(INeurAL):

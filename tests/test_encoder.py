@@ -155,7 +155,7 @@ def test_any_mixture_in_any_order(rows, random):
         assert one.scores_one(x) == other.scores_one(shuffled)
         one.learn_one(x, i % 2)
         other.learn_one(shuffled, i % 2)
-    assert np.isfinite(one._state.history.raw.x[: len(rows)]).all()
+    assert one._state.history.x[: len(rows)].isfinite().all()
     columns = {name: pd.Series([x[name] for x in rows], dtype=object) for name in "wvu"}
     frame = Frame(pd.DataFrame(columns), one._state.features.encoder)
     by_row = np.array([scores(one, x) for x in rows])
@@ -202,7 +202,7 @@ def test_the_first_frame_has_its_own_median():
     X = pd.DataFrame({"age": [None, 50.0, 30.0, 31.0, None], "size": [1.0, None, 1.0, 2.0, 3.0]})
     model.learn_many(X, pd.Series([0, 1, 0, 1, 0]))
     state = model._state
-    raw = state.history.raw.x[:5] + state.scaling.subtracted
+    raw = state.history.x[:5].numpy() + state.scaling.raw.reference
     assert raw[:, state.features.columns["age"]].tolist() == [31.0, 50.0, 30.0, 31.0, 31.0]
     assert raw[:, state.features.columns["size"]].tolist() == [1.0, 1.0, 1.0, 2.0, 3.0]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import river_ineural
-from river_ineural.network import compiled, eager, single, single_outputs
+from river_ineural.network import batch, compiled
 
 ROOT = Path(river_ineural.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -94,23 +94,10 @@ def test_active_touches_no_underscore_name_of_a_learner(path):
             assert own or node.attr == "_wrapped_model", f"{ast.unparse(node)} at {node.lineno}"
 
 
-def public(module):
-    return {function: getattr(module, function) for function in module.__all__}
-
-
-def test_phases_have_one_signature_in_both_forms():
-    """By name and order of their parameters; `behind_relu` lies between products of PyTorch's."""
-    compiled_phases, eager_phases = public(compiled), public(eager)
-    assert set(compiled_phases) == set(eager_phases) - {"behind_relu"}
-    for phase, function in compiled_phases.items():
-        loop = inspect.signature(function.py_func)
-        assert list(loop.parameters) == list(inspect.signature(eager_phases[phase]).parameters)
-
-
 def test_no_loop_takes_more_than_eight_arrays():
     from river_ineural.inputs import loops
 
-    for module in (compiled, single, single_outputs, loops):
+    for module in (batch, compiled, loops):
         for function, loop in vars(module).items():
             if hasattr(loop, "py_func"):
                 kinds = inspect.get_annotations(loop.py_func).values()

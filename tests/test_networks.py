@@ -1,23 +1,22 @@
-"""The networks against automatic differentiation, and what growing must leave alone."""
+"""The networks, compiled and as modules, against automatic differentiation of the paper's form."""
 
 from __future__ import annotations
-
-import contextlib
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import reference_outputs
 import torch
 from hypothesis import given
-from reference import contexts, dense, embedding, flatten, loss_gradient, network
+from reference import contexts, dense, embedding, flatten, network
 
-from river_ineural.network import compiled, eager
-from river_ineural.network import phases as forms
-from river_ineural.network.constants import TINY
-from river_ineural.network.contexts import Activations, Shape, Weights
+from river_ineural.network.constants import BETA1
 from river_ineural.network.growth import draw, overlay
+from river_ineural.network.layout import Shape, Weights
+from river_ineural.network.modules import Modules
+from river_ineural.network.passes import Loops
 
-LIKE = torch.empty(0, dtype=torch.float64)
+FORMS = pytest.mark.parametrize("form", [Loops, Modules])
 
 shapes = st.builds(
     Shape,
@@ -26,6 +25,7 @@ shapes = st.builds(
     hidden_dim=st.integers(1, 9),
     n_layers=st.integers(2, 4),
     explores=st.just(True),
+    outputs=st.booleans(),
 )
 
 
@@ -34,198 +34,199 @@ def grow(flat, old, new, used, rng):
     before, after = used
     grown = overlay(flat.new_zeros(new.n_parameters), new, flat, old, before)
     columns = slice(before, after)
-    drawn = draw(grown, new, old.n_classes, columns, after, rng)
-    drawn.write(new.weights(grown))
+    draw(grown, new, old.n_classes, columns, after, rng).write(Weights(grown, new))
     return grown
 
 
 def fresh(shape, rng, dtype=torch.float64):
     """Weights drawn for a shape, f2 no longer silent."""
     empty = shape._replace(n_classes=0, n_features=0)
-    flat = grow(
-        *(torch.zeros(empty.n_parameters, dtype=dtype), empty, shape, (0, shape.n_features), rng)
-    )
-    silent = shape.weights(flat).networks[1] == 0
-    shape.weights(flat).networks[1][silent] = torch.from_numpy(
-        rng.normal(0, shape.hidden_dim**-0.5, int(silent.sum()))
-    ).to(dtype)
+    nothing = torch.zeros(empty.n_parameters, dtype=dtype)
+    if shape.outputs:  # layers whose size is fixed are drawn before classes and features come
+        nothing.copy_(torch.from_numpy(rng.normal(0, shape.hidden_dim**-0.5, len(nothing))))
+    flat = grow(nothing, empty, shape, (0, shape.n_features), rng)
+    f2 = Weights(flat, shape).networks[1]
+    silent = f2 == 0
+    noise = rng.normal(0, shape.hidden_dim**-0.5, int(silent.sum()))
+    f2[silent] = torch.from_numpy(noise).to(dtype)
     return flat
 
 
-def unit(rng, n, d, dtype=torch.float64):
+def unit(rng, n, d, dtype=np.float64):
     """Rows of norm 1."""
     x = rng.normal(size=(n, d))
-    return torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True)).to(dtype)
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(dtype)
 
 
-def passed(flat, shape, x):
-    """Weights and activations after a pass over x."""
-    w, a = Weights(flat, shape), Activations(shape, len(x), flat)
-    w.exploit(x.t(), a)
-    w.explore(a)
-    return w, a
+class Passed:
+    """A form of the networks over a copy of weights, with Adam's averages at 0."""
+
+    def __init__(self, form, shape, flat, radius=0.1):
+        self.flat, self.shape = flat.clone(), shape
+        self.moments = [torch.zeros_like(flat) for _ in range(2)]
+        self.radius = torch.tensor(radius, dtype=flat.dtype)
+        self.passes = form(shape, self.flat, self.moments, torch.zeros(2), self.radius)
+        self.scaling = np.zeros((3, shape.n_features), flat.numpy().dtype)  # x as it is
+        self.scaling[1] = 1
+
+    def score(self, x, exploring=True):
+        return self.passes.score(x, self.scaling, exploring)
+
+    def step(self, x, targets, weight, exploring=True, given=1.0, most=0.0):
+        stored, rows = (x, targets, weight), np.arange(len(x))
+        plan = given, len(x), most, 1
+        return self.passes.step(stored, rows, self.scaling, plan, (0.01, 0.02), exploring)
+
+    def gradient(self, *learned, **settings):
+        """Of both losses, which Adam's first average has after one step."""
+        assert self.step(*learned, **settings)
+        return self.moments[0] / (1 - BETA1)
 
 
-@contextlib.contextmanager
-def phases(module):
-    """The phases of `module` between the matrix products, whatever the device."""
-    usual, forms.of = forms.of, lambda _: module
-    try:
-        yield
-    finally:
-        forms.of = usual
+def examples(shape, rng, n, dtype=np.float64):
+    """x (n, d), targets (n, 2, k) and weights (n,)."""
+    labels = np.eye(shape.n_classes)[rng.integers(0, shape.n_classes, n)]
+    targets = np.stack((labels, rng.normal(size=labels.shape)), axis=1).astype(dtype)
+    return unit(rng, n, shape.n_features, dtype), targets, rng.uniform(size=n).astype(dtype)
 
 
-BOTH = pytest.mark.parametrize("module", [compiled, eager], ids=["compiled", "eager"])
-
-
-@BOTH
-@given(shape=shapes, n_examples=st.integers(1, 5), seed=st.integers(0, 2**32))
-def test_scores_and_gradients_are_those_of_autograd(module, shape, n_examples, seed):
-    """f1, f2, their sum, and the gradients of both weighted losses, from dense contexts."""
-    with phases(module):
-        check_scores_and_gradients(shape, n_examples, seed)
-
-
-def check_scores_and_gradients(shape, n_examples, seed):
-    k, d, *_ = shape
-    rng = np.random.default_rng(seed)
-    flat, x = fresh(shape, rng), unit(rng, n_examples, d)
-    w, a = passed(flat, shape, x)
-    theta1, theta2 = dense(w, d)
+def paper(flat, shape, x):
+    """θ1 and θ2 as the paper has them, and both networks as functions of them, (n, k)."""
+    weights, k = Weights(flat, shape), shape.n_classes
+    if shape.outputs:
+        kept = reference_outputs.axes(k, shape.hidden_dim, shape.n_layers)
+        f1, f2 = weights.f1, weights.f2
+        theta1 = [f1.first[0], *f1.hidden, f1.output]
+        theta2 = [f2.first[0], *f2.hidden, f2.output]
+        phi = reference_outputs.embedding(x, theta1)
+        of_paper = reference_outputs.network
+        return (
+            *(theta1, theta2, lambda theta: of_paper(x, theta)),
+            lambda theta: of_paper(phi, [theta[0] @ kept, *theta[1:]]),
+        )
+    theta1, theta2 = dense(weights, shape.n_features)
     built = torch.cat([contexts(row, k) for row in x])
     phi = embedding(built, theta1)
-    f1, f2 = network(built, theta1), network(phi, theta2)
-    torch.testing.assert_close(a.f1_by_class.flatten(), f1)
-    torch.testing.assert_close(a.scores_by_class.flatten(), f1 + f2)
-
-    targets = torch.from_numpy(rng.normal(size=(n_examples, 2, k)))
-    reward, residual = targets.unbind(1)
-    weight = torch.from_numpy(rng.uniform(size=(n_examples, k)))
-    g = Weights(torch.full_like(flat, torch.nan), shape)  # every number of it must be written
-    weights = torch.stack((weight, 2 * weight), dim=1)
-    w.gradients(x, forms.raw(targets), forms.raw(weights / len(built)), a, g)
-    actual1, actual2 = dense(g, d)
-    each = weight.flatten()
-    of_f1, of_f2 = (lambda theta: network(built, theta)), (lambda theta: network(phi, theta))
-    expected1 = loss_gradient(of_f1, reward.flatten(), each, theta1)
-    expected2 = loss_gradient(of_f2, residual.flatten(), 2 * each, theta2)
-    torch.testing.assert_close(flatten(actual1), flatten(expected1))
-    torch.testing.assert_close(flatten(actual2), flatten(expected2))
+    return (
+        *(theta1, theta2, lambda theta: network(built, theta).view(-1, k)),
+        lambda theta: network(phi, theta).view(-1, k),
+    )
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
-def test_many_contexts_score_as_one_example_at_a_time(dtype):
-    """The order of (delta W) Aᵀ depends on the number of contexts; its value must not.
-
-    Three examples of two classes are fewer contexts than the 16 hidden units, twenty are more.
-    """
-    shape = Shape(n_classes=2, n_features=5, hidden_dim=16, n_layers=3)
-    rng = np.random.default_rng(1)
-    flat, x = fresh(shape, rng, dtype), unit(rng, 21, 5, dtype)
-    _, all_at_once = passed(flat, shape, x)
-    few = [passed(flat, shape, part)[1] for part in x.split(3)]
-    together = torch.cat([a.scores_by_class for a in few])
-    tolerance = 1e-12 if dtype == torch.float64 else 1e-5
-    assert (all_at_once.scores_by_class - together).abs().max() < tolerance
-    assert (all_at_once.scores != all_at_once.f1).any()  # f2 was there to differ
-
-
-def test_gradients_of_many_contexts_are_the_sum_of_those_of_few():
-    """The same for the gradient, which has its own two orders."""
-    shape = Shape(n_classes=2, n_features=5, hidden_dim=16, n_layers=2)
-    rng = np.random.default_rng(2)
-    flat, x = fresh(shape, rng), unit(rng, 21, 5)
-    targets = torch.from_numpy(rng.normal(size=(21, 2, 2)))
-    weight = torch.ones(21, 2, 2, dtype=torch.float64)
-
-    def gradient(rows):
-        g = torch.zeros_like(flat)
-        w, a = passed(flat, shape, x[rows])
-        parts = forms.raw(targets[rows]), forms.raw(weight[rows])
-        w.gradients(x[rows], *parts, a, Weights(g, shape))
-        return g
-
-    few = sum(gradient(slice(start, start + 3)) for start in range(0, 21, 3))
-    torch.testing.assert_close(gradient(slice(0, 21)), few)
-
-
-@given(shapes, st.integers(0, 2**32))
-def test_embedding_has_norm_one(shape, seed):
-    """‖φ(x_i)‖ = 1 for ‖x‖ = 1 (DC embedding): the norm that the package divides by, and the
-    embedding it stands for, are the paper's. A dead gradient leaves the context's half.
-    """
-    k, d, *_ = shape
+@FORMS
+@given(shape=shapes, n=st.integers(1, 5), seed=st.integers(0, 2**32))
+def test_scores_and_gradients_are_those_of_the_paper_s_networks(form, shape, n, seed):
+    """f1, f2, and the gradients of both weighted losses, contexts and embeddings being built."""
     rng = np.random.default_rng(seed)
-    flat, x = fresh(shape, rng), unit(rng, 1, d)
-    w, a = passed(flat, shape, x)
-    theta1, _ = dense(w, d)
-    phi = embedding(contexts(x[0], k), theta1)
-    input_gradient = a.delta[0].t() @ theta1[0]  # (k, kd)
-    torch.testing.assert_close(1 / a.inverse, input_gradient.norm(dim=1).clamp_min(TINY))
-    first_half = input_gradient * a.inverse.unsqueeze(1) / 2**0.5
-    torch.testing.assert_close(first_half, phi[:, : k * d])
-    alive = input_gradient.norm(dim=1) > 1e-9
-    expected = torch.where(alive, 1.0, 0.5**0.5).to(phi.dtype)
-    torch.testing.assert_close(phi.norm(dim=1), expected)
+    flat = fresh(shape, rng)
+    x, targets, weight = examples(shape, rng, n)
+    theta1, theta2, f1, f2 = paper(flat, shape, torch.from_numpy(x))
+    passed = Passed(form, shape, flat)
+    scores = passed.score(x)
+    np.testing.assert_allclose(scores[0], f1(theta1), atol=1e-10)
+    np.testing.assert_allclose(scores[1] - scores[0], f2(theta2), atol=1e-10)
+
+    gradient = passed.gradient(x, targets, weight)
+    share = torch.from_numpy(weight[:, None]) / (n * shape.n_classes)
+    found = paper(gradient, shape, torch.from_numpy(x))[:2]
+    for kind, (theta, f, actual) in enumerate(zip((theta1, theta2), (f1, f2), found, strict=True)):
+        theta = [matrix.clone().requires_grad_() for matrix in theta]
+        loss = share * (torch.from_numpy(targets[:, kind]) - f(theta)) ** 2 / 2
+        expected = torch.autograd.grad(loss.sum(), theta)
+        torch.testing.assert_close(flatten(actual), flatten(expected), atol=1e-10, rtol=1e-8)
 
 
-def test_a_dead_network_scores_zero():
+@pytest.mark.parametrize(("dtype", "close"), [(np.float64, 1e-10), (np.float32, 1e-5)])
+@given(
+    shape=shapes,
+    n=st.integers(1, 12),
+    seed=st.integers(0, 2**32),
+    exploring=st.booleans(),
+    most=st.sampled_from([0.0, 0.15]),
+)
+def test_both_forms_take_the_same_steps(dtype, close, shape, n, seed, exploring, most):
+    """Scores before and after five steps, weights, and the radius of what is moved."""
+    rng = np.random.default_rng(seed)
+    flat = fresh(shape, rng, torch.from_numpy(np.empty(0, dtype)).dtype)
+    learned = examples(shape, rng, n, dtype)
+    both = [Passed(form, shape, flat) for form in (Loops, Modules)]
+    settings = {"exploring": exploring, "given": 2.0, "most": most}
+    scores = [passed.score(learned[0], exploring) for passed in both]
+    np.testing.assert_allclose(*scores, atol=close)
+    gradients = [passed.gradient(*learned, **settings) for passed in both]
+    torch.testing.assert_close(*gradients, atol=close, rtol=100 * close)
+    assert both[0].radius.item() == pytest.approx(both[1].radius.item(), rel=1e-5)
+
+
+@FORMS
+def test_a_step_that_is_not_finite_is_not_taken(form):
+    shape = Shape(n_classes=2, n_features=3, hidden_dim=4, n_layers=2)
+    rng = np.random.default_rng(0)
+    flat = fresh(shape, rng)
+    x, targets, weight = examples(shape, rng, 4)
+    passed = Passed(form, shape, flat)
+    for kind in range(2):
+        bad = targets.copy()
+        bad[0, kind, 0] = np.inf
+        assert not passed.step(x, bad, weight)
+        assert torch.equal(passed.flat, flat)
+    assert passed.step(x, targets, weight)
+
+
+@FORMS
+@pytest.mark.parametrize("outputs", [False, True])
+def test_a_dead_network_scores_zero(form, outputs):
     """Where no unit is active the gradient is 0, and nothing divides by it."""
-    for n_examples in (1, 20):
-        shape = Shape(n_classes=2, n_features=3, hidden_dim=8, n_layers=2)
-        flat = torch.zeros(shape.n_parameters, dtype=torch.float32)
-        _, a = passed(flat, shape, unit(np.random.default_rng(0), n_examples, 3, torch.float32))
-        assert not a.scores.any()
-        assert a.scores.isfinite().all()
+    shape = Shape(n_classes=2, n_features=3, hidden_dim=8, n_layers=2, outputs=outputs)
+    for n in (1, 20):
+        flat = torch.zeros(shape.n_parameters)
+        x = unit(np.random.default_rng(0), n, 3, np.float32)
+        np.testing.assert_array_equal(Passed(form, shape, flat).score(x), 0)
 
 
 @given(shapes, st.integers(1, 3), st.integers(0, 4), st.integers(0, 2**32))
 def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_features, seed):
-    """Weights of known blocks are kept bit by bit, so f1 of known classes is; new blocks are drawn.
+    """Weights of known classes and features are kept bit by bit; new ones are drawn.
 
-    f2 may move: the input gradient is dense in all blocks, so its norm grows with them.
+    f2 may move: of contexts the input gradient is dense in all blocks, so its norm grows.
     """
     k, d, *_ = shape
     rng = np.random.default_rng(seed)
     flat, x = fresh(shape, rng), unit(rng, 2, d)
-    w, a = passed(flat, shape, x)
     larger = shape._replace(n_classes=k + n_new, n_features=d + n_new_features)
     grown = grow(flat, shape, larger, (d, d + n_new_features), rng)
-    new, b = passed(grown, larger, torch.nn.functional.pad(x, (0, n_new_features)))
-    assert torch.equal(new.context[:, :, :k, :d], w.context)
-    assert torch.equal(new.gradient[..., :k, :d], w.gradient)
-    assert all(torch.equal(*layers) for layers in zip(new.deep, w.deep, strict=True))
-    assert (new.context[:, :, k:] != 0).all()
-    assert (new.gradient[:, :, k:] != 0).all()
-    assert (new.context[..., d:] != 0).all()
-    before, after = a.f1_by_class, b.f1_by_class[:, :k]
-    torch.testing.assert_close(after, before, rtol=0, atol=1e-12)
+    old, new = Weights(flat, shape), Weights(grown, larger)
+    for layer, known in zip(new.first_layers, old.first_layers, strict=True):
+        blocks = known.shape[1]
+        assert torch.equal(layer[:, :blocks, :d], known)
+        assert layer[:, blocks:].all()
+        assert layer[..., d:].all()
+    for layer, known in zip(new.outputs, old.outputs, strict=True):
+        assert torch.equal(layer[: len(known)], known)
+    assert not new.f2.output[len(old.f2.output) :].any()
+    assert all(torch.equal(*layers) for layers in zip(new.deep, old.deep, strict=True))
+    wider = np.pad(x, ((0, 0), (0, n_new_features)))
+    before, after = (
+        Passed(Loops, *of).score(rows)[0]
+        for *of, rows in ((shape, flat, x), (larger, grown, wider))
+    )
+    np.testing.assert_allclose(after[:, :k], before, atol=1e-12)
 
 
-@given(shapes, st.integers(0, 2**32))
-def test_without_f2_f1_is_the_same_and_all_there_is(shape, seed):
-    """Its scores, its gradient, and what grows with classes and features."""
-    k, d, *_ = shape
+@FORMS
+@given(shape=shapes, seed=st.integers(0, 2**32))
+def test_without_f2_f1_is_the_same_and_all_there_is(form, shape, seed):
+    """Its scores, its gradient, and its size."""
     rng = np.random.default_rng(seed)
-    flat, x = fresh(shape, rng), unit(rng, 3, d)
-    w, a = passed(flat, shape, x)
-    alone = shape._replace(explores=False)
-    of_f1 = w.networks[0].clone()
-    v, b = alone.weights(of_f1), alone.activations(3, flat)
-    v.exploit(x.t(), b, exploring=False)
-    torch.testing.assert_close(b.f1, a.f1)
-    targets, weight = (torch.from_numpy(rng.normal(size=(3, 2, k))) for _ in range(2))
-    g, both = alone.weights(torch.empty_like(of_f1)), shape.weights(torch.empty_like(flat))
-    learned = forms.raw(targets), forms.raw(weight)
-    assert v.gradients(x, *learned, b, g, exploring=False)
-    w.exploit(x.t(), a, exploring=False)
-    assert w.gradients(x, *learned, a, both, exploring=False)
-    torch.testing.assert_close(g.networks[0], both.networks[0])
+    flat, learned = fresh(shape, rng), examples(shape, rng, 3)
+    alone, of_f1 = shape._replace(explores=False), Weights(flat, shape).networks[0]
     assert alone.n_parameters == len(of_f1)
-    larger = alone._replace(n_classes=k + 1, n_features=d + 2)
-    grown = grow(of_f1, alone, larger, (d, d + 2), rng)
-    assert torch.equal(larger.weights(grown).context[:, :, :k, :d], v.context)
+    both, one = Passed(form, shape, flat), Passed(form, alone, of_f1)
+    scores = [passed.score(learned[0], False) for passed in (both, one)]
+    np.testing.assert_allclose(*scores, atol=1e-12)
+    gradients = [passed.gradient(*learned, exploring=False) for passed in (both, one)]
+    torch.testing.assert_close(gradients[0][: len(of_f1)], gradients[1])
+    assert not gradients[0][len(of_f1) :].any()
 
 
 def test_initial_weights_have_the_paper_s_variance():
@@ -236,31 +237,25 @@ def test_initial_weights_have_the_paper_s_variance():
     empty = shape._replace(n_classes=0, n_features=0)
     nothing, used = torch.zeros(empty.n_parameters).double(), (0, shape.n_features)
     w = Weights(grow(nothing, empty, shape, used, np.random.default_rng(0)), shape)
-    assert not w.output2.any()
-    for part, variance in (
-        (w.context, 0.3**2 * 2 / 200),
-        (w.gradient, 0.3**2 * 2 / 200),
-        (w.hidden1[0], 2 / 200),
-        (w.hidden2[0], 2 / 200),
-        (w.output1, 1 / 200),
-    ):
+    assert not w.f2.output.any()
+    parts = [(layer, 0.3**2 * 2 / 200) for layer in w.first_layers]
+    parts += [(w.f1.hidden[0], 2 / 200), (w.f2.hidden[0], 2 / 200), (w.f1.output, 1 / 200)]
+    for part, variance in parts:
         n = part.numel()
         assert abs(part.mean()) < 5 * (variance / n) ** 0.5
         assert abs(part.var() / variance - 1) < 5 * (2 / n) ** 0.5
 
 
-def test_reserved_columns_change_nothing():
+@pytest.mark.parametrize("outputs", [False, True])
+def test_reserved_columns_change_nothing(outputs):
     """Room for features not yet in use is 0 in all weights."""
-    rng = np.random.default_rng(3)
-    tight, roomy = Shape(2, 4, 8, 2), Shape(2, 9, 8, 2)
-    empty = Shape(0, 0, 8, 2)
-    flat = torch.zeros(empty.n_parameters, dtype=torch.float64)
-    grown = grow(flat, empty, roomy, (0, 4), rng)
-    w = Weights(grown, roomy)
-    assert not w.context[..., 4:].any()
-    assert not w.gradient[..., 4:].any()
-    same = grow(flat, empty, tight, (0, 4), np.random.default_rng(3))
-    x = unit(rng, 3, 4)
-    _, a = passed(same, tight, x)
-    _, b = passed(grown, roomy, torch.nn.functional.pad(x, (0, 5)))
-    torch.testing.assert_close(a.scores, b.scores)
+    tight, roomy, empty = (Shape(*n, 8, 2, True, outputs) for n in ((2, 4), (2, 9), (0, 0)))
+    nothing = torch.zeros(empty.n_parameters).double()
+    flats = [
+        grow(nothing, empty, shape, (0, 4), np.random.default_rng(3)) for shape in (tight, roomy)
+    ]
+    assert not any(layer[..., 4:].any() for layer in Weights(flats[1], roomy).first_layers)
+    x = unit(np.random.default_rng(3), 3, 4)
+    expected = Passed(Loops, tight, flats[0]).score(x)
+    found = Passed(Loops, roomy, flats[1]).score(np.pad(x, ((0, 0), (0, 5))))
+    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -14,6 +14,7 @@ from streams import blobs, shifting
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
+from river_ineural.network.layout import Weights
 
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
 FOLD = {"hidden_dim": 8, "batch_size": 16}  # n >= m of them: the other order of the product
@@ -101,8 +102,9 @@ def assert_same_state(model, twin, tolerance):
             weights = [e["weight"] for e in ring]
             assert_near(state.history.weight[rows], weights, tolerance, "stored weights")
     trainer = state.trainer
-    pairs = (trainer.weights, (twin.theta1, twin.theta2)), (trainer.predicting, twin.average)
-    for weights, expected in pairs:
+    pairs = (trainer.flat, (twin.theta1, twin.theta2)), (trainer.average.flat, twin.average)
+    for flat, expected in pairs:
+        weights = Weights(flat, trainer.shape)
         for actual, theta, name in zip(twin.dense(weights), expected, ("θ1", "θ2"), strict=True):
             assert_near(flatten(actual), flatten(theta), tolerance, name)
     if twin.trial:
@@ -209,7 +211,7 @@ def assert_told_something(reference, n_classes, n_features):
 )
 @pytest.mark.usefixtures("by_both")
 def test_sizes_agree(kind, sizes, n_layers, n_classes):
-    """Layers, classes, orders of products, both forms of the phases; classes and features appear
+    """Layers, classes, orders of products, both forms of the networks; classes and features appear
     and vanish.
     """
     model, twin = quick(kind, n_layers=n_layers, **sizes)
@@ -223,7 +225,7 @@ def test_other_explorers_agree(kind, explorers):
     """Without f2 there is none, and nothing in its place; trees are of the rows still held."""
     model, twin = quick(kind, explorers=explorers, drift_detector=None)
     run_side_by_side(model, twin, shifting(70, 5, 3), 1e-6)
-    assert bool(model._state.trainer.weights.networks[1].numel()) == ("network" in explorers)
+    assert bool(model._state.trainer.shape.parts[3]) == ("network" in explorers)
 
 
 @BOTH

@@ -25,6 +25,7 @@ from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning import trainer
+from river_ineural.network.layout import Weights
 from river_ineural.network.scores import nearest_distribution, probabilities
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
@@ -364,17 +365,18 @@ def test_a_name_that_takes_the_place_of_another_starts_anew(kind):
     assert (grown.history.x[: grown.history.n_labelled, column] == -7).all()
     shape = grown.trainer.shape
     for before, after in zip(kept, (grown.trainer.flat, grown.trainer.average.flat), strict=True):
-        old, new = shape.weights(before), shape.weights(after)
+        old, new = Weights(before, shape), Weights(after, shape)
         others = torch.arange(shape.n_features) != column
         for now, then in zip(new.first_layers, old.first_layers, strict=True):
             assert (now[..., column] != then[..., column]).all()
             assert torch.equal(now[..., others], then[..., others])
-        unchanged = (*new.deep, *new.by_class), (*old.deep, *old.by_class)
+        unchanged = (*new.deep, *new.outputs), (*old.deep, *old.outputs)
         assert all(torch.equal(*layers) for layers in zip(*unchanged, strict=True))
     for moment in grown.trainer.optimizer.moments:
-        for layer in shape.weights(moment).first_layers:
+        layers = Weights(moment, shape).first_layers
+        for layer in layers:
             assert not layer[..., column].any()
-        assert shape.weights(moment).first_layers[0][..., 1:3].any()
+        assert layers[0][..., 1:3].any()
 
 
 def test_a_vocabulary_that_churns_is_learned():

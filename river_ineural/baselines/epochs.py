@@ -12,9 +12,14 @@ from torch import Tensor
 
 from river_ineural.inputs.features import FeatureIndex
 
-__all__ = ["Stored", "placed", "train_epochs"]
+__all__ = ["Stored", "behind_relu", "placed", "train_epochs"]
 
 Floats = NDArray[np.floating[Any]]
+
+
+def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
+    """Gradient before a ReLU from the one behind it: 0 where the unit is off."""
+    torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
 
 
 class Stored:

@@ -11,11 +11,10 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.baselines.epochs import Stored, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
-from river_ineural.network.eager import behind_relu
 from river_ineural.network.threads import single_threaded
 
 __all__ = ["RetrainedNetwork"]

@@ -15,11 +15,10 @@ from torch import Tensor
 
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import Wanted
-from river_ineural.baselines.epochs import Stored, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
-from river_ineural.network.eager import behind_relu
 from river_ineural.network.scores import probabilities
 from river_ineural.network.threads import single_threaded
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
 from river_ineural.network.growth import overlay
-from river_ineural.network.networks import Shape
+from river_ineural.network.layout import Shape
 
 __all__ = ["Average"]
 

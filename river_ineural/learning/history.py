@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,21 +11,12 @@ from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors, lasting, tensor_of
 from river_ineural.network.growth import Columns
-from river_ineural.network.phases import Buffer, raw
 
-__all__ = ["History", "RawHistory"]
+__all__ = ["History"]
 
 Floats = NDArray[np.floating[Any]]
 
 LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
-
-
-class RawHistory(NamedTuple):
-    """What phases take of `History`."""
-
-    x: Buffer
-    targets: Buffer
-    weight: Buffer
 
 
 class History(Tensors):
@@ -56,7 +47,7 @@ class History(Tensors):
         self.bind()
 
     def bind(self) -> None:
-        self.raw = RawHistory(raw(self.x), raw(self.targets), raw(self.weight))
+        self.raw = self.x.numpy(), self.targets.numpy(), self.weight.numpy()
 
     def __len__(self) -> int:
         return self.n_labelled + self.n_pseudo_labelled
@@ -138,24 +129,18 @@ class History(Tensors):
         self, rows: NDArray[np.int64]
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.float64]]:
         """Raw x (B, d), class (B,) and weight (B,) of some rows."""
-        parts: list[Any] = [self.raw.x, self.raw.targets[:, 0], self.raw.weight]
-        if isinstance(self.raw.x, Tensor):
-            at = torch.from_numpy(rows).to(self.x.device)
-            x, reward, weight = (part[at].cpu().numpy() for part in parts)
-        else:
-            x, reward, weight = (part[rows] for part in parts)
-        return x, reward.argmax(axis=1), weight.astype(np.float64)
+        x, targets, weight = (part[rows] for part in self.raw)
+        return x, targets[:, 0].argmax(axis=1), weight.astype(np.float64)
 
     def values(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
         """Of some features of some examples, raw, shape (rows, columns)."""
-        x: Floats = self.x[np.ix_(rows, columns)].cpu().numpy()
+        x: Floats = self.raw[0][np.ix_(rows, columns)]
         return x
 
     def put(self, columns: Columns, values: Floats) -> None:
         """Values (d,) into some columns of every stored example."""
         for rows in self.filled:
-            part = self.x[rows]
-            part[:, columns] = torch.from_numpy(values[columns]).to(part.device)
+            self.raw[0][rows][:, columns] = values[columns]
 
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
@@ -168,13 +153,9 @@ class History(Tensors):
             into, out_of = slice(offset + slot, offset + slot + n), slice(start, start + n)
             # An interrupt between these lines must not leave x with the label of another: a row of
             # weight 0 teaches nothing.
-            self.raw.weight[into] = 0
+            self.raw[2][into] = 0
             for stored, given in zip(self.raw, (x, targets, weight), strict=True):
-                part = given[out_of]
-                if isinstance(stored, np.ndarray):
-                    stored[into] = part
-                else:
-                    stored[into] = torch.from_numpy(part)
+                stored[into] = given[out_of]
             self.added[ring] += n
             start += n
 

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
-from river_ineural.network import phases
 from river_ineural.network.growth import overlay
-from river_ineural.network.networks import Shape, Weights
-from river_ineural.network.phases import Buffer, raw
+from river_ineural.network.layout import Shape
 
 __all__ = ["Optimizer"]
 
@@ -37,24 +35,3 @@ class Optimizer(Tensors):
                 for moment in self.moments
             ]
         )
-
-    def updater(self, weights: Weights, gradients: Weights) -> Updater:
-        """What takes steps on these weights."""
-        return Updater(self, weights, gradients)
-
-
-class Updater:
-    """An optimizer bound to the memory of weights and gradients."""
-
-    def __init__(self, optimizer: Optimizer, weights: Weights, gradients: Weights) -> None:
-        shape, counts = weights.shape, optimizer.n_updates
-        self.phases = phases.of(weights.flat)
-        layouts = [weights, gradients, *(shape.weights(m) for m in optimizer.moments)]
-        self.networks: list[tuple[Buffer, ...]] = [
-            (*(raw(layout.networks[i]) for layout in layouts), raw(counts[i : i + 1]))
-            for i in range(2)
-        ]
-
-    def step(self, network: int, rate: float) -> None:
-        """Update f1 (0) or f2 (1) by its gradient (Algorithm 2, line 3 or 6)."""
-        self.phases.adam(*self.networks[network], rate)

@@ -1,22 +1,22 @@
-"""Online centring, scaling, squashing and unit norm of raw vectors, on the networks' device."""
+"""Online centring, scaling, squashing and unit norm of raw vectors, on the CPU."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.learning.tensors import Tensors, lasting
+from river_ineural.learning.tensors import Tensors
 from river_ineural.learning.units import Shrunk, Units
-from river_ineural.network import phases
-from river_ineural.network.eager import more_than_rounding
+from river_ineural.network.constants import CLOSEST, RESOLUTION, ROUNDING
 from river_ineural.network.growth import Columns
-from river_ineural.network.phases import Buffer, raw
 
 __all__ = ["CONSTANT", "RawScaling", "Scaling"]
+
+Floats = NDArray[np.floating[Any]]
 
 MEMORY = 20_000  # examples that the statistics are of, the older the less
 COARSE = 1e-4  # of its distance from the reference: a deviation below it is lost in float32
@@ -25,11 +25,11 @@ NARROW = 256  # features up to which trees stand beside f1, and features are squ
 
 
 class RawScaling(NamedTuple):
-    """What phases take of `Scaling`."""
+    """What loops take of `Scaling`."""
 
-    reference: Buffer  # (d,) float64
-    moments: Buffer  # (4, d) float64
-    scaling: Buffer  # (3, d)
+    reference: NDArray[np.float64]  # (d,)
+    moments: NDArray[np.float64]  # (4, d)
+    scaling: Floats  # (3, d)
 
 
 class Scaling(Tensors):
@@ -62,11 +62,11 @@ class Scaling(Tensors):
     Parameters
     ----------
     like
-        A tensor of the dtype and device to work in.
+        A tensor of the dtype to work in.
     """
 
     TENSORS = ("reference", "moments", "scaling")
-    VIEWS = ("raw", "phases", "subtracted", "absent")
+    VIEWS = ("raw", "loops", "absent")
 
     def __init__(self, like: Tensor) -> None:
         self.n = 0
@@ -79,11 +79,13 @@ class Scaling(Tensors):
         self.bind()
 
     def bind(self) -> None:
-        self.raw = RawScaling(*(raw(getattr(self, name)) for name in self.TENSORS))
-        # For examples that arrive, on the CPU: what is subtracted, and what an absent feature is
-        self.subtracted = self.reference.cpu().numpy()
-        self.absent = (-self.reference).to(self.scaling.dtype).cpu().numpy()
-        self.phases = phases.of(self.moments)
+        from river_ineural.network import (
+            standardizing,  # compiled, which an import is not to wait for
+        )
+
+        self.loops = standardizing
+        self.raw = RawScaling(*(getattr(self, name).numpy() for name in self.TENSORS))
+        self.absent = (-self.reference).to(self.scaling.dtype).numpy()  # what an absent feature is
 
     def widened(self, n_features: int, columns: Columns, first: NDArray[np.float64]) -> Scaling:
         """These statistics with features that have been 0 in every example so far.
@@ -106,7 +108,7 @@ class Scaling(Tensors):
         scaling[1] = 1
         reference[:known] = self.reference
         moments[:, :known], scaling[:, :known] = self.moments, self.scaling
-        reference[columns] = torch.from_numpy(first).to(reference.device)
+        reference[columns] = torch.from_numpy(first)
         moments[:, columns], scaling[1, columns], scaling[2, columns] = 0, 1, 0
         moments[0, columns] = -reference[columns]
         scaling[0, columns] = -reference[columns].to(scaling.dtype)
@@ -136,17 +138,17 @@ class Scaling(Tensors):
         other.units = self.units.copy()
         other.units.accept(shrunk)
         at, variance = torch.from_numpy(shrunk.columns), torch.from_numpy(shrunk.variance)
-        rise = self.subtracted[shrunk.columns] - shrunk.mean
+        rise = self.raw.reference[shrunk.columns] - shrunk.mean
         rise[np.sqrt(shrunk.variance) > COARSE * abs(rise)] = 0
-        reference = self.subtracted[shrunk.columns] - rise
-        other.reference[at] = torch.from_numpy(reference).to(other.reference.device)
+        reference = self.raw.reference[shrunk.columns] - rise
+        other.reference[at] = torch.from_numpy(reference)
         mean = torch.from_numpy(shrunk.mean - reference)
         powers = torch.stack(  # as of a normal distribution
             [mean, self.n * variance, 0 * variance, 3 * self.n * variance**2]
         )
-        other.moments[:, at] = powers.to(other.moments.device)
+        other.moments[:, at] = powers
         other.bind()
-        other.phases.weigh(other.n, other.narrow, *other.raw)
+        other.loops.weigh(other.n, other.narrow, *other.raw)
         return other, rise
 
     def _count_as(self, n: int) -> None:
@@ -156,19 +158,11 @@ class Scaling(Tensors):
 
     def update(self, rows: NDArray[np.floating[Any]]) -> None:
         """Let rows (B, d) move the statistics."""
-        x: Any = rows
-        if isinstance(self.raw.moments, Tensor):
-            x = torch.from_numpy(rows).to(self.moments.device)
         if self.n + len(rows) > MEMORY:  # older ones fade, so that what moves is followed
             self._count_as(max(0, MEMORY - len(rows)))
-        self.phases.observe(x, self.n, self.raw.moments)
+        self.loops.observe(rows, self.n, self.raw.moments)
         self.n += len(rows)
-        self.phases.weigh(self.n, self.narrow, *self.raw)
-
-    @lasting
-    def on(self, device: torch.device) -> Self:
-        """The same on a device; this object stays as it is."""
-        return self.twin(**{name: getattr(self, name).to(device) for name in self.TENSORS})
+        self.loops.weigh(self.n, self.narrow, *self.raw)
 
     @property
     def narrow(self) -> bool:
@@ -177,14 +171,7 @@ class Scaling(Tensors):
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns are more than a constant and its rounding, (d,)."""
-        mean, square = self.moments[:2]
-        deviation = (square / max(1, self.n)).sqrt()
-        varies: NDArray[np.bool_] = (
-            more_than_rounding(deviation, mean, self.reference).cpu().numpy()
-        )
+        mean, square = self.raw.moments[:2]
+        least = np.maximum(RESOLUTION * abs(mean), ROUNDING * abs(mean + self.raw.reference))
+        varies: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > np.maximum(least, CLOSEST)
         return varies
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Standardise the rows of x (B, d) in place."""
-        self.phases.standardize(raw(x), self.raw.scaling, raw(x))
-        return x

@@ -43,7 +43,7 @@ def in_units(state: State, shrunk: Shrunk | None) -> State:
         return state
     x, columns = state.history.x.clone(), torch.from_numpy(shrunk.columns)
     for rows in state.history.filled:
-        raw = x[rows][:, columns].double() + torch.from_numpy(rise).to(x.device)
+        raw = x[rows][:, columns].double() + torch.from_numpy(rise)
         x[rows, columns] = raw.to(x.dtype)
     history, explorers = state.history.twin(x=x), state.explorers.renewed()
     if history.n_labelled:

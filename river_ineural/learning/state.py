@@ -134,7 +134,7 @@ class State:
     def vectors(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """Raw vectors (B, d) of checked values (B, names)."""
         scaling = self.scaling
-        x = self.features.place(names, values, scaling.subtracted, scaling.absent)
+        x = self.features.place(names, values, scaling.raw.reference, scaling.absent)
         if self.features.encoder is not None:
             impute(x, self.history, self.trainer.pending, scaling.absent)
         return x
@@ -214,11 +214,8 @@ class State:
 
     def on(self, device: torch.device) -> State:
         """The same on a device; this state stays as it is."""
-        moved: dict[str, Any] = {
-            name: getattr(self, name).on(device) for name in ("scaling", "history", "trainer")
-        }
-        moved["trial"] = self.trial and self.trial.each(lambda state: state.on(device))
-        return replace(self, **moved)
+        trial = self.trial and self.trial.each(lambda state: state.on(device))
+        return replace(self, trainer=self.trainer.on(device), trial=trial)
 
 
 def passes(n_rows: int) -> list[slice]:

@@ -13,16 +13,14 @@ from torch import Tensor
 
 from river_ineural.learning.adversary import Adversary
 from river_ineural.learning.average import Average
-from river_ineural.learning.batch import Forward
 from river_ineural.learning.history import History
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.steps import Recipe, Step
 from river_ineural.learning.tensors import Tensors, lasting
-from river_ineural.network import phases
-from river_ineural.network.capture import Captured
 from river_ineural.network.growth import Columns, Fresh, draw, overlay
-from river_ineural.network.networks import Shape
+from river_ineural.network.layout import Shape, Weights
+from river_ineural.network.passes import passes
 
 __all__ = ["Trainer"]
 
@@ -52,7 +50,7 @@ class Trainer(Tensors):
     """
 
     TENSORS = ("flat",)
-    VIEWS = ("weights", "step", "predicting", "prediction", "captured_predictions", "single")
+    VIEWS = ("step", "predicting")
 
     def __init__(
         self,
@@ -96,25 +94,15 @@ class Trainer(Tensors):
 
     def bind(self) -> None:
         """Views and buffers that follow from the state."""
-        self.weights = self.shape.weights(self.flat)
-        self.step = Step(
-            *(self.shape, self.weights, self.optimizer, self.adversary),
-            *(self.batch_size, self.recipe),
-        )
-        self.predicting = self.shape.weights(self.average.flat)
-        self.prediction = Forward(self.shape, 1, self.flat)
-        self.capture_predictions()
-        compiled = phases.compiles(self.flat)
-        self.single = self.shape.single(np.dtype(self.dtype)) if compiled else None
-
-    def capture_predictions(self) -> None:
-        """Anew: of f1 alone, and of both networks."""
-        self.captured_predictions = [Captured(self.flat.device) for _ in range(2)]
+        parts = self.optimizer, self.adversary, self.batch_size, self.recipe
+        self.step = Step(self.shape, self.flat, *parts)
+        others = self.optimizer.moments, self.optimizer.n_updates, self.adversary.radius
+        self.predicting = passes(self.shape, self.average.flat, *others)
 
     def change_rate(self, lr: float) -> None:
         """Learn from now on at another rate."""
         self.lr = lr
-        self.step.forget()
+        self.step.passes.forget()
 
     @lasting
     def on(self, device: torch.device) -> Self:
@@ -153,13 +141,10 @@ class Trainer(Tensors):
         )
         other.pending = [*self.pending, fresh]
         if new != old:
-            fresh.write(new.weights(other.flat))
+            fresh.write(Weights(other.flat, new))
             other.average = self.average.grown(other.flat, old, new, before)
             other.optimizer = self.optimizer.grown(old, new, before)
             other.bind()
-        else:  # what was captured reads the statistics of fewer features
-            other.step.forget()
-            other.capture_predictions()
         return other
 
     def renewed(self) -> Trainer:
@@ -203,9 +188,9 @@ class Trainer(Tensors):
         """Write the weights of features that have appeared; repeating it changes nothing."""
         for fresh in self.pending:
             for flat in (self.flat, self.average.flat):
-                fresh.write(self.shape.weights(flat))
+                fresh.write(Weights(flat, self.shape))
             for moment in self.optimizer.moments:
-                fresh.write(self.shape.weights(moment), zero=True)
+                fresh.write(Weights(moment, self.shape), zero=True)
         self.pending = []
 
     def score(self, x: Floats, scaling: Scaling, exploring: bool = True) -> tuple[Floats, Floats]:
@@ -214,32 +199,8 @@ class Trainer(Tensors):
         Without an f2, or without `exploring`, f2 is 0 and costs nothing.
         """
         exploring &= self.shape.explores
-        if self.single and len(x) == 1:
-            flat, row = self.predicting.flat.numpy(), x[0]
-            found = self.single.score(flat, row, scaling.raw.scaling, exploring)
-        else:
-            found = self._score_rows(x, scaling, exploring)
+        found = self.predicting.score(x, scaling.raw.scaling, exploring)
         return found[0], found[1] - found[0] if exploring else np.zeros_like(found[0])
-
-    def _score_rows(self, rows: Floats, scaling: Scaling, exploring: bool) -> Floats:
-        """f1 and f1 + f2, (2, B, k), by matrix products: one transfer to the device, one back."""
-        standing = len(rows) == 1
-        forward = self.prediction if standing else Forward(self.shape, len(rows), self.flat)
-        forward.sent.copy_(torch.from_numpy(rows))
-
-        def run() -> None:
-            a, x = forward.activations, forward.x
-            scaling(x.copy_(forward.sent))
-            self.predicting.exploit(x.t(), a, exploring)
-            if exploring:
-                self.predicting.explore(a)
-            scores = a.scores_by_class if exploring else a.f1_by_class
-            torch.stack((a.f1_by_class, scores), out=forward.found)
-
-        captured = self.captured_predictions[exploring] if standing else None
-        (captured or Captured(torch.device("cpu")))(run)
-        found: Floats = forward.found.cpu().numpy().copy()
-        return found
 
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over.

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.network.networks import Shape, Weights
+from river_ineural.network.layout import Shape, Weights
 
 __all__ = ["Columns", "Fresh", "draw", "overlay"]
 
@@ -33,12 +33,12 @@ class Fresh(NamedTuple):
 
 def overlay(onto: Tensor, new: Shape, flat: Tensor, old: Shape, n_features: int) -> Tensor:
     """Copy weights of shape `old`, first `n_features` columns, into those of shape `new`."""
-    source, target = old.weights(flat), new.weights(onto)
+    source, target = Weights(flat, old), Weights(onto, new)
     for layer, known in zip(target.first_layers, source.first_layers, strict=True):
         layer[:, : known.shape[1], :n_features] = known[..., :n_features]
     for layer, known in zip(target.deep, source.deep, strict=True):
         layer.copy_(known)
-    for layer, known in zip(target.by_class, source.by_class, strict=True):
+    for layer, known in zip(target.outputs, source.outputs, strict=True):
         layer[: len(known)] = known
     return onto
 
@@ -71,17 +71,17 @@ def draw(
         In use, those included.
     """
     std = (2 / new.hidden_dim) ** 0.5
-    w = new.weights(flat)
+    w = Weights(flat, new)
 
     def normal(shape: torch.Size | tuple[int, ...], std: float) -> Tensor:
         return torch.from_numpy(rng.normal(0.0, std, shape))
 
     if n_known == 0 < new.n_classes:
         for layer in w.deep:
-            layer.copy_(normal(layer.shape, std if layer.ndim == 2 else std * 0.5**0.5))
-    for layer in w.by_class:
+            layer.copy_(normal(layer.shape, std))
+    for layer in w.outputs:
         layer[n_known:].copy_(normal(layer[n_known:].shape, std * 0.5**0.5))
-    w.silence(n_known)
+    w.f2.output[n_known:] = 0
     drawn = []
     for first in w.first_layers:
         drawn.append(normal(first[:, :n_known, columns].shape, std * FIRST_LAYERS))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["inlined", "loop"]
+__all__ = ["inlined", "loop", "reentering"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,15 +29,23 @@ def loop(function: Function) -> Function:
     process. Where neither can be written, or NUMBA_CACHE_DIR be, each process compiles anew.
     """
 
-    def compiled(cache: bool) -> Function:
-        jit = numba.njit(cache=cache, fastmath=REORDER, error_model="numpy", nogil=True)
-        return jit(function)  # type: ignore[return-value]
+    return compiled(function, fastmath=REORDER, error_model="numpy", nogil=True)
 
+
+def reentering(function: Function) -> Function:
+    """Compile, for loops to call, a function that holds Python's lock while Python runs in it."""
+    return compiled(function)
+
+
+def compiled(function: Function, **options: Any) -> Function:
+    """Kept on disk, where there is a place for it."""
+    made: Function
     try:
-        return compiled(cache=True)
+        made = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no place for a cache
         notices.no_cache()
-        return compiled(cache=False)
+        made = numba.njit(**options)(function)
+    return made
 
 
 def inlined(function: Function) -> Function:

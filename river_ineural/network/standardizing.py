@@ -1,4 +1,4 @@
-"""The phases between raw and standardised examples, as loops: part of `compiled`.
+"""From raw to standardised examples, in loops.
 
 d features a row, the constant's column in front; arrays are (B, d) unless shapes are given.
 """
@@ -22,14 +22,14 @@ from river_ineural.network.constants import (
 )
 from river_ineural.network.loops import inlined, loop
 
-__all__ = ["observe", "standardize", "standardize_row", "weigh"]
+__all__ = ["observe", "standardize_row", "standardized", "weigh"]
 
 Array = NDArray[Any]
 
 
 @inlined
 def standardize_row(raw: Array, scaling: Array, x: Array) -> None:
-    """`standardize` of one row (d,)."""
+    """`standardized` of one row (d,), into x."""
     square, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
     for j in range(len(x)):
         x[j] = max(-most, min(most, (raw[j] - scaling[0, j]) * scaling[1, j]))
@@ -44,13 +44,15 @@ def standardize_row(raw: Array, scaling: Array, x: Array) -> None:
 
 
 @loop
-def standardize(raw: Array, scaling: Array, x: Array) -> None:
-    """Rows of x (B, d) = (raw - shift) · inverse, squashed, then of norm 1.
+def standardized(raw: Array, scaling: Array) -> Array:
+    """Rows (B, d) centred, scaled and squashed, then of norm 1.
 
-    Scaling (3, d) holds shift, inverse, and whether arsinh follows.
+    Scaling (3, d) holds what is subtracted, what is multiplied with, and whether arsinh follows.
     """
-    for i in range(raw.shape[0]):
+    x = np.empty(raw.shape, scaling.dtype)
+    for i in range(len(raw)):
         standardize_row(raw[i], scaling, x[i])
+    return x
 
 
 @loop

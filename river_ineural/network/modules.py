@@ -1,0 +1,243 @@
+"""The networks as modules of PyTorch, by automatic differentiation: to be read, and for CUDA.
+
+`compiled` does the same on the CPU, written out, over the same flat weights (`layout`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from river_ineural.network.batch import gather
+from river_ineural.network.capture import Captured
+from river_ineural.network.constants import (
+    BETA1,
+    BETA2,
+    EPSILON,
+    LEAST_RADIUS,
+    MOST_GRADIENT,
+    PACE,
+    SQRT_HALF,
+    TINY,
+    TOLERATED,
+)
+from river_ineural.network.layout import Layers, Shape
+from river_ineural.network.standardizing import standardized
+
+__all__ = ["Embedding", "Exploitation", "Exploration", "Modules"]
+
+Floats = NDArray[np.floating[Any]]
+
+MOST = 2**26  # numbers of the embeddings of some rows at a time
+
+
+def unit(x: Tensor) -> Tensor:
+    """Rows of norm 1; of 0, 0."""
+    norms: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x / norms.clamp_min(TINY)
+
+
+class Network(nn.Module):
+    """W_L σ(W_{L-1} … σ(W_1 ·)): a ReLU network without biases."""
+
+    def __init__(self, theta: Tensor, shape: Shape) -> None:
+        super().__init__()
+        self.theta, self.shape = nn.Parameter(theta), shape
+
+    @property
+    def layers(self) -> Layers:
+        """Views of θ."""
+        raise NotImplementedError
+
+    def behind(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """The last hidden layer (B, blocks, m), and outputs (B, k), of the first layer's products.
+
+        Those are z (B, blocks, m).
+        """
+        _, hidden, output = self.layers
+        h = z.relu()
+        for w in hidden:
+            h = (h @ w.T).relu()
+        return h, (h @ output.T).flatten(1)
+
+
+class Exploitation(Network):
+    """f1: of each class's context, or of x with an output a class."""
+
+    @property
+    def layers(self) -> Layers:
+        return self.shape.layers_of_f1(self.theta)
+
+    def products(self, x: Tensor) -> Tensor:
+        """Of the first layer, (B, blocks, m); that of context x_i is block i times x."""
+        (first,) = self.layers.first
+        blocks = first.view(len(first), self.shape.blocks, self.shape.n_features)
+        return torch.einsum("bd,mkd->bkm", x, blocks)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """f1 of every class, (B, k), of x (B, d)."""
+        return self.behind(self.products(x))[1]
+
+
+class Embedding(nn.Module):
+    """φ: what f2 is fed, of norm 1, a constant to it."""
+
+    def forward(self, f1: Exploitation, x: Tensor) -> tuple[Tensor, ...]:
+        """Of contexts the halves √2 x (B, d) and √2 ∇f1(x_i) / ‖∇f1(x_i)‖ (B, k, kd), of which f2
+        has a layer each; of outputs the embedding (B, 1, e).
+        """
+        z = f1.products(x).detach().requires_grad_()
+        h, outputs = f1.behind(z)
+        if f1.shape.outputs:
+            h1, h = z.detach().relu(), h.detach()
+            deep = f1.shape.n_layers > 2
+            return (unit(torch.cat((h1, f1.shape.n_classes**0.5 * h), -1) if deep else h),)
+        (delta,) = torch.autograd.grad(outputs.sum(), z)
+        return x, unit(delta @ f1.layers.first[0].detach())
+
+
+class Exploration(Network):
+    """f2: of the embedding of each class, or of x with an output a class."""
+
+    @property
+    def layers(self) -> Layers:
+        return self.shape.layers_of_f2(self.theta)
+
+    def forward(self, *embedded: Tensor) -> Tensor:
+        """f2 of every class, (B, k), of what `Embedding` returns."""
+        first = self.layers.first
+        if self.shape.outputs:
+            return self.behind(embedded[0] @ first[0].T)[1]
+        x, gradient = embedded
+        blocks = first[0].view(-1, self.shape.blocks, self.shape.n_features)
+        z = torch.einsum("bd,mkd->bkm", x, blocks) + gradient @ first[1].T
+        return self.behind(SQRT_HALF * z)[1]
+
+
+def modules(flat: Tensor, shape: Shape) -> tuple[Exploitation, Embedding, Exploration]:
+    """f1, φ and f2 over the memory of flat weights."""
+    at = sum(shape.parts[:3])
+    return Exploitation(flat[:at], shape), Embedding(), Exploration(flat[at:], shape)
+
+
+def loss(f: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
+    """Σ weight (r - f)² / 2, of (B, k) each."""
+    return (weight * (targets - f).square()).sum() / 2
+
+
+class Modules:
+    """Scores and steps of both networks on the device of their weights.
+
+    It takes and returns what `passes.Loops` does.
+    """
+
+    def __init__(
+        self, shape: Shape, flat: Tensor, moments: list[Tensor], n_updates: Tensor, radius: Tensor
+    ) -> None:
+        self.shape, self.radius, self.device = shape, radius, flat.device
+        self.f1, self.embedding, self.f2 = modules(flat, shape)
+        self.adams = []
+        at = len(self.f1.theta)
+        halves = (self.f1.theta, slice(at)), (self.f2.theta, slice(at, None))
+        for (theta, half), n in zip(halves, n_updates.unbind(), strict=True):
+            adam = torch.optim.Adam(
+                [theta], betas=(BETA1, BETA2), eps=EPSILON, capturable=flat.is_cuda
+            )
+            mean, square = (moment[half] for moment in moments)
+            adam.state[theta] = {"step": n, "exp_avg": mean, "exp_avg_sq": square}
+            self.adams.append(adam)
+        self.standing: list[Tensor] = []  # a batch
+        self.forget()
+
+    def forget(self) -> None:
+        """Capture anew what a step does: numbers of Python's have changed."""
+        self.captured = [Captured(self.device) for _ in range(2)]
+        self.finite = True
+
+    @torch.inference_mode(False)
+    @torch.enable_grad()
+    def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
+        """f1, and f1 + f2, (2, B, k) of raw rows (B, d); without `exploring` f1 twice."""
+        x = torch.from_numpy(standardized(raw, scaling)).to(self.device)
+        size = max(1, MOST // (self.shape.n_classes * self.shape.n_embedded + 1))
+        found = []
+        for rows in torch.split(x, size):
+            f1 = self.f1(rows)
+            f2 = self.f2(*self.embedding(self.f1, rows)) if exploring else 0.0
+            found.append(torch.stack((f1, f1 + f2)).detach())
+        return torch.cat(found, 1).cpu().numpy()
+
+    @torch.inference_mode(False)
+    @torch.enable_grad()
+    def step(
+        self,
+        stored: tuple[Any, ...],
+        rows: NDArray[np.int64],
+        scaling: Floats,
+        plan: tuple[float, int, float, int],
+        rates: tuple[float, float],
+        exploring: bool,
+    ) -> bool:
+        """One step of f1, and with `exploring` of f2; whether it was finite, and so was taken."""
+        factor, n_labelled, most, first = plan
+        gathered = gather(rows, stored, scaling, factor, n_labelled)
+        sent = [torch.from_numpy(part) for part in (*gathered, rows < n_labelled)]
+        if not self.standing:
+            self.standing = [part.to(self.device) for part in sent]
+        for part, new in zip(self.standing, sent, strict=True):
+            part.copy_(new)
+        for adam, rate in zip(self.adams, rates, strict=True):
+            adam.param_groups[0]["lr"] = rate
+
+        def run() -> None:
+            x, targets, weight, given = self.standing
+            if most:
+                x = self._moved(x, targets[:, 0], given, most, first)
+            losses = [loss(self.f1(x), targets[:, 0], weight[:, 0])]
+            if exploring:
+                f2 = self.f2(*self.embedding(self.f1, x))
+                losses.append(loss(f2, targets[:, 1], weight[:, 1]))
+            self._update(losses)
+
+        self.captured[exploring](run)
+        return self.finite
+
+    def _update(self, losses: list[Tensor]) -> None:
+        """Let Adam lower them, that of f1 first.
+
+        On a GPU nobody asks whether they are finite, as the answer would hold up the next step.
+        """
+        self.finite = self.device.type == "cuda" or all(each.isfinite() for each in losses)
+        if not self.finite:
+            return
+        thetas = self.f1.theta, self.f2.theta
+        pairs = list(zip(losses, thetas, self.adams, strict=False))
+        gradients = [torch.autograd.grad(each, theta)[0] for each, theta, _ in pairs]
+        for gradient, (_, theta, adam) in zip(gradients, pairs, strict=True):
+            theta.grad = gradient.masked_fill(~(gradient.abs() <= MOST_GRADIENT), 0.0)
+            adam.step()
+
+    def _moved(self, x: Tensor, reward: Tensor, given: Tensor, most: float, first: int) -> Tensor:
+        """x moved by the radius to where f1 of its class falls behind.
+
+        Against the gradient of f1(its class) - f1(the best other). The radius shrinks where too
+        many of the examples whose label was given are misclassified, and else grows up to `most`.
+        """
+        if self.shape.n_classes < 2:
+            return x
+        x = x.detach().requires_grad_()
+        f1, label = self.f1(x), reward.argmax(1, keepdim=True)
+        own = f1.gather(1, label)
+        best = f1.scatter(1, label, -torch.inf).max(1, keepdim=True).values
+        (direction,) = torch.autograd.grad((own - best).sum(), x)
+        direction[:, :first] = 0
+        weight = given.to(x.dtype)
+        wrong = ((own <= best).squeeze(1) * weight).sum() / weight.sum().clamp_min(1)
+        grown = self.radius * torch.exp(PACE * (TOLERATED - wrong))
+        grown = grown.clamp(most * LEAST_RADIUS, most)
+        self.radius.copy_(torch.where(given.any(), grown, self.radius))
+        return x.detach() - self.radius * unit(direction)
