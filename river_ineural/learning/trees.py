@@ -202,10 +202,12 @@ def grow(
                 row = i if j == members else order[j, i]
                 rows[j, n_rows] = row
                 n_rows += weight[row] > 0
-        total[0] = 0
+        for c in range(total.shape[1]):
+            total[0, c] = 0
         for row in rows[members, :n_rows]:
             total[0, classes[row]] += weight[row]
-        tried[:] = np.arange(members)
+        for j in range(members):
+            tried[j] = j
         begins[0], ends[0] = 0, n_rows
         n_nodes, node, n_drawn = 1, -1, 0
         while node + 1 < n_nodes:
@@ -221,7 +223,8 @@ def grow(
             )
             if found < 0:
                 continue
-            total[n_nodes : n_nodes + 2] = 0
+            for c in range(total.shape[1]):
+                total[n_nodes, c] = total[n_nodes + 1, c] = 0
             middle, low, high = begin, -np.inf, np.inf
             for row in rows[members, begin:end]:
                 goes_left[row] = rank[found, row] <= last

@@ -1,7 +1,7 @@
 """The networks on the CPU: the passes over a whole batch, compiled by Numba.
 
 `modules` has the same networks to be read, and by automatic differentiation. Here all is written
-out, over the same flat weights: scaling, forward, backward and Adam's update are one call.
+out, over views of the same flat weights: scaling, forward, backward and Adam's update are one call.
 Compiled at first use, for the precision in use, and kept on disk.
 
 Letters: B examples, k classes, d features, m hidden units, L layers. The first layer of f1
@@ -20,9 +20,6 @@ biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of b
 once, to the output.
 
 With an output a class the embedding is (h1, √k h) / norm: see `layout`.
-
-Arrays are filled element by element, not by slices: Numba takes seconds to compile the error
-message of a slice that does not fit.
 """
 
 from __future__ import annotations
@@ -42,239 +39,182 @@ from river_ineural.network.constants import (
     SQRT_HALF,
     TINY,
 )
-from river_ineural.network.loops import inlined, loop
+from river_ineural.network.loops import loop
 from river_ineural.network.products import product
 from river_ineural.network.standardizing import standardized
 
 __all__ = ["adam", "score", "step"]
 
 Array = NDArray[Any]
-Sizes = tuple[int, ...]  # k, d, m, L, b, r, inputs of f2
+Layers = tuple[Array, ...]
+"""Views of a network's weights, or of their gradient.
 
-
-@inlined
-def of_f1(sizes: Sizes) -> int:
-    """Weights of f1; those of f2 follow."""
-    _, d, m, depth, blocks, rows, _, _ = sizes
-    return m * blocks * d + (depth - 2) * m * m + rows * m
-
-
-@inlined
-def split(flat: Array, n_first: int, m: int, depth: int, rows: int) -> tuple[Array, Array, Array]:
-    """First layer (n_first,), layers 2 … L - 1 (L - 2, m, m) and output layer (r, m)."""
-    end = n_first + (depth - 2) * m * m
-    hidden = flat[n_first:end].reshape(depth - 2, m, m)
-    return flat[:n_first], hidden, flat[end : end + rows * m].reshape(rows, m)
+The first layer for x (m·b, d); the first layer for a whole context, or in f2 for all else that it
+is fed (m, inputs); hidden layers (L - 2, m, m); output layer (r, m). Of the first of these an f2
+that is not fed x has no rows.
+"""
 
 
 @loop
-def ascend(hidden: Array, output: Array, h: Array, f: Array) -> None:
+def ascend(layers: Layers, h: Array, f: Array) -> None:
     """Hidden layers h (L - 1, m, n) from the first's product with its inputs, and outputs f."""
+    _, _, hidden, output = layers
     zero = h.dtype.type(0)
     for layer in range(len(h)):
         if layer:
-            product(hidden[layer - 1], h[layer - 1], h[layer])
+            product(hidden[layer - 1], False, h[layer - 1], False, h[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
                 h[layer, u, j] = max(h[layer, u, j], zero)
-    product(output, h[len(h) - 1], f)
+    product(output, False, h[len(h) - 1], False, f)
 
 
 @loop
-def descend(hidden: Array, output: Array, h: Array, error: Array, delta: Array) -> None:
+def descend(layers: Layers, h: Array, error: Array, delta: Array) -> None:
     """Gradient at the pre-activations, delta (L - 1, m, n), of outputs times error (r, n)."""
+    _, _, hidden, output = layers
     zero, last = h.dtype.type(0), len(h) - 1
     for layer in range(last, -1, -1):
         if layer == last:
-            product(output.T, error, delta[layer])
+            product(output, True, error, False, delta[layer])
         else:
-            product(hidden[layer].T, delta[layer + 1], delta[layer])
+            product(hidden[layer], True, delta[layer + 1], False, delta[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
                 delta[layer, u, j] = delta[layer, u, j] if h[layer, u, j] > 0 else zero
 
 
 @loop
-def collect(h: Array, delta: Array, error: Array, hidden: Array, output: Array) -> None:
-    """Gradients at the weights behind the first layer."""
-    product(error, h[len(h) - 1].T, output)
-    for layer in range(1, len(h)):
-        product(delta[layer], h[layer - 1].T, hidden[layer - 1])
+def exploit(f1: Layers, x: Array, h: Array, f: Array) -> None:
+    """Hidden layers h (L - 1, m, n) and outputs f (r, n) of f1, of examples x (B, d)."""
+    product(f1[0], False, x, True, h[0].reshape(len(f1[0]), len(x)))
+    ascend(f1, h, f)
 
 
 @loop
-def exploit(sizes: Sizes, flat: Array, x: Array) -> tuple[Array, Array]:
-    """Hidden layers (L - 1, m, n) and outputs f1 (r, n) of examples x (B, d)."""
-    _, d, m, depth, blocks, rows, _, _ = sizes
-    n = blocks * len(x)
-    first, hidden, output = split(flat, m * blocks * d, m, depth, rows)
-    h, f1 = np.empty((depth - 1, m, n), x.dtype), np.empty((rows, n), x.dtype)
-    product(first.reshape(m * blocks, d), x.T, h[0].reshape(m * blocks, len(x)))
-    ascend(hidden, output, h, f1)
-    return h, f1
+def embed(f1: Layers, h: Array, delta: Array, inputs: Array, inverse: Array, outputs: bool) -> None:
+    """The embedding φ from f1's hidden layers h (L - 1, m, n): rows of inputs (n, e) times inverse.
 
-
-@inlined
-def invert(squares: Array) -> None:
-    """1 / √ in place; of 0, which a rounded sum may be a little below, a large number."""
-    tiny = squares.dtype.type(TINY)
-    for j in range(len(squares)):
-        squares[j] = 1 / np.sqrt(max(squares[j], tiny * tiny))
-
-
-@loop
-def embed_contexts(
-    sizes: Sizes, flat: Array, x: Array, h1: Array, products: Array
-) -> tuple[Array, Array, Array]:
-    """First layer of f2, products (m, n), of the derivative-context embedding φ.
-
-    Returns
-    -------
-    Gradient of f1 at the first layer's pre-activations (m, n); 1 / ‖∇_x f1‖ (n,); and, of few
-    contexts, ∇_x f1 (n, kd).
+    That is 1 / norm (n,). With an output a class the rows are (h1, √k h), else the input gradients
+    deltaᵀ W, with delta[0] (m, n). Of many contexts these are left to `explore`: inputs is empty.
     """
-    k, d, m, depth, _, rows, _, _ = sizes
-    n, wide, size = k * len(x), k * d, m * k * d
-    first, hidden, output = split(flat, size, m, depth, rows)
-    at = of_f1(sizes)
-    half = flat[at + size : at + 2 * size].reshape(m, wide)  # A
-    w = first.reshape(m, wide)
-    product(flat[at : at + size].reshape(m * k, d), x.T, products.reshape(m * k, len(x)))
-    delta, explored = np.empty((depth - 1, m, n), x.dtype), np.empty((m, n), x.dtype)
-    descend(hidden, output, h1, np.ones((1, n), x.dtype), delta)
-    inverse = np.zeros(n, x.dtype)
-    gradient = np.empty((0 if n >= m else n, wide), x.dtype)
-    if n >= m:
-        w_wt, a_wt = np.empty((m, m), x.dtype), np.empty((m, m), x.dtype)
-        quadratic = np.empty((m, n), x.dtype)
-        product(w, w.T, w_wt)
-        product(half, w.T, a_wt)
-        product(w_wt, delta[0], quadratic)
-        product(a_wt, delta[0], explored)
-        for u in range(m):  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
-            for j in range(n):
-                inverse[j] += delta[0, u, j] * quadratic[u, j]
+    m, n = h.shape[1], h.shape[2]
+    tiny, root = h.dtype.type(TINY), h.dtype.type(np.sqrt(len(f1[3])))
+    for j in range(n):
+        inverse[j] = 0
+    if outputs:
+        for j in range(n):
+            for u in range(inputs.shape[1]):
+                inputs[j, u] = h[0, u, j] if u < m else root * h[len(h) - 1, u - m, j]
     else:
-        product(delta[0].T, w, gradient)
-        product(half, gradient.T, explored)
-        for j in range(n):
-            square = inverse[j]
-            for q in range(wide):
-                square += gradient[j, q] * gradient[j, q]
-            inverse[j] = square
-    invert(inverse)
-    for u in range(m):
-        for j in range(n):
-            products[u, j] += explored[u, j] * inverse[j]
-    return delta[0], inverse, gradient
-
-
-@loop
-def embed_outputs(
-    sizes: Sizes, flat: Array, x: Array, h1: Array, products: Array
-) -> tuple[Array, Array, Array]:
-    """First layer of f2, products (m, B), of the end-to-end embedding.
-
-    Returns
-    -------
-    Nothing; 1 / norm (B,); the embedding (e, B).
-    """
-    k, _, m, depth, _, _, e, _ = sizes
-    n, root = len(x), x.dtype.type(np.sqrt(k))
-    at = of_f1(sizes)
-    embedding, inverse = np.empty((e, n), x.dtype), np.zeros(n, x.dtype)
-    for u in range(e):
-        for j in range(n):
-            value = h1[0, u, j] if u < m else root * h1[depth - 2, u - m, j]
-            embedding[u, j] = value
-            inverse[j] += value * value
-    invert(inverse)
-    for u in range(e):
-        for j in range(n):
-            embedding[u, j] *= inverse[j]
-    product(flat[at : at + m * e].reshape(m, e), embedding, products)
-    return np.empty((0, 0), x.dtype), inverse, embedding
+        descend(f1, h, np.ones((1, n), h.dtype), delta)
+        if len(inputs):
+            product(delta[0], True, f1[1], False, inputs)
+        else:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
+            w_wt, quadratic = np.empty((m, m), h.dtype), np.empty((m, n), h.dtype)
+            product(f1[1], False, f1[1], True, w_wt)
+            product(w_wt, False, delta[0], False, quadratic)
+            for u in range(m):
+                for j in range(n):
+                    inverse[j] += delta[0, u, j] * quadratic[u, j]
+    for j in range(len(inputs)):
+        square = inverse[j]
+        for u in range(inputs.shape[1]):
+            square += inputs[j, u] * inputs[j, u]
+        inverse[j] = square
+    for j in range(n):  # a rounded sum may be a little below 0
+        inverse[j] = 1 / np.sqrt(max(inverse[j], tiny * tiny))
 
 
 @loop
 def explore(
-    sizes: Sizes, flat: Array, x: Array, h1: Array
-) -> tuple[Array, Array, tuple[Array, Array, Array]]:
-    """Hidden layers of f2, f2 (r, n), and what `embed_contexts` or `embed_outputs` returns."""
-    _, _, m, depth, _, rows, e, outputs = sizes
-    n = h1.shape[2]
-    h, f2 = np.empty(h1.shape, x.dtype), np.empty((rows, n), x.dtype)
-    if outputs:
-        embedded = embed_outputs(sizes, flat, x, h1, h[0])
+    networks: tuple[Layers, Layers], x: Array, h1: Array, delta: Array, h: Array, f: Array
+) -> tuple[Array, Array]:
+    """Hidden layers h (L - 1, m, n) and outputs f (r, n) of f2, from h1 of f1.
+
+    Returns what `embed` writes, which writes delta (L - 1, m, n) as well.
+    """
+    f1, f2 = networks
+    m, n, outputs = h.shape[1], h.shape[2], not len(f2[0])
+    inputs = np.empty((n if outputs or n < m else 0, f2[1].shape[1]), x.dtype)
+    inverse, embedded = np.empty(n, x.dtype), np.empty((m, n), x.dtype)
+    embed(f1, h1, delta, inputs, inverse, outputs)
+    if len(inputs):
+        product(f2[1], False, inputs, True, embedded)
     else:
-        embedded = embed_contexts(sizes, flat, x, h1, h[0])
-    _, hidden, output = split(flat[of_f1(sizes) :], m * e, m, depth, rows)
-    ascend(hidden, output, h, f2)
+        a_wt = np.empty((m, m), x.dtype)
+        product(f2[1], False, f1[1], True, a_wt)
+        product(a_wt, False, delta[0], False, embedded)
+    if not outputs:
+        product(f2[0], False, x, True, h[0].reshape(len(f2[0]), len(x)))
+    for u in range(m):
+        for j in range(n):
+            other = x.dtype.type(0) if outputs else h[0, u, j]
+            h[0, u, j] = embedded[u, j] * inverse[j] + other
+    ascend(f2, h, f)
     if not outputs:
         for j in range(n):
-            f2[0, j] *= x.dtype.type(SQRT_HALF)
-    return h, f2, embedded
+            f[0, j] *= x.dtype.type(SQRT_HALF)
+    return inputs, inverse
 
 
 @loop
-def score(sizes: Sizes, flat: Array, raw: Array, scaling: Array, exploring: bool) -> Array:
+def score(networks: tuple[Layers, Layers], raw: Array, scaling: Array, exploring: bool) -> Array:
     """f1, and f1 + f2, (2, B, k) of raw rows (B, d); without `exploring` f1 twice."""
     x = standardized(raw, scaling)
-    k, n_examples = sizes[0], len(x)
-    h1, f1 = exploit(sizes, flat, x)
-    by_class1 = f1.reshape(k, n_examples)
-    found = np.empty((2, n_examples, k), x.dtype)
-    for i in range(n_examples):
-        for c in range(k):
-            found[0, i, c] = found[1, i, c] = by_class1[c, i]
+    f1, n_examples = networks[0], len(x)
+    m, rows = len(f1[1]), len(f1[3])
+    blocks = len(f1[0]) // m
+    h = np.empty((3, len(f1[2]) + 1, m, blocks * n_examples), x.dtype)
+    f = np.zeros((2, rows, blocks * n_examples), x.dtype)
+    exploit(f1, x, h[0], f[0])
     if exploring:
-        _, f2, _ = explore(sizes, flat, x, h1)
-        by_class2 = f2.reshape(k, n_examples)
-        for i in range(n_examples):
-            for c in range(k):
-                found[1, i, c] += by_class2[c, i]
+        explore(networks, x, h[0], h[1], h[2], f[1])
+    by_class = f.reshape(2, rows * blocks, n_examples)
+    found = np.empty((2, n_examples, rows * blocks), x.dtype)
+    for i in range(n_examples):
+        for c in range(rows * blocks):
+            found[0, i, c] = by_class[0, c, i]
+            found[1, i, c] = by_class[0, c, i] + by_class[1, c, i]
     return found
 
 
 @loop
 def move(
-    sizes: Sizes,
-    flat: Array,
+    f1: Layers,
     x: Array,
     targets: Array,
     rows: Array,
     radius: Array,
-    limits: tuple[int, float, int],  # n_labelled, most, first
+    limits: tuple[int, float, int],  # rows with a label that was given, largest radius, column
+    memory: tuple[Array, Array, Array, Array],  # h, delta (L - 1, m, n), f, sign (r, n)
 ) -> None:
     """Move each x of a batch by the radius to where f1 of its class falls behind.
 
     Against the gradient of f1(its class) - f1(the best other): what flows back from both signs is
     one product with the first layer.
     """
-    k, d, m, depth, blocks, n_rows, _, _ = sizes
-    n_labelled, most, first_column = limits
-    h, f1 = exploit(sizes, flat, x)
-    sign, delta = np.empty(f1.shape, x.dtype), np.empty(h.shape, x.dtype)
-    by_class = k, len(x)
-    oppose(f1.reshape(by_class), targets, rows, n_labelled, most, sign.reshape(by_class), radius)
-    first, hidden, output = split(flat, m * blocks * d, m, depth, n_rows)
-    descend(hidden, output, h, sign, delta)
+    h, delta, f, sign = memory
+    n_labelled, most, first = limits
+    exploit(f1, x, h, f)
+    by_class = targets.shape[2], len(x)
+    oppose(f.reshape(by_class), targets, rows, n_labelled, most, sign.reshape(by_class), radius)
+    descend(f1, h, sign, delta)
     direction = np.empty(x.shape, x.dtype)
-    back = delta[0].reshape(m * blocks, len(x)).T
-    product(back, first.reshape(m * blocks, d), direction)
-    perturb(direction, radius, first_column, x)
+    product(delta[0].reshape(len(f1[0]), len(x)), True, f1[0], False, direction)
+    perturb(direction, radius, first, x)
 
 
 @loop
-def errors(f: Array, targets: Array, weight: Array, kind: int, factor: float) -> tuple[Array, bool]:
-    """Gradient (k, B) of the loss of f1 (kind 0) or f2 at (k, B), and whether it is finite."""
-    error, share, fine = np.empty(f.shape, f.dtype), f.dtype.type(factor), True
+def errors(f: Array, targets: Array, weight: Array, kind: int, factor: float, error: Array) -> bool:
+    """Gradient (k, B) of the loss of f1 (kind 0) or f2 at (k, B); whether it is finite."""
+    share, fine = f.dtype.type(factor), True
     for label in range(f.shape[0]):
         for i in range(f.shape[1]):
             value = weight[i, kind, label] * (f[label, i] - targets[i, kind, label]) * share
             error[label, i] = value
             fine &= abs(value) < np.inf
-    return error, fine
+    return fine
 
 
 @loop
@@ -307,90 +247,81 @@ def adam(
         parameters[i] -= step * first / (np.sqrt(second) * root + eps)
 
 
-@inlined
-def learn_exploitation(sizes: Sizes, flat: Array, x: Array, h: Array, error: Array) -> Array:
-    """Gradient of f1's loss at its weights, flat."""
-    _, d, m, depth, blocks, rows, _, _ = sizes
-    n_first = m * blocks * d
-    _, hidden, output = split(flat, n_first, m, depth, rows)
-    gradient = np.empty(of_f1(sizes), x.dtype)
-    first, g_hidden, g_output = split(gradient, n_first, m, depth, rows)
-    delta = np.empty(h.shape, x.dtype)
-    descend(hidden, output, h, error, delta)
-    collect(h, delta, error, g_hidden, g_output)
-    product(delta[0].reshape(m * blocks, len(x)), x, first.reshape(m * blocks, d))
-    return gradient
+@loop
+def learn(layers: Layers, gradient: Layers, x: Array, h: Array, error: Array, delta: Array) -> None:
+    """Gradient at the weights of a network, those for x among them, of outputs times error (r, n).
+
+    The gradient at pre-activations, delta (L - 1, m, n), is written on the way.
+    """
+    descend(layers, h, error, delta)
+    product(error, False, h[len(h) - 1], True, gradient[3])
+    for layer in range(1, len(h)):
+        product(delta[layer], False, h[layer - 1], True, gradient[2][layer - 1])
+    if len(gradient[0]):
+        product(delta[0].reshape(len(gradient[0]), len(x)), False, x, False, gradient[0])
 
 
-@inlined
-def learn_exploration(
-    sizes: Sizes,
-    flat: Array,
-    x: Array,
-    h: Array,
-    error: Array,
-    embedded: tuple[Array, Array, Array],
-) -> Array:
-    """Gradient of f2's loss at its weights, flat: its input is given, nothing flows into f1."""
-    k, d, m, depth, _, rows, e, outputs = sizes
-    at, wide = of_f1(sizes), k * d
-    _, hidden, output = split(flat[at:], m * e, m, depth, rows)
-    gradient = np.empty(len(flat) - at, x.dtype)
-    first, g_hidden, g_output = split(gradient, m * e, m, depth, rows)
-    delta = np.empty(h.shape, x.dtype)
-    descend(hidden, output, h, error, delta)
-    collect(h, delta, error, g_hidden, g_output)
-    unit, inverse, inputs = embedded
-    if outputs:
-        product(delta[0], inputs.T, first.reshape(m, e))
-        return gradient
-    product(delta[0].reshape(m * k, len(x)), x, first[: m * wide].reshape(m * k, d))
-    half = first[m * wide :].reshape(m, wide)
-    for u in range(m):
-        for j in range(h.shape[2]):
-            delta[0, u, j] *= inverse[j]
+@loop
+def learn_embedding(
+    f1: Layers, gradient: Layers, embedded: tuple[Array, Array], delta1: Array, delta: Array
+) -> None:
+    """Gradient at f2's weights for the embedding, which is given: nothing flows into f1.
+
+    delta (m, n), of f2, is overwritten; delta1 (m, n) is what `embed` wrote.
+    """
+    inputs, inverse = embedded
+    for u in range(delta.shape[0]):
+        for j in range(delta.shape[1]):
+            delta[u, j] *= inverse[j]
     if len(inputs):
-        product(delta[0], inputs, half)
+        product(delta, False, inputs, False, gradient[1])
     else:
-        inner = np.empty((m, m), x.dtype)
-        product(delta[0], unit.T, inner)
-        product(inner, flat[: m * wide].reshape(m, wide), half)
-    return gradient
+        inner = np.empty((len(delta), len(delta)), delta.dtype)
+        product(delta, False, delta1, True, inner)
+        product(inner, False, f1[1], False, gradient[1])
 
 
 @loop
 def step(
-    sizes: Sizes,
-    learned: tuple[Array, Array, Array, Array],  # weights, means and squares (P,), n_updates (2,)
+    networks: tuple[Layers, Layers],
+    gradients: tuple[Layers, Layers],
+    learned: tuple[Array, ...],  # weights, gradient, Adam's averages, all (P,); n_updates (2,)
     stored: tuple[Array, Array, Array],
     rows: Array,
     scaling: Array,
     radius: Array,
-    plan: tuple[float, int, float, int],
+    plan: tuple[float, int],
+    moving: tuple[float, int] | None,
     rates: tuple[float, float],
     exploring: bool,
 ) -> bool:
     """One step of f1, and with `exploring` of f2, as `passes.Passes` has it."""
-    flat, mean, square, n_updates = learned
-    factor, n_labelled, most, first = plan
-    x, targets, weight = gather(rows, stored, scaling, factor, n_labelled)
-    if most > 0:
-        move(sizes, flat, x, targets, rows, radius, (n_labelled, most, first))
-    by_class, at = (sizes[0], len(x)), of_f1(sizes)
-    h1, f1 = exploit(sizes, flat, x)
-    error1, fine = errors(f1.reshape(by_class), targets, weight, 0, 1.0)
+    flat, gradient, mean, square, n_updates = learned
+    f1, f2 = networks
+    x, targets, weight = gather(rows, stored, scaling, plan[0], plan[1])
+    m, by_class = len(f1[1]), (targets.shape[2], len(x))
+    n = len(f1[0]) // m * len(x)
+    sizes, of_outputs = (2, len(f1[2]) + 1, m, n), (2, len(f1[3]), n)
+    h, delta = np.empty(sizes, x.dtype), np.empty(sizes, x.dtype)
+    f, error = np.empty(of_outputs, x.dtype), np.empty(of_outputs, x.dtype)
+    if moving is not None:  # else not compiled either
+        limits = plan[1], moving[0], moving[1]
+        move(f1, x, targets, rows, radius, limits, (h[0], delta[0], f[0], error[0]))
+    exploit(f1, x, h[0], f[0])
+    fine = errors(f[0].reshape(by_class), targets, weight, 0, 1.0, error[0].reshape(by_class))
+    if exploring and fine:
+        embedded = explore(networks, x, h[0], delta[0], h[1], f[1])
+        factor = SQRT_HALF if len(f2[0]) else 1.0
+        found = f[1].reshape(by_class), targets, weight, 1, factor
+        fine = errors(*found, error[1].reshape(by_class))
+        if fine:
+            learn(f2, gradients[1], x, h[1], error[1], delta[1])
+            learn_embedding(f1, gradients[1], embedded, delta[0, 0], delta[1, 0])
     if not fine:
         return False
+    learn(f1, gradients[0], x, h[0], error[0], delta[0])
+    at = f1[0].size + f1[2].size + f1[3].size
+    adam(flat[:at], gradient[:at], mean[:at], square[:at], n_updates[:1], rates[0])
     if exploring:
-        h2, f2, embedded = explore(sizes, flat, x, h1)
-        factor = 1.0 if sizes[7] else SQRT_HALF
-        error2, fine = errors(f2.reshape(by_class), targets, weight, 1, factor)
-        if not fine:
-            return False
-        error2 = error2.reshape(f2.shape)
-        gradient2 = learn_exploration(sizes, flat, x, h2, error2, embedded)
-    gradient1 = learn_exploitation(sizes, flat, x, h1, error1.reshape(f1.shape))
-    adam(flat[:at], gradient1, mean[:at], square[:at], n_updates[:1], rates[0])
-    if exploring:
-        adam(flat[at:], gradient2, mean[at:], square[at:], n_updates[1:], rates[1])
+        adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], rates[1])
     return True

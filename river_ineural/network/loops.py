@@ -29,7 +29,8 @@ def loop(function: Function) -> Function:
     process. Where neither can be written, or NUMBA_CACHE_DIR be, each process compiles anew.
     """
 
-    return compiled(function, fastmath=REORDER, error_model="numpy", nogil=True)
+    options = {"fastmath": REORDER, "error_model": "numpy", "nogil": True}
+    return compiled(function, **options, no_cfunc_wrapper=True)  # none that C would call
 
 
 def reentering(function: Function) -> Function:

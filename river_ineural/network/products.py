@@ -15,38 +15,44 @@ __all__ = ["product"]
 
 Array = NDArray[Any]
 
-NARROW = 4  # columns up to which loops are faster than any library's product
+NARROW = 4  # columns up to which a loop is faster than any library's product
 SMALL = 2**18  # multiplications up to which OpenBLAS, which NumPy's product calls, wakes no threads
 
 
-def by_torch(a: Array, b: Array, out: Array) -> None:
-    """Out = a b on the threads that PyTorch may use."""
-    torch.mm(torch.from_numpy(a), torch.from_numpy(b), out=torch.from_numpy(out))
+def by_torch(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+    """`product` on the threads that PyTorch may use."""
+    one, other = torch.from_numpy(a), torch.from_numpy(b)
+    one, other = one.T if a_turned else one, other.T if b_turned else other
+    torch.mm(one, other, out=torch.from_numpy(out))
 
 
 @reentering
-def large_product(a: Array, b: Array, out: Array) -> None:
+def large_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
     """`by_torch` from a loop: some microseconds more."""
     with numba.objmode():
-        by_torch(a, b, out)
+        by_torch(a, a_turned, b, b_turned, out)
 
 
 @loop
-def product(a: Array, b: Array, out: Array) -> None:
-    """Out (M, N) = a (M, K) times b (K, N), which are contiguous, or transposed.
+def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+    """Out (M, N) = a (M, K) times b (K, N), each of them as it is or, where turned, transposed.
 
     Small ones are BLAS's, through SciPy. PyTorch's are faster where they are large (a third on a
     processor with AVX-512), and only its number of threads can be set.
     """
-    zero = out.dtype.type(0)
-    if b.shape[1] <= NARROW:
-        for i in range(a.shape[0]):
-            for j in range(b.shape[1]):
-                total = zero
-                for q in range(a.shape[1]):
-                    total += a[i, q] * b[q, j]
+    inner = a.shape[0] if a_turned else a.shape[1]
+    if out.shape[1] <= NARROW and b_turned and not a_turned:
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                total = out.dtype.type(0)
+                for q in range(inner):
+                    total += a[i, q] * b[j, q]
                 out[i, j] = total
-    elif a.shape[0] * a.shape[1] * b.shape[1] <= SMALL:
-        np.dot(a, b, out)
+    elif out.size * inner > SMALL:
+        large_product(a, a_turned, b, b_turned, out)
+    elif a_turned:
+        np.dot(a.T, b, out)
+    elif b_turned:
+        np.dot(a, b.T, out)
     else:
-        large_product(a, b, out)
+        np.dot(a, b, out)
