@@ -56,12 +56,13 @@ def table(labels: list[ClfTarget], f1: Floats, added: dict[str, Floats]) -> str:
     return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
 
 
-def parts(row: Floats, added: dict[str, Floats]) -> dict[str, float]:
+def parts(row: list[float], added: dict[str, Floats]) -> dict[str, float]:
     """Of the gap of scores (k,), what each explorer added to it, (1, k) each."""
     if len(row) < 2:
         return {}
-    top, second = (-row).argsort(kind="stable")[:2]  # of equal scores the first is predicted
-    return {name: float(each[0, top] - each[0, second]) for name, each in added.items()}
+    top = row.index(max(row))  # of equal scores the first is predicted
+    second = max((c for c in range(len(row)) if c != top), key=row.__getitem__)
+    return {name: each.item(top) - each.item(second) for name, each in added.items()}
 
 
 def return_to_device(model: NeuralClassifier) -> None:
@@ -182,7 +183,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if classes:
             shrunk = noted(state, values)
             self._state = learned(state, arrival, w, self.n_steps, n_known)
-            self._state = in_units(self._state, shrunk)
+            if shrunk:
+                self._state = in_units(self._state, shrunk)
         else:
             state.settle()  # names may have appeared; a saved model has none whose weights wait
 
@@ -231,8 +233,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """`scores_one`, and by name what each explorer added to the gap of the top two classes."""
         with self._lock:
             f1, added = self._seen(x)
-            row = sum(added.values(), f1)[0]
-            return dict(zip(self.known_labels, row.tolist(), strict=True)), parts(row, added)
+            row = sum(added.values(), f1)[0].tolist()
+            return dict(zip(self._state.labels.labels, row, strict=True)), parts(row, added)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

@@ -153,7 +153,7 @@ class Scaling(Tensors):
 
     def _count_as(self, n: int) -> None:
         """Let the statistics be as if they were of n examples."""
-        self.moments[1:] *= n / max(1, self.n)
+        self.raw.moments[1:] *= n / max(1, self.n)
         self.n = n
 
     def update(self, rows: NDArray[np.floating[Any]]) -> None:

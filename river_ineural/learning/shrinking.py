@@ -28,13 +28,11 @@ def noted(state: State, values: Values) -> Shrunk | None:
 
 
 @lasting
-def in_units(state: State, shrunk: Shrunk | None) -> State:
+def in_units(state: State, shrunk: Shrunk) -> State:
     """With other references and statistics of these features, and explorers learned anew.
 
     The state that is given stays as it is.
     """
-    if shrunk is None:
-        return state
     state.settle()
     scaling, rise = state.scaling.renewed(shrunk)
     trial = state.trial and state.trial.each(lambda each: in_units(each, shrunk))
