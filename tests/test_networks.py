@@ -125,6 +125,7 @@ def test_scores_and_gradients_are_those_of_the_paper_s_networks(form, shape, n, 
     scores = passed.score(x)
     np.testing.assert_allclose(scores[0], f1(theta1), atol=1e-10)
     np.testing.assert_allclose(scores[1] - scores[0], f2(theta2), atol=1e-10)
+    assert passed.score(x[:0]).shape == (2, 0, shape.n_classes)
 
     gradient = passed.gradient(x, targets, weight)
     share = torch.from_numpy(weight[:, None]) / (n * shape.n_classes)

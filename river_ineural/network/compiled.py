@@ -139,7 +139,7 @@ def explore(
     inputs = np.empty((n if outputs or n < m else 0, f2[1].shape[1]), x.dtype)
     inverse, embedded = np.empty(n, x.dtype), np.empty((m, n), x.dtype)
     embed(f1, h1, delta, inputs, inverse, outputs)
-    if len(inputs):
+    if outputs or len(inputs):
         product(f2[1], False, inputs, True, embedded)
     else:
         a_wt = np.empty((m, m), x.dtype)
