@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from numba.core import event
 from river import active as river_active
 from river import datasets, evaluate, linear_model, metrics, preprocessing
 from river.active.base import ActiveLearningClassifier
@@ -44,10 +45,10 @@ def main() -> None:
     sampler = active.INeurALSampler(INeurAL(seed=42), budget=0.1, horizon=n_rounds, seed=42)
     logistic = preprocessing.StandardScaler() | linear_model.LogisticRegression()
     entropy = river_active.EntropySampler(logistic, seed=42)  # type: ignore[arg-type]
-    results = [
-        run("I-NeurAL, at most 10 % of the labels", sampler),
-        run("River's EntropySampler around logistic regression", entropy),
-    ]
+    compiling: list[float] = []
+    with event.install_timer("numba:compile", compiling.append):
+        own = run("I-NeurAL, at most 10 % of the labels", sampler)
+    results = [own, run("River's EntropySampler around logistic regression", entropy)]
     print(f"\n{'':<52}{'accuracy':>9}{'labels':>8}{'seconds':>9}")
     for r in results:
         print(f"{r.name:<52}{r.accuracy:>9.2%}{r.labels:>8}{r.seconds:>9.2f}")
@@ -55,6 +56,8 @@ def main() -> None:
         f"\nOf {n_rounds} rounds I-NeurAL asked at {sampler.n_queries} and taught itself from "
         f"{sampler.n_pseudo_labels} confident predictions (pseudo-labels)."
     )
+    if sum(compiling) > 0:
+        print(f"Compiling took {sum(compiling):.1f} of its seconds, at this first use only.")
 
 
 if __name__ == "__main__":
