@@ -22,9 +22,8 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from river_ineural.__main__ import main
 from river_ineural.compare import contenders, reporting, running
-from river_ineural.compare.columns import parts_of_times, read_column
 from river_ineural.compare.contenders import CONTENDERS, MarginAndRest, WithRest
-from river_ineural.compare.reading import read_table
+from river_ineural.compare.reading import parts_of_times, read_column, read_table
 from river_ineural.compare.running import parse_budget, parse_delay, run
 
 
@@ -261,8 +260,8 @@ WRONG = [
     (TWO, "--encoding nonsense", "is not of nonsense: say what it is with --encoding"),
     ("a,b\n1,2\n", "", "no column 'y' in data.csv: there are 'a', 'b'"),
     ("a~y\n1~2\n", "", r"there are 'a~y', if the separator is ',' \(--separator says another"),
-    ("a,y\n1,b\n2,b\n", "", "'y' has one value in 2 rows"),
-    ("a,y\n1,\n2,\n", "", "'y' has no value in 0 rows"),
+    ("a,y\n1,b\n2,b\n", "", "'y' has 1 different values in 2 rows"),
+    ("a,y\n1,\n2,\n", "", "'y' has 0 different values in 0 rows"),
     ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), "", "'y' has 150 different values"),
     ("a,y\n1,a\n-Inf,b\n", "", "column 'a' has -inf in line 3, beyond .*--drop 'a'"),
     ("a,y\n1,a\n1,b\n", "", "no column of data.csv is left"),
@@ -285,9 +284,13 @@ WRONG = [
     (TWO, "--budget 200%", "--budget '200%' is none: write 5%"),
     (TWO, "--budget 50%", "'50%' of 2 rows is 1 labels: 2"),
     (TWO, "--budget few", "--budget 'few' is none"),
-    (TWO, "--budget 100% --delay 1d", "--delay '1d' is no number.*needs --t"),
-    (TWO, "--budget 100% --delay inf", "--delay 'inf' is no number"),
-    (TIMED.format("2024-01-02"), "--budget 100% --time t --delay 5", "--delay '5' is no time: wri"),
+    (TWO, "--budget 100% --delay 1d", "--delay '1d' is none: write .* number of rows"),
+    (TWO, "--budget 100% --delay inf", "--delay 'inf' is none: write"),
+    (
+        TIMED.format("2024-01-02"),
+        "--budget 100% --time t --delay 5",
+        "--delay '5' is none: write 1d",
+    ),
     (TIMED.format("soon"), "--time t", "'t' is to tell the time, and 'soon' in line 3"),
     (TWO, "--models best", "no model 'best': there are ineural, "),
     (TWO, "--report none/x.html", "there is no folder none"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,31 @@ from typing import Any
 import pandas as pd  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
-from river_ineural.compare import columns as of
-from river_ineural.compare.columns import Column, to_numbers
-from river_ineural.inputs.values import GAPS
+from river_ineural.inputs.values import GAPS, LARGEST
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Column", "Table", "parts_of_times", "read_column", "read_table"]
 
+FLAGS = {"true": 1.0, "false": 0.0}
+NEARLY_ALL = 0.9  # of the cells that are not empty are numbers in a column of numbers
+MANY, OFTEN = 100, 0.5  # categories, and their share of the rows, from which on they are ids
+# Times that are not written as ISO 8601 has them. pandas' own guess takes 1.2.3 for a day.
+CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
+DAYS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+FORMATS = ("ISO8601", "%H:%M", "%H:%M:%S", *(day + clock for day in DAYS for clock in CLOCKS))
 MOST_CLASSES = 100  # that `INeurAL` knows by default
 NO_LABEL = GAPS - {"-", "none"}  # which are classes, of + and - or of kinds of defects
 BOMS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was found in a column."""
+
+    name: str
+    kind: str  # numbers, flags, times or categories
+    values: pd.Series[Any]  # float64, times in UTC, or text; NaN, NaT or None where one is missing
+    note: str = ""  # what a reader should know
+    use: bool = True  # whether anything can be learned from it
 
 
 @dataclass(frozen=True)
@@ -87,7 +104,7 @@ def read_table(
                 f"{found['separator']!r} (--separator says another)"
             )
     text = text.drop(columns={*drop} - {target, time})
-    decimal = found["decimal"] = given.get("decimal") or of.guess_decimal(text)
+    decimal = found["decimal"] = given.get("decimal") or guess_decimal(text)
     written = [f"{k} {v!r}{'' if given.get(k) else ' (guessed)'}" for k, v in found.items()]
     missing, notes = text[target].str.lower().isin(NO_LABEL), []
     if missing.any():
@@ -101,9 +118,13 @@ def read_table(
     names = one_name_each(text[target], decimal)
     notes += [f"the label {text!r} is read as {name!r}" for text, name in names.items()]
     labels = text.pop(target).replace(names)
-    check_labels(labels)
+    if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
+        raise ValueError(
+            f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
+            f"predicts classes, at least 2 and at most {MOST_CLASSES}"
+        )
     columns = tuple(
-        at if at and name == time else of.read_column(name, text[name], name in categories, decimal)
+        at if at and name == time else read_column(name, text[name], name in categories, decimal)
         for name in text.columns.difference(drop, sort=False)
     )
     features = pd.DataFrame(as_features(columns))
@@ -162,7 +183,7 @@ def one_name_each(labels: pd.Series[str], decimal: str) -> dict[str, str]:
     """Of labels that are the same as a shorter one, as 1.0 and 1, or True and true, that one."""
     texts = pd.Series(sorted(labels.unique(), key=len), dtype=str)
     lower = texts.str.lower()
-    same = to_numbers(texts, decimal).fillna(texts.mask(lower.isin(list(of.FLAGS)), lower))
+    same = to_numbers(texts, decimal).fillna(texts.mask(lower.isin([*FLAGS]), lower))
     first = texts.groupby(same).transform("first")
     return {text: name for text, name in zip(texts, first, strict=True) if name != text}
 
@@ -171,43 +192,156 @@ def time_column(name: str, text: pd.Series[str], decimal: str) -> Column:
     """The column to sort by, sorted: every cell of it is a time or a number."""
     kind, values = "numbers", to_numbers(text, decimal)
     if values.isna().any():
-        kind, values = "times", of.as_times(name, text)
+        kind, values = "times", as_times(name, text)
     if values is None:
         line = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True).isna().idxmax()
         raise ValueError(
             f"column {name!r} is to tell the time, and {text[line]!r} in line {line} is none like "
             "the others: write times as 2024-12-31 23:59, or numbers, in every row"
         )
-    values, note = values.sort_values(kind="stable"), "left out: rows are sorted by it"
-    if kind == "numbers":  # that only grow
-        return Column(name, kind, values, note, use=False)
-    return of.checked(name, kind, values)
-
-
-def check_labels(labels: pd.Series[str]) -> None:
-    """Raise ValueError if labels are not those of a few classes."""
-    n, where = labels.nunique(), f"in {len(labels):,} rows"
-    if n > MOST_CLASSES:
-        raise ValueError(
-            f"column {labels.name!r} has {n:,} different values {where}, more than {MOST_CLASSES} "
-            "classes: compare predicts classes, not numbers"
-        )
-    if n < 2:
-        raise ValueError(
-            f"column {labels.name!r} has {'one' if n else 'no'} value {where}: two classes are the "
-            "least to compare on"
-        )
+    values = values.sort_values(kind="stable")
+    numbers = kind == "numbers"  # that only grow
+    note = "left out: rows are sorted by it" if numbers else why_useless(kind, values)
+    return Column(name, kind, values, note, not note)
 
 
 def as_features(columns: Sequence[Column]) -> dict[str, pd.Series[Any]]:
     """What learners get, by names that are none of those that `INeurAL` makes of others."""
     features: dict[str, Any] = {}
     for column in (column for column in columns if column.use):
-        times = column.kind == "times"
-        parts = of.parts_of_times(column) if times else [(column.name, column.values)]
+        parts = parts_of_times(column) if column.kind == "times" else [(column.name, column.values)]
         for name, values in parts:
             name = name.replace("=", "_").replace(" missing", "_missing")
             if name in features:
                 raise ValueError(f"two columns come to the feature {name!r}: rename one of them")
+            if column.kind == "numbers" and values.abs().max() > LARGEST:
+                line = values.abs().idxmax()
+                raise ValueError(
+                    f"column {column.name!r} has {values[line]:g} in line {line}, beyond "
+                    f"±{LARGEST:g}: write numbers of another unit, or leave it out with "
+                    f"--drop {column.name!r}"
+                )
             features[name] = values.reset_index(drop=True)
     return features
+
+
+# Columns
+
+
+def to_numbers(text: pd.Series[str], decimal: str = ".") -> pd.Series[float]:
+    """Numbers, NaN where a cell is none.
+
+    Groups of three digits may be parted by the other mark, a space or an apostrophe. `thousands` of
+    pandas takes any groups, so that the day 01.02.2024 would be a million.
+    """
+    other = "." if decimal == "," else ","
+    groups = rf"^[+-]?[1-9]\d{{0,2}}(?:[{other}\s']\d{{3}})+(?=$|[{decimal}eE])"
+    plain = text.str.replace(groups, lambda found: re.sub(r"[.,\s']", "", found[0]), regex=True)
+    plain = plain.str.translate(str.maketrans({other: "?", decimal: "."}))
+    return pd.to_numeric(plain, errors="coerce").astype(float)
+
+
+def guess_decimal(text: pd.DataFrame) -> str:
+    """The only mark with which all numbers can be read, in cells of text by their lines."""
+    cells = text.stack()
+    cells = cells[~cells.str.lower().isin(GAPS)]
+    point, comma = (to_numbers(cells, mark).notna() for mark in ".,")
+    of_numbers = (point | comma).groupby(level=1).transform("mean") >= NEARLY_ALL
+    kinds = {"point": point & ~comma, "comma": comma & ~point}
+    kinds["either"] = point & comma & cells.str.contains(",")
+    found = {
+        kind: f"{cell!r} in line {line}, column {name!r}"
+        for kind, those in kinds.items()
+        for (line, name), cell in cells[those & of_numbers][:1].items()
+    }
+    if "point" in found and "comma" in found:
+        raise ValueError(
+            f"{found['point']}, has a decimal point, and {found['comma']}, a decimal comma: write "
+            "all numbers in one way, or say --decimal . or --decimal ,"
+        )
+    if [*found] == ["either"]:
+        raise ValueError(
+            f"{found['either']}, may be a thousand or a fraction: say --decimal . or ,"
+        )
+    return "," if "comma" in found else "."
+
+
+def read_column(
+    name: str, text: pd.Series[str], category: bool = False, decimal: str = "."
+) -> Column:
+    """What a column of text, by lines, holds.
+
+    It is of flags if all cells are true or false, of numbers if nine of ten are, of times if all
+    are; else, or if it is said to be a `category`, of categories. Cells that are empty or read ?,
+    -, NA, N/A, NaN, None or null are missing, but in categories only empty ones are.
+
+    Examples
+    --------
+    >>> import pandas as pd  # type: ignore[import-untyped]
+    >>> [read_column("a", pd.Series(cells)).kind for cells in (
+    ...     ["1", "2.5", "?"], ["true", "False", ""], ["2024-02-29", "2024-03-01"], ["x", "y"]
+    ... )]
+    ['numbers', 'flags', 'times', 'categories']
+    """
+    lower = text.str.lower()
+    given = text[~lower.isin(GAPS)]
+    numbers = to_numbers(given, decimal)
+    odd = given[numbers.isna()]
+    kind, values, note = "categories", text.where(text != "", None).astype(object), ""
+    if category or given.empty:
+        pass
+    elif lower[given.index].isin([*FLAGS]).all():
+        kind, values = "flags", lower.map(FLAGS)
+    elif len(odd) <= (1 - NEARLY_ALL) * len(given):
+        kind, values = "numbers", numbers.reindex(text.index)
+        for line, cell in odd[:1].items():
+            note = (
+                f"{len(odd):,} cells are no numbers, as {cell!r} in line {line}: taken as missing"
+            )
+    elif len(odd) == len(given) and (times := as_times(name, given)) is not None:
+        kind, values = "times", times.reindex(text.index)
+    useless = why_useless(kind, values)
+    return Column(name, kind, values, useless or note, not useless)
+
+
+def why_useless(kind: str, values: pd.Series[Any]) -> str:
+    """Why a column tells nothing: one value, or another in each row. Empty if it may tell some."""
+    n, rows = values.nunique(), len(values)
+    if n == 0:
+        return "left out: empty"
+    if n == 1 and values.notna().all():
+        return f"left out: always {values.iloc[0]}"
+    if kind == "numbers" and n == rows > MANY and values.is_monotonic_increasing:
+        return "left out: larger in each row, as counters are"
+    if kind == "categories" and n > max(MANY, OFTEN * rows):
+        return f"left out: {n:,} different texts in {rows:,} rows, as ids have"
+    return ""
+
+
+def as_times(name: str, text: pd.Series[str]) -> pd.Series[pd.Timestamp] | None:
+    """Times in UTC, where all cells are times; else None."""
+    read = (pd.to_datetime(text, errors="coerce", format=each, utc=True) for each in FORMATS)
+    found = [times for times in read if times.notna().all()]
+    if len(found) > 1:
+        raise ValueError(
+            f"column {name!r}: {text.iloc[0]!r} in line {text.index[0]} is a day and a month or a "
+            "month and a day: write times as 2024-12-31 23:59"
+        )
+    return found[0] if found else None
+
+
+def parts_of_times(column: Column) -> Iterator[tuple[str, pd.Series[float]]]:
+    """What learners get of times, but for parts that are always the same.
+
+    Days that only grow are left out: what is learned of them never comes again.
+    """
+    values, times = column.values, column.values.dt
+    hour = times.hour + times.minute / 60 + times.second / 3600
+    parts = {"weekday": times.day_of_week, "hour": hour}  # Monday is 0
+    if values.max() - values.min() > pd.Timedelta("366D"):
+        parts["month"] = times.month
+    if not values.dropna().is_monotonic_increasing:
+        parts["days"] = (values - pd.Timestamp(0, tz="UTC")) / pd.Timedelta("1D")
+    for part, numbers in parts.items():
+        if numbers.nunique() > 1:
+            yield f"{column.name} ({part})", numbers.astype(float)

@@ -17,8 +17,7 @@ from rich import box
 from rich.table import Table as Lines
 from rich.text import Text
 
-from river_ineural.compare.columns import Column
-from river_ineural.compare.reading import Table
+from river_ineural.compare.reading import Column, Table
 from river_ineural.compare.running import Outcome
 
 __all__ = ["Report"]

@@ -72,18 +72,19 @@ def parse_delay(text: str | None, table: Table) -> float | None:
     """How much later than its row a label comes, in the unit of the table's moments, or in rows."""
     if text is None:
         return None
-    what, delay = "number: write one, in rows; a time needs --time COLUMN", -1.0
+    delay = -1.0
     with contextlib.suppress(ValueError):
         if table.time is None:
             delay = int(text)
-        elif table.time.kind == "times":
-            what = "time: write 1d, 12h, 30min or 90s"
-            delay = -1 if text.isdigit() else pd.Timedelta(text).value
-        else:
-            what = f"number: write one, in the unit of {table.time.name!r}"
+        elif table.time.kind == "numbers":
             delay = float(text)
+        elif not text.isdigit():
+            delay = pd.Timedelta(text).value
     if not 0 <= delay < float("inf"):
-        raise ValueError(f"--delay {text!r} is no {what}")
+        raise ValueError(
+            f"--delay {text!r} is none: write 1d, 12h or 30min with --time COLUMN, a number if "
+            "that column has numbers, or without --time a number of rows"
+        )
     return delay
 
 
