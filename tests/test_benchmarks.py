@@ -290,8 +290,6 @@ def test_learners_are_what_their_names_say():
             "ALPS": lambda m: f"ALPS {m.slack}, {m.requester_slack}",
             "constant": lambda m: f"constant width, γ = {m.gamma}" if m.width is None else "",
             "theoretical": lambda m: f"theoretical width, γ = {m.gamma}" if m.width else "",
-            "the print, adam": lambda m: f"the print, adam, lr={m.lr:g}, γ={m.gamma:g}",
-            "the print, sgd": lambda m: f"the print, sgd, lr={m.lr:g}, γ={m.gamma:g}",
         }
         for kind, of in said.items():
             assert not name.startswith(kind) or of(own) == name
@@ -316,7 +314,7 @@ def rows(*found):
 def test_of_each_method_the_setting_of_least_mean_mistakes_is_shown():
     worse = [("phishing", "Margin 0.9", n) for n in (24, 22)]
     least = [("phishing", "Margin 0.5", n) for n in (10, 30)] + [("ijcnn", "Margin 0.9", 50)]
-    found = paper_streams.best(rows(*worse, *least))
+    found = common.best(rows(*worse, *least))
     said = found["learner"] + " " + found["setting"]
     assert list(zip(found["stream"], said, found["regret"], strict=True)) == least
 
@@ -324,7 +322,7 @@ def test_of_each_method_the_setting_of_least_mean_mistakes_is_shown():
 def test_ratios_are_of_means_of_the_seeds_of_both_and_their_mean_is_geometric():
     of_a = ("a", "x", 1), ("a", "x", 3), ("a", "x", 90), ("a", "y", 5), ("a", "y", 3)
     found = rows(*of_a, ("b", "x", 6), ("b", "y", 3)).assign(seed=[0, 1, 2, 0, 1, 0, 0])
-    ratios = changes.ratios(found, "x", "y", ["a", "b"])
+    ratios = common.ratios(found, "x", "y", ["a", "b"])
     assert ratios.to_dict() == {"a": 0.5, "b": 2.0}
     said = "The geometric mean of 2 ratios is 1.000, the largest 2.00 (b)."
     assert changes.summary(ratios) == said

@@ -1,38 +1,21 @@
 """Mistakes at 3 % of the labels of the paper's other methods, each at its best setting."""
 
 import pandas as pd  # type: ignore[import-untyped]
-from common import RESULTS, markdown, of, read, spread
+from common import RESULTS, best, read
 from learners import BASELINES
-from paper_streams import STREAMS, best, cited, draw_curves, figures, ordered, ranked, run
+from paper_streams import STREAMS, beside_cited, draw_curves, run
 
 
-def shown(rows: pd.DataFrame, stream: str, method: str) -> str:
-    """Mean ± deviation at the best setting, which stands in brackets if there are several."""
-    found = rows[(rows["stream"] == stream) & (rows["learner"] == method)]
-    setting = found["setting"].iloc[0] if len(found) else ""
-    return spread(of(found)) + (f" ({setting})" if setting else "")
-
-
-def table(rows: pd.DataFrame, budget: float = 0.03) -> str:
-    """A line each for the paper, its released code and what was run here."""
-    rows = best(rows[rows["budget"] == budget])
-    streams, lines = ordered(rows), []
-    for method in ranked(rows):
-        own = [
-            [source, *figures(cited("regret", budget, method, source), streams)]
-            for source in ("the paper", "released code")
-            if cited("regret", budget, method, source)
-        ]
-        own.append(["here", *(shown(rows, s, method) for s in streams)])
-        lines += [["" if i else method, *each] for i, each in enumerate(own)]
-    return markdown(["method", "", *streams], lines)
+def table(rows: pd.DataFrame) -> str:
+    """Mistakes of each method, below those of the paper and of its released code."""
+    return beside_cited(best(rows), "regret", ["the paper", "released code"])
 
 
 def main() -> None:
-    """Run what is missing, print the table and draw the figure, with I-NeurAL of regret.csv."""
+    """Run what is missing, print the tables and draw the figure, with I-NeurAL of regret.csv."""
     rows, assets = run("baselines", __doc__, ((0.03,), [*STREAMS], [*BASELINES]))
-    for budget in sorted(rows["budget"].unique()):
-        print(f"{budget:.0%} of the labels\n\n{table(rows, budget)}\n")
+    for budget, each in rows.groupby("budget"):
+        print(f"{budget:.0%} of the labels\n\n{table(each)}\n")
     if assets:
         regret = read(RESULTS / "regret.csv")
         regret = regret[regret["stream"].isin(rows["stream"])]

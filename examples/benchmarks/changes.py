@@ -1,6 +1,5 @@
 """Mistakes on streams that change, beside River's learners at the same share of the labels."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +7,14 @@ import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changing import FLIPS, HALVED, PANEL, RENAMED, STILL, STREAMS, there
-from common import Cell, Row, markdown, of, spread
+from common import Cell, Row, best, chosen, geometric, markdown, of, ratios, spread
 from drawing import colours, draw
-from learners import OUTPUTS, OWN, PARTS, REST, RIVER, new
+from learners import BEST, OUTPUTS, OWN, PARTS, REST, RIVER, new
 
 COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
 TOLD = "I-NeurAL, length given"
 LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *(name for name in RIVER if not name.endswith(REST)))
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
-BEST = "River's best learner"
 DRAWN = ["label flip", "mixed", "agrawal gradual"]
 DRAWN += ["phishing back", "mnist arriving", "magic gradual"]
 
@@ -32,55 +30,27 @@ def measure(cell: Cell) -> Row:
     return row | {name: " ".join(map(str, rounds)) for name, rounds in noticed.items()}
 
 
-def best_of_river(rows: pd.DataFrame, stream: str) -> str | None:
-    """Of River's learners the one of fewest mistakes in the mean over seeds."""
-    own = rows[(rows["stream"] == stream) & rows["learner"].isin(list(RIVER))]
-    means = own.groupby("learner")["regret"].mean()
-    return str(means.idxmin()) if len(means) else None
-
-
-def ratios(rows: pd.DataFrame, over: str, under: str, streams: Iterable[str]) -> pd.Series:
-    """Mean mistakes of one learner over those of another, on each stream, of the seeds of both."""
-    rows = rows[rows["stream"].isin(list(streams)) & rows["learner"].isin([over, under])]
-    found = rows.pivot_table(values="regret", index=["stream", "seed"], columns="learner")
-    if not {over, under} <= set(found.columns):
-        return pd.Series(dtype=float)
-    means = found.dropna().groupby("stream").mean()
-    return means[over] / means[under]
-
-
 def summary(found: pd.Series) -> str:
     """The geometric mean of ratios, and the largest."""
     if not len(found):
         return "No ratios yet."
     return (
-        f"The geometric mean of {len(found)} ratios is {np.exp(np.log(found).mean()):.3f}, "
+        f"The geometric mean of {len(found)} ratios is {geometric(found):.3f}, "
         f"the largest {found.max():.2f} ({found.idxmax()})."
     )
-
-
-def of_f2(rows: pd.DataFrame, streams: Iterable[str]) -> list[str]:
-    """Sentences: mistakes with f2 over those without, beside a forest and without one."""
-    pairs = ((OWN, "f1 and forest"), ("f1 and f2", "f1 alone"))
-    found = {" over ".join(pair): ratios(rows, *pair, streams) for pair in pairs}
-    return [f"{pair}: {summary(each)}" for pair, each in found.items() if len(each)]
 
 
 def panel(rows: pd.DataFrame) -> str:
     """Mistakes and labels of River's best learner and of I-NeurAL, a line a stream."""
     heads = ("stream", "rounds", "River's best", "mistakes", "labels", OWN, "labels", "ratio")
-    lines, found = [], pd.Series(dtype=float)
-    for stream in PANEL:
-        if (best := best_of_river(rows, stream)) is None:
-            continue
-        cells = [stream, f"{of(rows, 'rounds', stream=stream)[0]:,.0f}", best]
-        for name in (best, OWN):
-            where = {"stream": stream, "learner": name}
-            labels = of(rows, "queries", **where)
-            cells += [spread(of(rows, **where)), f"{np.mean(labels):,.0f}" if labels else ""]
-        if len(each := ratios(rows, OWN, best, [stream])):
-            found[stream] = each[stream]
-        lines.append([*cells, "".join(f"{ratio:.2f}" for ratio in each)])
+    rows, lines = best(rows), []
+    found = ratios(rows, OWN, BEST, PANEL)
+    for stream, ratio in found.items():
+        both = [chosen(rows, stream=stream, learner=name) for name in (BEST, OWN)]
+        cells = [stream, f"{both[0]['rounds'].iloc[0]:,.0f}", both[0]["setting"].iloc[0]]
+        for each in both:
+            cells += [spread(of(each)), f"{each['queries'].mean():,.0f}"]
+        lines.append([*cells, f"{ratio:.2f}"])
     return f"{markdown(heads, lines)}\n\n{summary(found)}"
 
 
@@ -109,10 +79,10 @@ def flips(rows: pd.DataFrame) -> str:
 
 def standing(rows: pd.DataFrame) -> str:
     """Mistakes where nothing changes, with the length given and without."""
-    found = ratios(rows, OWN, TOLD, STILL).reindex(list(STILL)).dropna()
+    found = ratios(rows, OWN, TOLD, STILL)
     lines = [
-        [s, *(spread(of(rows, stream=s, learner=n)) for n in (TOLD, OWN)), f"{ratio:.2f}"]
-        for s, ratio in found.items()
+        [stream, *(spread(of(rows, stream=stream, learner=n)) for n in (TOLD, OWN)), f"{ratio:.2f}"]
+        for stream, ratio in found.items()
     ]
     heads = ("stream", "length given", "not given", "ratio")
     return f"{markdown(heads, lines)}\n\n{summary(found)}"
@@ -148,23 +118,19 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
     Means over seeds, over a twentieth and a fiftieth of the rounds. Dotted lines are changes.
     """
-    shown = {stream: best for stream in DRAWN if (best := best_of_river(rows, stream))}
-    if not shown:
-        return
-    colour = colours((OWN, BEST))
+    rows, colour = best(rows), colours((OWN, BEST))
+    shown = [*ratios(rows, OWN, BEST, DRAWN).index]
 
     def paint(axes: Any) -> None:
-        panels = zip(axes[::2].flat, axes[1::2].flat, shown.items(), strict=False)
-        for above, below, (stream, best) in panels:
-            here = rows[rows["stream"] == stream]
+        for above, below, stream in zip(axes[::2].flat, axes[1::2].flat, shown, strict=False):
+            here = chosen(rows, stream=stream)
             ends = np.linspace(0, here["rounds"].iloc[0], common.POINTS + 1)[1:]
-            for name, label in ((OWN, OWN), (best, BEST)):
-                if not len(found := here[here["learner"] == name]):
-                    continue
+            for name in colour:
+                found = chosen(here, learner=name)
                 wrong = np.convolve(hundredths(found, "curve"), np.full(5, 1 / 5), "valid")
-                above.plot(ends[4::2], 100 - wrong[::2], color=colour[label], lw=1.2, label=label)
+                above.plot(ends[4::2], 100 - wrong[::2], color=colour[name], lw=1.2, label=name)
                 asked = hundredths(found, "asks").reshape(-1, 2).mean(1)
-                below.plot(ends[1::2], asked, color=colour[label], lw=0.8)
+                below.plot(ends[1::2], asked, color=colour[name], lw=0.8)
             for each in (above, below):
                 for change in map(int, here["changes"].iloc[0].split()):
                     each.axvline(change, color="gray", lw=0.8, ls=":")
@@ -186,8 +152,7 @@ def main() -> None:
     given = common.options("changes", __doc__, 3, 0.05, streams=STREAMS, learners=LEARNERS)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, LEARNERS, beside_the_point)
-    tables = [panel(rows), flips(rows), standing(rows), relabelled(rows)]
-    print("\n\n".join([*tables, *of_f2(rows, given.streams)]))
+    print(panel(rows), flips(rows), standing(rows), relabelled(rows), sep="\n\n")
     if given.assets:
         draw_curves(rows, given.assets)
 

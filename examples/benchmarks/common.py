@@ -2,23 +2,22 @@
 
 import argparse
 import itertools
-import multiprocessing
 import os
 import platform
 import re
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import joblib  # type: ignore[import-untyped]  # comes with scikit-learn
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
+from learners import method_of
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
@@ -143,7 +142,8 @@ def run_cells(
     rows = [row for row in rows_of(path) if not row.get("error") or key(row, names) not in wanted]
     done = {key(row, names) for row in rows}
     missing = [cell for name, cell in wanted.items() if name not in done]
-    for row in in_processes(partial(row_of, measure), missing, jobs):
+    run = joblib.Parallel(jobs, return_as="generator_unordered")
+    for row in run(joblib.delayed(row_of)(measure, cell) for cell in missing):
         if row["error"] and "error" not in columns:
             raise RuntimeError(row["error"])
         rows.append(row)
@@ -182,17 +182,6 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def in_processes(function: Callable[[Any], Row], items: Iterable[Any], jobs: int) -> Iterator[Row]:
-    """Rows in the order in which they are done; a single job needs no other process."""
-    if jobs == 1:
-        yield from map(function, items)
-        return
-    spawn = multiprocessing.get_context("spawn")  # the processes share no state and no thread
-    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
-        for future in as_completed([pool.submit(function, item) for item in items]):
-            yield future.result()
-
-
 def rows_of(path: Path) -> list[Row]:
     """Rows of a file as text. There are none where there is no file."""
     if not path.exists():
@@ -216,19 +205,53 @@ def read(path: Path) -> pd.DataFrame:
     return rows[rows["error"].isna()]
 
 
-def of(rows: pd.DataFrame, column: str = "regret", **where: Any) -> list[float]:
-    """The values of a column, one a seed, in the rows where other columns have these values."""
+def chosen(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    """The rows where columns have these values."""
     for name, value in where.items():
         rows = rows[rows[name] == value]
-    return [float(value) for value in rows[column]]
+    return rows
+
+
+def of(rows: pd.DataFrame, column: str = "regret", **where: Any) -> list[float]:
+    """The values of a column, one a seed, in the rows where other columns have these values."""
+    return [float(value) for value in chosen(rows, **where)[column]]
+
+
+def best(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each method its setting of least mean regret, on each stream at each budget.
+
+    The `learner` is the method from then on, and its setting a column.
+    """
+    names = rows["learner"].map(method_of)
+    rows = rows.assign(learner=names.str[0], setting=names.str[1])
+    columns = ["stream", "budget", "learner", "setting"]
+    means = rows.groupby(columns)["regret"].mean()
+    least = means.groupby(columns[:3]).idxmin()
+    return rows[pd.MultiIndex.from_frame(rows[columns]).isin(least.tolist())]
 
 
 def by_stream(
     rows: pd.DataFrame, streams: Iterable[str], column: str = "regret", **where: Any
 ) -> list[str]:
-    """Mean ± standard deviation of a column, a cell a stream, where others have these values."""
-    digits = 2 if column == "accuracy" else 0
-    return [spread(of(rows, column, stream=stream, **where), digits) for stream in streams]
+    """Mean ± standard deviation of a column, a cell a stream, where others have these values.
+
+    A setting that `best` has chosen stands in brackets.
+    """
+    digits, cells = 2 if column == "accuracy" else 0, []
+    for stream in streams:
+        found = chosen(rows, stream=stream, **where)
+        settings = "".join(found.get("setting", pd.Series(dtype=str)).unique())
+        shown = spread([*found[column]], digits)
+        cells.append(f"{shown} ({settings})" if settings else shown)
+    return cells
+
+
+def ratios(rows: pd.DataFrame, over: str, under: str, streams: Iterable[str]) -> "pd.Series[float]":
+    """Mean mistakes of one learner over those of another, on each stream, of the seeds of both."""
+    rows = rows[rows["learner"].isin([over, under])]
+    found = rows.pivot_table(values="regret", index=["stream", "seed"], columns="learner")
+    means = found.reindex(columns=[over, under]).dropna().groupby("stream").mean()
+    return (means[over] / means[under]).reindex([*streams]).dropna()
 
 
 def geometric(ratios: Any) -> float:

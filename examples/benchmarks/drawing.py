@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
@@ -46,6 +47,13 @@ def thinned(values: NDArray[Any]) -> NDArray[Any]:
     n = values.shape[-1]
     step = math.ceil(n / POINTS)
     return values[..., (n - 1) % step :: step]
+
+
+def band(panel: Any, at: Any, found: Iterable[Any], style: str = "o-", **line: Any) -> None:
+    """Draw a line of means, and the range, of the runs that were found at each point."""
+    means, lowest, highest = zip(*((np.mean(v), min(v), max(v)) for v in found), strict=True)
+    (drawn,) = panel.plot(at, means, style, **line)
+    panel.fill_between(at, lowest, highest, color=drawn.get_color(), alpha=0.2, lw=0)
 
 
 def compact(svg: str) -> str:

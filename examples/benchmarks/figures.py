@@ -21,10 +21,10 @@ import pandas as pd  # type: ignore[import-untyped]
 import rounds
 from accuracy import table as accuracy_table
 from baselines import table as baselines_table
-from changes import BEST, best_of_river, flips, panel, ratios, relabelled, standing
+from changes import flips, panel, relabelled, standing
 from changing import PANEL
-from common import RESULTS, geometric, markdown, of, spread
-from learners import OWN
+from common import RESULTS, geometric, markdown, of, ratios, spread
+from learners import BEST, OWN
 from multiclass import table as multiclass_table
 from paper_streams import STREAMS, cited
 from regret import table as regret_table
@@ -113,14 +113,12 @@ def table(rows: pd.DataFrame, columns: str = "", heads: str = "", digits: str = 
 
 def compared(rows: pd.DataFrame, under: str, over: str) -> "pd.Series[float]":
     """On each stream of the file mean mistakes of one learner over those of another."""
-    file, found = rows.attrs["file"], {}
-    for stream in dict.fromkeys(rows["stream"][rows["stream"].isin(OF_RATIOS[file])]):
-        rival = best_of_river(rows, stream) if under == BEST else under
-        own = ratios(rows, over, rival or "", [stream])
-        if not len(own):
-            raise ValueError(f"{file}.csv lacks {over} or {under} on {stream}.")
-        found[stream] = own[stream]
-    return pd.Series(found)
+    file = rows.attrs["file"]
+    streams = [stream for stream in OF_RATIOS[file] if stream in {*rows["stream"]}]
+    found = ratios(common.best(rows), over, under, streams)
+    if missing := [stream for stream in streams if stream not in found]:
+        raise ValueError(f"{file}.csv lacks {over} or {under} on {missing[0]}.")
+    return found
 
 
 def of_ratios(make: Callable[[Any], Any]) -> Figure:

@@ -11,11 +11,10 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from changes import BEST, best_of_river
 from changing import there
-from common import geometric, markdown, of
+from common import best, chosen, geometric, markdown
 from drawing import colours, draw
-from learners import OWN, RIVER
+from learners import BEST, OWN, RIVER
 from tabular import COLUMNS, FOREST, STREAMS, measure
 
 BUDGETS, SHARE = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1), 0.05
@@ -25,12 +24,8 @@ TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3)
 
 def mistakes(rows: pd.DataFrame, stream: str, learner: str) -> "pd.Series[float]":
     """Mean mistakes by share of the labels; of River's learners those of the best at each share."""
-    found = {}
-    for budget, here in rows[rows["stream"] == stream].groupby("budget"):
-        name = best_of_river(here, stream) if learner == BEST else learner
-        if own := of(here, learner=name):
-            found[budget] = np.mean(own)
-    return pd.Series(found, dtype=float)
+    found = chosen(best(chosen(rows, stream=stream)), learner=learner)
+    return found.groupby("budget")["regret"].mean()
 
 
 def needed(rows: pd.DataFrame, stream: str, rival: str) -> tuple[float, str]:

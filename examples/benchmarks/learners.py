@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
-from river import base, compose, forest, preprocessing, tree
+from river import compose, forest, preprocessing, tree
 from sklearn.ensemble import (  # type: ignore[import-untyped]
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -27,85 +27,68 @@ from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.compare.contenders import MarginAndRest, at_random, regression
 from river_ineural.compare.refitted import Refitted
 
-Limits = dict[str, Any]  # budget, horizon, seed
 Run = BudgetedSampler | compose.Pipeline
-Make = Callable[[Limits], Run]
+Make = Callable[..., Run]  # of a budget, a horizon and a seed
 
 
 def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
     """I-NeurAL with some settings of the classifier."""
-    return lambda limits: INeurALSampler(kind(seed=limits["seed"], **settings), **limits)
+    return lambda seed, **limits: INeurALSampler(kind(seed=seed, **settings), seed=seed, **limits)
 
 
-def sampling(**settings: Any) -> Make:
-    """I-NeurAL with some settings of the sampler."""
-    return lambda limits: INeurALSampler(INeurAL(seed=limits["seed"]), **settings, **limits)
+def wide(gamma: float, theoretical: bool = False) -> Make:
+    """I-NeurAL with a γ, and with a constant width or that of the analysis."""
+
+    def make(horizon: int, seed: int, **limits: Any) -> BudgetedSampler:
+        width = TheoreticalWidth(horizon=horizon) if theoretical else None
+        own: dict[str, Any] = {"gamma": gamma, "width": width, "horizon": horizon, "seed": seed}
+        return INeurALSampler(INeurAL(seed=seed), **own, **limits)
+
+    return make
 
 
-def theoretical(gamma: float) -> Make:
-    """I-NeurAL with the width of the analysis."""
-    return lambda own: sampling(width=TheoreticalWidth(horizon=own["horizon"]), gamma=gamma)(own)
-
-
-def printed(**settings: Any) -> Make:
+def printed(horizon: int, **limits: Any) -> compose.Pipeline:
     """The print on two classes, of examples with norm 1, as the paper's experiments run it."""
-
-    def make(limits: Limits) -> compose.Pipeline:
-        chosen = {"optimizer": "adam", "lr": 1e-3, "gamma": 6.0, **settings}
-        horizon, budget, seed = limits["horizon"], limits["budget"], limits["seed"]
-        learner = paper.INeurAL((0, 1), horizon, budget=budget, seed=seed, **chosen)
-        return compose.Pipeline(preprocessing.Normalizer(), learner)  # type: ignore[no-untyped-call]
-
-    return make
+    learner = paper.INeurAL((0, 1), horizon, optimizer="adam", lr=1e-3, gamma=6.0, **limits)
+    return compose.Pipeline(preprocessing.Normalizer(), learner)  # type: ignore[no-untyped-call]
 
 
-def random(limits: Limits) -> BudgetedSampler:
+def random(budget: float, seed: int, **limits: Any) -> BudgetedSampler:
     """It asks with a probability that spends the budget: 0.1 at 3 %, as the released code."""
-    p = max(0.1, min(1.0, 1.1 * limits["budget"]))
-    return RandomSampler(RetrainedNetwork(seed=limits["seed"]), p=p, **limits)
+    p = max(0.1, min(1.0, 1.1 * budget))
+    return RandomSampler(RetrainedNetwork(seed=seed), p=p, budget=budget, seed=seed, **limits)
 
 
-def margin(threshold: float) -> Make:
+def margin(threshold: float, seed: int, **limits: Any) -> BudgetedSampler:
     """It asks below a margin."""
-    return lambda limits: MarginSampler(
-        RetrainedNetwork(seed=limits["seed"]), threshold=threshold, **limits
-    )
+    return MarginSampler(RetrainedNetwork(seed=seed), threshold=threshold, seed=seed, **limits)
 
 
-def ntk(kind: type[NeuALNTKF] | type[NeuALNTKD], gamma: float) -> Make:
-    """An NTK baseline with a γ."""
-    return lambda limits: kind(gamma=gamma, **limits)
-
-
-def alps(slack: float, requester_slack: float) -> Make:
+def alps(budget: float, horizon: int, **settings: Any) -> BudgetedSampler:
     """Half of its budget is for pre-training, so that all labels count."""
-
-    def make(limits: Limits) -> BudgetedSampler:
-        n = max(2, int(limits["budget"] * limits["horizon"] / 2))
-        return ALPS(n_pretraining=n, slack=slack, requester_slack=requester_slack, **limits)
-
-    return make
+    n = max(2, int(budget * horizon / 2))
+    return ALPS(n_pretraining=n, budget=budget, horizon=horizon, **settings)
 
 
 # The grids are those of the paper's "Further Details in Experiments".
 SLACKS = (0.1, 0.25, 0.5, 0.75, 0.9)
 RETRAINED: dict[str, Make] = {
     "Random": random,
-    **{f"Margin {threshold}": margin(threshold) for threshold in (0.3, 0.5, 0.7, 0.9, 0.95)},
+    **{f"Margin {each}": partial(margin, each) for each in (0.3, 0.5, 0.7, 0.9, 0.95)},
 }
 BASELINES: dict[str, Make] = {
     **RETRAINED,
-    **{f"NeuAL-NTK-F {gamma}": ntk(NeuALNTKF, gamma) for gamma in (0.1, 0.3, 0.5, 0.8, 1.0)},
-    **{f"NeuAL-NTK-D {gamma}": ntk(NeuALNTKD, gamma) for gamma in (0.1, 0.3, 0.5, 0.8, 1.0)},
-    **{f"ALPS {a}, {b}": alps(a, b) for a in SLACKS for b in SLACKS},
+    **{f"NeuAL-NTK-F {g}": partial(NeuALNTKF, gamma=g) for g in (0.1, 0.3, 0.5, 0.8, 1.0)},
+    **{f"NeuAL-NTK-D {g}": partial(NeuALNTKD, gamma=g) for g in (0.1, 0.3, 0.5, 0.8, 1.0)},
+    **{f"ALPS {a}, {b}": partial(alps, slack=a, requester_slack=b) for a in SLACKS for b in SLACKS},
 }
 # Of each the setting that is best at 3 % on most streams (`results/baselines.csv`).
 SETTLED = ("Random", "Margin 0.95", "NeuAL-NTK-F 0.8", "NeuAL-NTK-D 0.1", "ALPS 0.5, 0.5")
 SENSITIVITY: dict[str, Make] = {
-    **{f"constant width, γ = {gamma}": sampling(gamma=gamma) for gamma in paper.GAMMAS},
-    **{f"theoretical width, γ = {gamma}": theoretical(gamma) for gamma in paper.GAMMAS},
+    **{f"constant width, γ = {gamma}": wide(gamma) for gamma in paper.GAMMAS},
+    **{f"theoretical width, γ = {gamma}": wide(gamma, theoretical=True) for gamma in paper.GAMMAS},
 }
-OWN, OUTPUTS = "I-NeurAL", "NeurONAL"
+OWN, OUTPUTS, BEST = "I-NeurAL", "NeurONAL", "River's best learner"
 PARTS: dict[str, Make] = {
     "f1 and forest": ineural(explorers=("forest",)),
     "f1 and f2": ineural(explorers=("network",)),
@@ -114,57 +97,42 @@ PARTS: dict[str, Make] = {
 LEARNERS: dict[str, Make] = {
     OWN: ineural(),
     OUTPUTS: ineural(NeurONAL),
-    "NeurONAL, f1 and forest": ineural(NeurONAL, explorers=("forest",)),
     **BASELINES,
     **SENSITIVITY,
     **PARTS,
-    "no pseudo-labels": sampling(self_training=False),
-    "no drift detector": ineural(drift_detector=None),
-    "the print": printed(),
-    "the print, no f2": printed(explores=False),
-    **{
-        f"the print, {optimizer}, lr={lr:g}, γ={gamma:g}": printed(
-            optimizer=optimizer, lr=lr, gamma=gamma
-        )
-        for optimizer, lr in (("adam", 1e-3), ("adam", 1e-2), ("sgd", 0.1), ("sgd", 0.5))
-        for gamma in (2.0, 6.0)
-    },
+    "the print": printed,
+    "the print, no f2": partial(printed, explores=False),
 }
 
 
-def linear(k: int, seed: int) -> Any:
-    """Logistic regression of features in units of their standard deviation."""
-    return preprocessing.StandardScaler() | regression(k, seed)
-
-
-def adaptive_forest(k: int, seed: int) -> base.Classifier:
-    """Trees that are replaced where a detector finds a change."""
-    return forest.ARFClassifier(seed=seed)
-
-
-def hoeffding(k: int, seed: int) -> base.Classifier:
-    """A tree that replaces branches which have become wrong."""
-    return tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
-
-
+CLASSIFIERS: dict[str, Callable[[int, int], Any]] = {  # River's, of k classes and a seed
+    "logistic regression": lambda k, seed: preprocessing.StandardScaler() | regression(k, seed),
+    "Hoeffding adaptive tree": lambda k, seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed),
+    "adaptive random forest": lambda k, seed: forest.ARFClassifier(seed=seed),
+}
 REST = "by margin, the rest at random"  # so that it asks for as many labels as the others
-RIVER: dict[str, tuple[Callable[[int, int], Any], Callable[..., BudgetedSampler]]] = {
-    f"{name}, {how}": (classifier, ask)
-    for name, classifier in (
-        ("logistic regression", linear),
-        ("Hoeffding adaptive tree", hoeffding),
-        ("adaptive random forest", adaptive_forest),
-    )
+RIVER: dict[str, tuple[str, Callable[..., BudgetedSampler]]] = {
+    f"{name}, {how}": (name, ask)
+    for name in CLASSIFIERS
     for how, ask in (("at random", at_random), ("by margin", MarginSampler), (REST, MarginAndRest))
 }
+
+
+def method_of(name: str) -> tuple[str, str]:
+    """The method of a learner and its setting, "" if it has none; River's are settings of one."""
+    if name in RIVER:
+        return BEST, name
+    method, _, setting = name.partition(" ") if name in BASELINES else (name, "", "")
+    return method, setting
 
 
 def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int) -> Run:
     """The learner of a name, which is told how long the stream is unless the horizon is None."""
     if name in RIVER:
         classifier, ask = RIVER[name]
-        return ask(classifier(n_classes, seed), budget=Budget(budget, horizon), seed=seed)
-    return LEARNERS[name]({"budget": budget, "horizon": horizon, "seed": seed})
+        model = CLASSIFIERS[classifier](n_classes, seed)
+        return ask(model, budget=Budget(budget, horizon), seed=seed)
+    return LEARNERS[name](budget=budget, horizon=horizon, seed=seed)
 
 
 class WithoutAudits(INeurALSampler):

@@ -1,10 +1,9 @@
 """Mistakes on the original classes of the paper's streams that have more than two."""
 
 import pandas as pd  # type: ignore[import-untyped]
-from baselines import shown
-from common import markdown
+from common import best, by_stream, markdown
 from learners import OUTPUTS, OWN, RETRAINED
-from paper_streams import best, draw_curves, ordered, ranked, run
+from paper_streams import draw_curves, ordered, ranked, run
 
 STREAMS = ("letter", "fashion", "mnist", "cifar10")
 
@@ -14,7 +13,7 @@ def table(rows: pd.DataFrame) -> str:
     rows = best(rows)
     streams = ordered(rows)
     lines = [
-        [f"{budget:.0%}", method, *(shown(here, s, method) for s in streams)]
+        [f"{budget:.0%}", method, *by_stream(here, streams, learner=method)]
         for budget, here in rows.groupby("budget")
         for method in ranked(here)
     ]

@@ -13,8 +13,8 @@ import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from common import COUNTED, MACHINE, Cell, Row, X
-from drawing import colours, draw, thinned
-from learners import BASELINES, LEARNERS, RIVER, new
+from drawing import band, colours, draw, thinned
+from learners import LEARNERS, RIVER, new
 
 from river_ineural.active import Budget
 from river_ineural.datasets import CIFAR10, IJCNN, MNIST, Fashion, Letter, PhishingWebsites
@@ -76,16 +76,27 @@ def run(
     return common.run(given, COLUMNS, measure, learners, multiclass=multiclass), given.assets
 
 
-def cited(value: str, budget: float, method: str, source: str = "the paper") -> dict[str, float]:
-    """What is said of a method, by stream; empty if there is nothing."""
-    at = (CITED["value"] == value) & (CITED["budget"] == budget) & (CITED["source"] == source)
-    found: list[dict[str, float]] = CITED[at & (CITED["method"] == method)].to_dict("records")
-    return {s: found[0][s] for s in STREAMS if found[0][s] > 0} if found else {}
+def cited(value: str, budget: float, method: str, source: str = "the paper") -> Any:
+    """What is said of a method, a series by stream; empty if there is nothing."""
+    at = {"source": source, "value": value, "budget": budget, "method": method}
+    return common.chosen(CITED, **at)[[*STREAMS]].max().dropna()
 
 
-def figures(found: dict[str, float], streams: Sequence[str], digits: int = 0) -> list[str]:
+def figures(found: Any, streams: Sequence[str], digits: int = 0) -> list[str]:
     """Figures as cells of a table. They are empty for streams of which nothing is said."""
     return [f"{found[s]:,.{digits}f}" if s in found else "" for s in streams]
+
+
+def beside_cited(rows: pd.DataFrame, column: str, sources: Sequence[str]) -> str:
+    """A table of each method at one budget: what these sources say, and what was run here."""
+    streams, budget, lines = ordered(rows), rows["budget"].iloc[0], []
+    for method in ranked(rows):
+        for source in sources:
+            if len(said := cited(column, budget, method, source)):
+                shown = figures(said, streams, 2 if column == "accuracy" else 0)
+                lines.append([method, source, *shown])
+        lines.append([method, "here", *common.by_stream(rows, streams, column, learner=method)])
+    return common.markdown(["method", "", *streams], lines)
 
 
 def ordered(rows: pd.DataFrame) -> list[str]:
@@ -98,20 +109,6 @@ def ranked(rows: pd.DataFrame) -> list[str]:
     """The methods of rows, each once, those of the paper first and in its order."""
     found = sorted(set(rows["learner"]))
     return sorted(found, key=lambda name: [*METHODS, *found].index(name))
-
-
-def best(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each method its setting of least mean regret, on each stream at each budget.
-
-    A setting is what follows the first word of a baseline's name.
-    """
-    split = {name: name.partition(" ") for name in BASELINES}
-    names = rows["learner"].map(lambda name: split.get(name, (name, "", "")))
-    rows = rows.assign(learner=names.str[0], setting=names.str[2])
-    columns = ["stream", "budget", "learner", "setting"]
-    means = rows.groupby(columns)["regret"].mean()
-    chosen = means.groupby(columns[:3]).idxmin()
-    return rows[pd.MultiIndex.from_frame(rows[columns]).isin(chosen.tolist())]
 
 
 def draw_curves(rows: pd.DataFrame, path: Path, across: Any = (), log: bool = False) -> None:
@@ -135,9 +132,7 @@ def draw_curves(rows: pd.DataFrame, path: Path, across: Any = (), log: bool = Fa
                 rounds = np.linspace(0, each["rounds"].iloc[0], found.shape[1] + 1)[1:]
                 rounds, found = thinned(rounds), thinned(found)
                 style = STYLES[budgets.index(each["budget"].iloc[0]) % len(STYLES)]
-                panel.plot(rounds, found.mean(0), style, color=colour[label], label=label)
-                edges = {"color": colour[label], "alpha": 0.2, "lw": 0}
-                panel.fill_between(rounds, found.min(0), found.max(0), **edges)
+                band(panel, rounds, found.T, style, color=colour[label], label=label)
             for label, style, heights in across:
                 if stream in heights:
                     panel.axhline(heights[stream], color="gray", lw=1, ls=style, label=label)

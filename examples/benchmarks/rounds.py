@@ -5,29 +5,23 @@ process, garbage collection included. A first run of 300 rounds, which compiles,
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from changing import there
+from changing import ORDERED, shuffled, there
 from common import Cell, Row, X, markdown
-from learners import OUTPUTS, OWN, adaptive_forest, linear, new
+from learners import CLASSIFIERS, OUTPUTS, OWN, new
 from speed import Peer
-from tabular import MANY
 from tabular import STREAMS as TABLES
 
-STREAMS = {
-    name: (TABLES | MANY)[name] for name in ("ijcnn", "spambase", "robot", "phishing", "mnist")
-}
+STREAMS = {name: TABLES[name] for name in ("ijcnn", "spambase", "robot", "phishing")}
+STREAMS["mnist"] = shuffled("mnist", n=ORDERED)
 OURS = (OWN, OUTPUTS, "f1 and f2", "f1 alone")
 FOREST = "adaptive random forest"
-OTHERS: dict[str, Callable[[int, int, int], Any]] = {
-    FOREST: lambda d, k, seed: adaptive_forest(k, seed),
-    "logistic regression": lambda d, k, seed: linear(k, seed),
-    "PyTorch network": lambda d, k, seed: Peer(d, k),
-}
+OTHERS = (FOREST, "logistic regression", "PyTorch network")
 FIRST = 300  # rounds before anything is timed, of a learner of its own
 CALLS = tuple(f"{call}_{part}" for call in ("predict", "learn") for part in ("50", "99", "100"))
 COLUMNS = (*common.COUNTED, "microseconds", *CALLS, *common.MACHINE, "river")
@@ -60,7 +54,9 @@ def timed(cell: Cell, d: int, k: int, n: int) -> Timed:
     if cell.learner in OURS:
         return Timed(new(cell.learner, cell.budget, n, cell.seed, k))
     drawn = np.random.default_rng(cell.seed).permutation(n) < cell.budget * n
-    return Timed(OTHERS[cell.learner](d, k, cell.seed), iter(drawn.tolist()))
+    classifier = CLASSIFIERS.get(cell.learner)
+    model = classifier(k, cell.seed) if classifier else Peer(d, k)
+    return Timed(model, iter(drawn.tolist()))
 
 
 def measure(cell: Cell) -> Row:

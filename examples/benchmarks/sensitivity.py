@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from common import by_stream, curves, markdown, of
-from drawing import draw, thinned
+from drawing import band, draw, thinned
 from learners import SENSITIVITY
 from paper_streams import ordered, run
 
@@ -37,9 +37,7 @@ def draw_both(rows: pd.DataFrame, folder: Path) -> None:
         for panel, stream in zip(axes.flat, streams, strict=False):
             for width in WIDTHS:
                 found = [of(rows, stream=stream, learner=f"{width}, γ = {g}") for g in GAMMAS]
-                (line,) = panel.plot(GAMMAS, [*map(np.mean, found)], "o-", label=width)
-                edges = {"color": line.get_color(), "alpha": 0.2, "lw": 0}
-                panel.fill_between(GAMMAS, [*map(min, found)], [*map(max, found)], **edges)
+                band(panel, GAMMAS, found, label=width)
             panel.set(title=stream, xlabel="γ", ylabel="regret", ylim=(0, None))
 
     def against_rounds(axes: Any) -> None:

@@ -1,7 +1,6 @@
 """R_T, **R**_T and N_T of the paper where P(y | x) is known, for the print and the defaults."""
 
 import itertools
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
 from common import Cell, Row, markdown, of, options, run_cells, spread
-from drawing import colours, draw
+from drawing import band, colours, draw
 from learners import WithoutAudits
 from numpy.typing import NDArray
 
@@ -185,10 +184,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
             for learner, colour in colours(rows["learner"].unique()).items():
                 where = {"stream": name, "learner": learner}
                 found = [of(rows, column, rounds=n, **where) for n in lengths]
-                ends = [[*map(bound, found)] for bound in (min, max)]
-                means = [*map(statistics.mean, found)]
-                panel.plot(lengths, means, "o-", ms=3, color=colour, label=learner)
-                panel.fill_between(lengths, *ends, color=colour, alpha=0.2, lw=0)
+                band(panel, lengths, found, ms=3, color=colour, label=learner)
             panel.set(title=name, xlabel="T", ylabel=SYMBOLS[column], xscale="log")
             if column == "returned":  # which may be 0
                 panel.set_yscale("symlog", linthresh=1e-3)
