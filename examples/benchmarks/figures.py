@@ -15,29 +15,27 @@ from pathlib import Path
 from statistics import StatisticsError, fmean
 from typing import Any
 
+import accuracy
+import baselines
+import changes
 import common
 import labels
+import multiclass
 import pandas as pd  # type: ignore[import-untyped]
+import regret
 import rounds
-from accuracy import table as accuracy_table
-from baselines import table as baselines_table
-from changes import flips, panel, relabelled, standing
+import sensitivity
+import tabular
+import theory
 from changing import PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
 from learners import BEST, OWN
-from multiclass import table as multiclass_table
 from paper_streams import STREAMS, cited
-from regret import table as regret_table
-from sensitivity import table as sensitivity_table
-from tabular import FOREST, mistakes, seconds, summaries
-from tabular import STREAMS as TABLES
-from theory import agreement
-from theory import table as theory_table
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has those of speed.py
 BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
-OF_RATIOS = {"tabular": [*TABLES], "changes": [*PANEL], "regret": [*STREAMS]}  # of their means
+OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # the streams of their means
 USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # unless it is given
 Figure = Callable[..., str]
 
@@ -74,18 +72,13 @@ def number(values: Any, digits: str) -> str:
     return f"{values:,.{int(digits)}f}"
 
 
-def mean(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
-    """The mean of a column."""
-    return number(rows[column].mean(), digits)
+def means(kind: str) -> Figure:
+    """The mean, least or largest of a column's means over the seeds of each stream."""
 
+    def figure(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
+        return number(rows.groupby("stream")[column].mean().agg(kind), digits)
 
-def extreme(which: str) -> Figure:
-    """The least or the largest mean over seeds of a column."""
-
-    def end(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
-        return number(rows.groupby("stream")[column].mean().agg(which), digits)
-
-    return end
+    return figure
 
 
 def count(rows: pd.DataFrame, column: str = "seed") -> str:
@@ -96,15 +89,13 @@ def count(rows: pd.DataFrame, column: str = "seed") -> str:
 def table(rows: pd.DataFrame, columns: str = "", heads: str = "", digits: str = "0") -> str:
     """The rows as they are, or some of their columns (separated by semicolons)."""
     names = columns.split(";") if columns else list(rows.columns)
-    each = digits.split(";") if ";" in digits else [digits] * len(names)
-    shown = rows[names].astype(object).where(rows[names].notna(), "")
-    lines = [
-        [
-            number(v, d if isinstance(v, float) else "0") if isinstance(v, int | float) else str(v)
-            for v, d in zip(line, each, strict=True)
-        ]
-        for line in shown.to_numpy().tolist()
-    ]
+
+    def shown(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return "" if pd.isna(value) else number(value, digits if isinstance(value, float) else "0")
+
+    lines = rows[names].map(shown).to_numpy().tolist()
     return markdown(heads.split(";") if heads else names, lines)
 
 
@@ -146,9 +137,8 @@ def of_parts(rows: pd.DataFrame) -> str:
 
 def over_cited(rows: pd.DataFrame, source: str = "released code") -> str:
     """Mean mistakes over cited ones, the geometric mean over the paper's streams."""
-    theirs = cited("regret", 0.03, OWN, source)
-    found = [fmean(of(rows, stream=s, learner=OWN)) / theirs[s] for s in STREAMS]
-    return number(geometric(found), "2")
+    own = common.chosen(rows, learner=OWN).groupby("stream")["regret"].mean()
+    return number(geometric((own / cited("regret", 0.03, OWN, source))[[*STREAMS]]), "2")
 
 
 def by_stream(rows: pd.DataFrame) -> str:
@@ -181,38 +171,32 @@ def budgets(rows: pd.DataFrame) -> str:
 
 ratio = of_ratios(geometric)
 ANY: dict[str, Figure] = {
-    **{"mean": mean, "least": extreme("min"), "most": extreme("max"), "count": count},
+    **{"mean": means("mean"), "least": means("min"), "most": means("max"), "count": count},
     **{"table": table, "ratio": ratio, "without": without, "highest": of_ratios(max)},
     "worst": of_ratios(lambda found: found.idxmax()),  # the stream of the highest
     "losses": of_ratios(lambda found: (found > 1).sum()),  # streams with more mistakes
 }
-RIVALS = {"river": BEST, "forest": FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
+RIVALS = {"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
 FIGURES: dict[str, Figure] = {
-    "tabular.mistakes": mistakes,
-    "tabular.summaries": summaries,
-    "tabular.seconds": seconds,
+    **{f"{file.__name__}.table": file.table for file in (accuracy, baselines, labels, multiclass)},
+    **{f"{file.__name__}.table": file.table for file in (regret, rounds, sensitivity, theory)},
     **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
+    "tabular.mistakes": tabular.mistakes,
+    "tabular.summaries": tabular.summaries,
+    "tabular.seconds": tabular.seconds,
     "tabular.of_parts": of_parts,
-    "changes.panel": panel,
-    "changes.flips": flips,
-    "changes.standing": standing,
-    "changes.relabelled": relabelled,
+    "changes.panel": changes.panel,
+    "changes.flips": changes.flips,
+    "changes.standing": changes.standing,
+    "changes.relabelled": changes.relabelled,
     # One run of River's best asked for six labels of luxembourg and for no more: 978 mistakes.
     "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
-    "regret.table": regret_table,
     "regret.by_stream": by_stream,
     "regret.over_released": over_cited,
     "regret.over_paper": partial(over_cited, source="the paper"),
-    "baselines.table": baselines_table,
-    "accuracy.table": accuracy_table,
-    "multiclass.table": multiclass_table,
-    "sensitivity.table": sensitivity_table,
-    "theory.table": theory_table,
-    "theory.agreement": agreement,
+    "theory.agreement": theory.agreement,
     "speed-labels.table": late,
     "budgets.table": budgets,
-    "labels.table": labels.table,
-    "rounds.table": rounds.table,
     "rounds.calls": rounds.calls,
     "labels.percent_river": lambda rows: number(5 * labels.saving(rows, BEST), "1"),
 }
