@@ -12,7 +12,7 @@ from streams import blobs
 from torch import nn
 
 from river_ineural.baselines import RetrainedNetwork
-from river_ineural.baselines.epochs import Stored, train_epochs
+from river_ineural.baselines.epochs import Stored, TrainedInEpochs
 
 STREAM = blobs(60, n_features=4, n_classes=3, seed=1)
 NAMES = sorted(STREAM[0][0])
@@ -97,7 +97,8 @@ def test_the_tolerance_is_of_the_sum_of_the_batch_losses_for_each_example(tolera
         return torch.ones(())
 
     settings = {"lr": 0.1, "batch_size": 4, "n_epochs": 5, "tolerance": tolerance}
-    train_epochs([torch.zeros(1)], backward, 8, np.random.default_rng(0), **settings)
+    trained = TrainedInEpochs(**settings)
+    trained.train_epochs([torch.zeros(1)], backward, 8, np.random.default_rng(0))
     assert len(batches) == 2 * n_epochs
     for first, second in zip(batches[::2], batches[1::2], strict=True):
         assert sorted(first + second) == list(range(8))
@@ -115,7 +116,7 @@ def test_steps_are_those_of_adam_with_a_new_state():
 
     for seed in (1, 2):
         settings = {"lr": 0.1, "batch_size": 3, "n_epochs": 2, "tolerance": 0.0}
-        train_epochs(parts, backward, 7, np.random.default_rng(seed), **settings)
+        TrainedInEpochs(**settings).train_epochs(parts, backward, 7, np.random.default_rng(seed))
         optimizer, rng = torch.optim.Adam(expected, lr=0.1), np.random.default_rng(seed)
         for _ in range(2):
             for rows in torch.from_numpy(rng.permutation(7)).split(3):

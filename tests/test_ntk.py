@@ -135,10 +135,10 @@ def test_bounds_are_computed_once_a_round_and_anew_after_a_label(kind):
     x, y = STREAM[20]
     model.predict_one(x)
     assert len(computed) == 1
-    _, _, before = model.classifier.latest
+    _, (_, before) = model.classifier.latest
     model.learn_one(x, y)
     model.predict_one(x)
-    assert (model.classifier.latest[2] < before).any()
+    assert (model.classifier.latest[1][1] < before).any()
     assert len(computed) == 3  # learning needs those before it
     del model.classifier.bounds
     assert pickle.loads(pickle.dumps(model.classifier)).latest is None

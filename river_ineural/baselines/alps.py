@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import AUDIT, UNWANTED, Wanted
-from river_ineural.baselines.epochs import Stored, placed
+from river_ineural.baselines.epochs import Cached, Stored, placed
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
@@ -30,7 +31,7 @@ REQUESTERS = (0.1, 0.25, 0.5, 0.75, 0.9)  # ask where the gap of the leader is b
 LEAST = 1e-3  # probability that a hypothesis gives any class: bounds its loss
 
 
-class VersionSpace(base.Classifier):
+class VersionSpace(Cached, base.Classifier):
     """Hypotheses with their losses so far; those within the slack of the best are consistent.
 
     Each hypothesis is a `RetrainedNetwork` trained once, on the same `n_pretraining` examples, from
@@ -43,12 +44,11 @@ class VersionSpace(base.Classifier):
 
     def __init__(
         self,
+        network: Callable[..., RetrainedNetwork],
         n_hypotheses: int,
         n_pretraining: int,
         slack: float,
-        max_features: int,
         seed: int | None,
-        **network: Any,
     ) -> None:
         check_integer("n_hypotheses", n_hypotheses, least=1)
         check_integer("n_pretraining", n_pretraining, least=2)
@@ -56,24 +56,27 @@ class VersionSpace(base.Classifier):
         check_seed(seed)
         self.n_pretraining, self.slack = n_pretraining, slack
         seeds = np.random.default_rng(seed).integers(2**31, size=n_hypotheses).tolist()
-        self.hypotheses = [
-            RetrainedNetwork(seed=each, max_features=max_features, **network) for each in seeds
-        ]
-        self.features = FeatureIndex(max_features)  # only checks
+        self.hypotheses = [network(seed=each) for each in seeds]
         self.waiting: deque[tuple[dict[FeatureName, Any], ClfTarget]] = deque(maxlen=n_pretraining)
         self.ready = False
         self.losses = np.zeros(n_hypotheses)
         self.n = 0
-        self._weights: list[Tensor] = []  # of all hypotheses, stacked when they are fixed
-        self._latest: tuple[dict[FeatureName, Any], NDArray[np.float64]] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Weights as arrays."""
-        return {**self.__dict__, "_weights": [part.numpy() for part in self._weights]}
+    @property
+    def labels(self) -> list[ClfTarget]:
+        """Those that the hypotheses know, in the order of their probabilities."""
+        return self.hypotheses[0]._labels.labels
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._weights = [torch.tensor(part) for part in state["_weights"]]
+    @property
+    def features(self) -> FeatureIndex:
+        """Those that the hypotheses know."""
+        return self.hypotheses[0]._features
+
+    @functools.cached_property
+    def weights(self) -> list[Tensor]:
+        """Of all hypotheses, stacked."""
+        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
+        return [torch.stack(part) for part in parts]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Pre-train, or add to the losses."""
@@ -85,8 +88,7 @@ class VersionSpace(base.Classifier):
                 self.pretrain(self.waiting)
             return
         self.n += 1
-        labels = self.hypotheses[0]._labels.labels
-        found = self.probabilities(x)[:, labels.index(y)] if y in labels else 0.0
+        found = self.probabilities(x)[:, self.labels.index(y)] if y in self.labels else 0.0
         self.losses -= np.log(np.maximum(found, LEAST))
 
     def pretrain(self, examples: Iterable[tuple[dict[FeatureName, Any], ClfTarget]]) -> None:
@@ -97,8 +99,7 @@ class VersionSpace(base.Classifier):
                 hypothesis._store(x, y)
             hypothesis._train()
             hypothesis._stored = Stored(hypothesis.capacity)
-        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
-        self._weights, self._latest = [torch.stack(part) for part in parts], None
+        self.forget()
         self.waiting.clear()
         self.ready = True
 
@@ -108,14 +109,13 @@ class VersionSpace(base.Classifier):
 
         A round asks for those of one x several times, so the latest are kept.
         """
-        if self._latest is None or self._latest[0] != x:
-            features = self.hypotheses[0]._features
-            vector = torch.from_numpy(placed(features, x, features.values(x)))
-            first, first_bias, last, last_bias = self._weights
+        if self.latest is None or self.latest[0] != x:
+            vector = torch.from_numpy(placed(self.features, x, self.features.values(x)))
+            first, first_bias, last, last_bias = self.weights
             hidden = (first.flatten(0, 1) @ vector).view_as(first_bias).add_(first_bias).relu_()
             logits = torch.einsum("hkm,hm->hk", last, hidden).add_(last_bias)
-            self._latest = dict(x), logits.double().softmax(1).numpy()
-        return self._latest[1]
+            self.latest = dict(x), logits.double().softmax(1).numpy()
+        return self.latest[1]
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """The probabilities of the hypothesis of least loss; empty before pre-training."""
@@ -124,13 +124,13 @@ class VersionSpace(base.Classifier):
             known = dict.fromkeys(y for _, y in self.waiting)
             return {y: 1 / len(known) for y in known}
         leader = self.probabilities(x)[self.losses.argmin()]
-        return dict(zip(self.hypotheses[0]._labels.labels, leader.tolist(), strict=True))
+        return dict(zip(self.labels, leader.tolist(), strict=True))
 
     def agreed(self, x: dict[FeatureName, Any]) -> ClfTarget | None:
         """The class that all consistent hypotheses predict; None if they differ."""
         within = self.losses <= self.losses.min() + self.slack * math.sqrt(self.n)
         predicted = np.unique(self.probabilities(x)[within].argmax(1))
-        return self.hypotheses[0]._labels.labels[predicted[0]] if len(predicted) == 1 else None
+        return self.labels[predicted[0]] if len(predicted) == 1 else None
 
 
 class ALPS(BudgetedSampler):
@@ -191,6 +191,7 @@ class ALPS(BudgetedSampler):
     """
 
     classifier: VersionSpace
+    _unit_test_params = base.Classifier._unit_test_params  # every parameter has a default
 
     def __init__(
         self,
@@ -209,14 +210,9 @@ class ALPS(BudgetedSampler):
         seed: int | None = None,
     ) -> None:
         check_real("requester_slack", requester_slack, least=0)
-        classifier = VersionSpace(
-            *(n_hypotheses, n_pretraining, slack, max_features, seed),
-            hidden_dim=hidden_dim,
-            lr=lr,
-            batch_size=batch_size,
-            n_epochs=n_epochs,
-            tolerance=tolerance,
-        )
+        settings = hidden_dim, lr, batch_size, n_epochs, tolerance
+        network = functools.partial(RetrainedNetwork, *settings, max_features=max_features)
+        classifier = VersionSpace(network, n_hypotheses, n_pretraining, slack, seed)
         super().__init__(classifier, budget, horizon, seed)
         self.n_hypotheses, self.n_pretraining = n_hypotheses, n_pretraining
         self.slack, self.requester_slack = slack, requester_slack
@@ -254,10 +250,6 @@ class ALPS(BudgetedSampler):
             beyond = gap(leader.values()) >= np.array(REQUESTERS)
             self._at_least += beyond
             self._missed += beyond & (max(leader, key=leader.__getitem__) != y)
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
 
     def _unit_test_skips(self) -> set[str]:
         return {"check_predict_proba_one_binary"}  # meant for classifiers: it gets a pair here

@@ -1,4 +1,4 @@
-"""Training as the paper's baselines do it: epochs over all that is stored, at each label."""
+"""What the paper's baselines share: epochs over all that is stored, at each label."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from river.base.typing import FeatureName
 from torch import Tensor
 
 from river_ineural.inputs.features import FeatureIndex
+from river_ineural.inputs.parameters import Live
+from river_ineural.inputs.validation import check_integer, integer, real
 
-__all__ = ["Stored", "behind_relu", "placed", "train_epochs"]
+__all__ = ["Cached", "Stored", "TrainedInEpochs", "behind_relu", "placed"]
 
 Floats = NDArray[np.floating[Any]]
+
+CACHED = ("latest", "weights", "inverse", "theta")  # until the next label
 
 
 def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
@@ -28,12 +33,13 @@ class Stored:
     Parameters
     ----------
     capacity
-        Examples at most; the newest then takes the row of the oldest.
+        Examples at most, at least 1; the newest then takes the row of the oldest.
     n_targets
         Integers stored with each.
     """
 
     def __init__(self, capacity: int, n_targets: int = 1) -> None:
+        check_integer("capacity", capacity, least=1)
         self.capacity = capacity
         self.n_added = 0
         self.vectors = np.zeros((0, 0), np.float32)
@@ -64,51 +70,59 @@ class Stored:
         return torch.from_numpy(self.vectors[: len(self)]), *targets
 
 
-def train_epochs(
-    weights: list[Tensor],
-    backward: Callable[[Tensor, list[Tensor]], Tensor],
-    n_examples: int,
-    rng: np.random.Generator,
-    *,
-    lr: float,
-    batch_size: int,
-    n_epochs: int,
-    tolerance: float,
-) -> None:
-    """Passes of Adam, which starts anew, until the losses of a pass are small.
+class TrainedInEpochs:
+    """What is trained by passes of Adam, as `RetrainedNetwork` describes the parameters."""
 
-    Parameters
-    ----------
-    weights
-        Changed in place.
-    backward
-        Mean loss of the rows with the given numbers, whose gradients by the weights it writes into
-        the second argument.
-    tolerance
-        Training ends when the batch losses of a pass, summed, are at most this many times
-        `n_examples`.
-    """
-    gradients = [torch.empty_like(part) for part in weights]
-    means, squares = ([torch.zeros_like(part) for part in weights] for _ in range(2))
-    n_steps = torch.zeros((), dtype=torch.float32, device="cpu")
-    for _ in range(n_epochs):
-        total = 0.0
-        for rows in torch.split(torch.from_numpy(rng.permutation(n_examples)), batch_size):
-            total += backward(rows, gradients).item()
-            n_steps += 1
-            # what torch.optim.Adam(fused=True) calls, at a fifth of its time for small weights
-            torch._fused_adam_(
-                *(weights, gradients, means, squares, [], [n_steps] * len(weights)),
-                lr=lr,
-                beta1=0.9,
-                beta2=0.999,
-                weight_decay=0.0,
-                eps=1e-8,
-                amsgrad=False,
-                maximize=False,
-            )
-        if total <= tolerance * n_examples:
-            break
+    lr = Live[float](real(1e-37))
+    batch_size = Live[int](integer(1))
+    n_epochs = Live[int](integer(1))
+    tolerance = Live[float](real(0))
+
+    def __init__(self, lr: float, batch_size: int, n_epochs: int, tolerance: float) -> None:
+        self.lr = lr
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.tolerance = tolerance
+
+    def train_epochs(
+        self,
+        weights: list[Tensor],
+        backward: Callable[[Tensor, list[Tensor]], Tensor],
+        n_examples: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Passes of Adam, which starts anew, until the losses of a pass are small.
+
+        Parameters
+        ----------
+        weights
+            Changed in place.
+        backward
+            Mean loss of the rows with the given numbers, whose gradients by the weights it writes
+            into the second argument.
+        """
+        gradients = [torch.empty_like(part) for part in weights]
+        means, squares = ([torch.zeros_like(part) for part in weights] for _ in range(2))
+        n_steps = torch.zeros((), dtype=torch.float32, device="cpu")
+        for _ in range(self.n_epochs):
+            total = 0.0
+            rows = torch.from_numpy(rng.permutation(n_examples))
+            for batch in torch.split(rows, self.batch_size):
+                total += backward(batch, gradients).item()
+                n_steps += 1
+                # what torch.optim.Adam(fused=True) calls, at a fifth of its time for small weights
+                torch._fused_adam_(
+                    *(weights, gradients, means, squares, [], [n_steps] * len(weights)),
+                    lr=self.lr,
+                    beta1=0.9,
+                    beta2=0.999,
+                    weight_decay=0.0,
+                    eps=1e-8,
+                    amsgrad=False,
+                    maximize=False,
+                )
+            if total <= self.tolerance * n_examples:
+                break
 
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
@@ -116,3 +130,17 @@ def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Float
     nothing = np.zeros(len(features))
     vector: Floats = features.place(x, values[None], nothing, nothing.astype(np.float32))[0]
     return vector
+
+
+class Cached:
+    """What is computed from what was learned: kept from round to round, and not pickled."""
+
+    latest: tuple[dict[FeatureName, Any], Any] | None = None  # x, and what was computed of it
+
+    def forget(self) -> None:
+        """What was computed from weights and sums that have changed since."""
+        for name in CACHED:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name not in CACHED}

@@ -11,16 +11,16 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
+from river_ineural.baselines.epochs import Stored, TrainedInEpochs, behind_relu, placed
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
-from river_ineural.inputs.validation import check_integer, check_real, check_seed
+from river_ineural.inputs.validation import check_integer, check_seed
 from river_ineural.network.threads import single_threaded
 
 __all__ = ["RetrainedNetwork"]
 
 
-class RetrainedNetwork(base.Classifier):
+class RetrainedNetwork(TrainedInEpochs, base.Classifier):
     """Network of one hidden layer, trained for epochs over all labels so far at each new one.
 
     The classification model that the paper gives to its methods Random and Margin. With h the
@@ -90,19 +90,11 @@ class RetrainedNetwork(base.Classifier):
         seed: int | None = None,
     ) -> None:
         check_integer("hidden_dim", hidden_dim, least=1)
-        check_real("lr", lr, least=1e-37)
-        check_integer("batch_size", batch_size, least=1)
-        check_integer("n_epochs", n_epochs, least=1)
-        check_real("tolerance", tolerance, least=0)
-        check_integer("capacity", capacity, least=1)
         check_integer("max_features", max_features, least=1)
         check_integer("max_classes", max_classes, least=2)
         check_seed(seed)
+        super().__init__(lr, batch_size, n_epochs, tolerance)
         self.hidden_dim = hidden_dim
-        self.lr = lr
-        self.batch_size = batch_size
-        self.n_epochs = n_epochs
-        self.tolerance = tolerance
         self.capacity = capacity
         self.max_features = max_features
         self.max_classes = max_classes
@@ -142,12 +134,6 @@ class RetrainedNetwork(base.Classifier):
                 part[tuple(slice(n) for n in known.shape)] = known
             grown.append(part)
         self._weights = grown
-
-    def _logits(self, x: Tensor) -> Tensor:
-        """Scores of the classes before the softmax."""
-        first, first_bias, last, last_bias = self._weights
-        hidden = nn.functional.linear(x, first, first_bias).relu()
-        return nn.functional.linear(hidden, last, last_bias)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Store the example, then train on all that are stored.
@@ -197,22 +183,14 @@ class RetrainedNetwork(base.Classifier):
             torch.sum(behind, 1, out=gradients[3])
             return loss
 
-        train_epochs(
-            self._weights,
-            backward,
-            len(classes),
-            self._rng,
-            lr=self.lr,
-            batch_size=self.batch_size,
-            n_epochs=self.n_epochs,
-            tolerance=self.tolerance,
-        )
+        self.train_epochs(self._weights, backward, len(classes), self._rng)
 
     @single_threaded
     def _proba(self, vector: NDArray[np.floating[Any]]) -> list[float]:
-        with torch.inference_mode():
-            logits = self._logits(torch.from_numpy(vector))
-            return logits.double().softmax(0).tolist()
+        first, first_bias, last, last_bias = self._weights
+        hidden = nn.functional.linear(torch.from_numpy(vector), first, first_bias).relu()
+        logits = nn.functional.linear(hidden, last, last_bias)
+        return logits.double().softmax(0).tolist()
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """Probability of each class.
@@ -229,6 +207,5 @@ class RetrainedNetwork(base.Classifier):
         values = self._features.values(x)
         if not len(self._labels):
             return {}
-        return dict(
-            zip(self._labels.labels, self._proba(placed(self._features, x, values)), strict=True)
-        )
+        row = self._proba(placed(self._features, x, values))
+        return dict(zip(self._labels.labels, row, strict=True))

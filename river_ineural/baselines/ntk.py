@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import Wanted
-from river_ineural.baselines.epochs import Stored, behind_relu, placed, train_epochs
+from river_ineural.baselines.epochs import Cached, Stored, TrainedInEpochs, behind_relu, placed
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
@@ -28,10 +27,9 @@ Floats = NDArray[np.floating[Any]]
 
 TWO = 2  # classes: the methods are defined for no other number
 TINY = 1e-12
-CACHED = ("latest", "inverse", "theta")  # until the next label
 
 
-class TangentUCB(base.Classifier):
+class TangentUCB(Cached, base.Classifier):
     """Two classes, each with an upper bound of the probability that it is right.
 
     A network f(x_i) = v · ReLU(W_i x), x of norm 1 and W_i the block of class i, has the tangent
@@ -43,8 +41,6 @@ class TangentUCB(base.Classifier):
     Z is the diagonal of the paper's matrix. Only the context of the chosen class, the one of the
     highest bound, is learned from, with reward 1 if it was right, else 0.
     """
-
-    latest: tuple[dict[FeatureName, Any], Floats, Floats] | None = None  # x, its bounds and widths
 
     def __init__(
         self, hidden_dim: int, gamma: float, ridge: float, max_features: int, seed: int | None
@@ -69,16 +65,9 @@ class TangentUCB(base.Classifier):
         if new:
             fresh = self.rng.normal(0, (2 / self.hidden_dim) ** 0.5, (*self.first.shape[:2], new))
             self.first = np.concatenate((self.first, fresh.astype(np.float32)), axis=2)
-            self.z_first = _widened(self.z_first, new, self.ridge)
+            more = (0, 0), (0, 0), (0, new)
+            self.z_first = np.pad(self.z_first, more, constant_values=self.ridge)
             self.forget()
-
-    def forget(self) -> None:
-        """What was computed from weights and sums that have changed since."""
-        for name in CACHED:
-            self.__dict__.pop(name, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name not in CACHED}
 
     @cached_property
     def inverse(self) -> tuple[Floats, Floats]:
@@ -104,19 +93,17 @@ class TangentUCB(base.Classifier):
         k = len(self.labels)
         return (self.value(x, hidden, delta) + widths)[:k], widths[:k]
 
-    def bounds_of(
-        self, x: dict[FeatureName, Any], values: NDArray[np.float64]
-    ) -> tuple[Floats, Floats]:
-        """The bounds of checked values; a round asks twice for those of one x."""
+    def bounds_of(self, x: dict[FeatureName, Any]) -> tuple[Floats, Floats]:
+        """The bounds and widths of x, which a round asks for twice."""
+        values = self.features.values(x)
         if self.latest is None or self.latest[0] != x:
-            self.latest = dict(x), *self.bounds(self.vector(x, values))
-        return self.latest[1:]
+            self.latest = dict(x), self.bounds(self.vector(x, values))
+        return self.latest[1]
 
     def vector(self, x: dict[FeatureName, Any], values: NDArray[np.float64]) -> Floats:
         """Checked values as a vector of norm 1."""
         vector = placed(self.features, x, values)
-        unit: Floats = vector / max(float(np.linalg.norm(vector)), TINY)
-        return unit
+        return vector / max(float(np.linalg.norm(vector)), TINY)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Learn whether the chosen class was right."""
@@ -127,34 +114,24 @@ class TangentUCB(base.Classifier):
                 f"{self.labels.labels}. Use INeurALSampler, or make the task binary."
             )
         (self.features, _), self.labels = self.features.grown(x), self.labels.grown([label])
-        index = self.labels.index[label]
         self.widen()
         vector = self.vector(x, values)
         chosen = int(self.bounds(vector)[0].argmax())
         hidden, delta = self.tangent(vector)
         self.z_first[chosen] += np.outer(delta[chosen] ** 2, vector**2)
         self.z_last += hidden[chosen] ** 2
-        self.fit(vector, chosen, float(chosen == index))
+        self.fit(vector, hidden, delta, chosen, float(chosen == self.labels.index[label]))
         self.forget()
 
-    def fit(self, x: Floats, chosen: int, reward: float) -> None:
+    def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         """Let the value of the chosen class learn its reward."""
         raise NotImplementedError
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """The distribution nearest to the bounds; empty before a class is known."""
-        values = self.features.values(x)
-        if not len(self.labels):
-            return {}
-        upper, _ = self.bounds_of(x, values)
+        upper, _ = self.bounds_of(x)
         row = probabilities(upper[None].astype(np.float64))[0]
         return dict(zip(self.labels.labels, row.tolist(), strict=True))
-
-    def doubt(self, x: dict[FeatureName, Any]) -> tuple[float, float]:
-        """|U - 1/2| and 2 · width of the chosen class; two classes have to be known."""
-        upper, widths = self.bounds_of(x, self.features.values(x))
-        chosen = upper.argmax()
-        return float(abs(upper[chosen] - 0.5)), float(2 * widths[chosen])
 
 
 class FrozenTangent(TangentUCB):
@@ -166,7 +143,8 @@ class FrozenTangent(TangentUCB):
 
     def widen(self) -> None:
         super().widen()
-        self.b_first = _widened(self.b_first, len(self.features) - self.b_first.shape[2], 0.0)
+        new = len(self.features) - self.b_first.shape[2]
+        self.b_first = np.pad(self.b_first, ((0, 0), (0, 0), (0, new)))
 
     @cached_property
     def theta(self) -> tuple[Floats, Floats]:
@@ -178,47 +156,30 @@ class FrozenTangent(TangentUCB):
         by_first: Floats = (delta * (first @ x)).sum(1)
         return by_first + hidden @ last
 
-    def fit(self, x: Floats, chosen: int, reward: float) -> None:
-        hidden, delta = self.tangent(x)
+    def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         self.b_first[chosen] += reward * np.outer(delta[chosen], x)
         self.b_last += reward * hidden[chosen]
 
 
-class TrainedTangent(TangentUCB):
+class TrainedTangent(TrainedInEpochs, TangentUCB):
     """value_i = f(x_i), the network being trained on every chosen context and its reward."""
 
     def __init__(
-        self,
-        *settings: Any,
-        lr: float,
-        batch_size: int,
-        n_epochs: int,
-        tolerance: float,
-        capacity: int,
+        self, settings: tuple[Any, ...], training: tuple[float, int, int, float], capacity: int
     ) -> None:
-        super().__init__(*settings)
-        check_real("lr", lr, least=1e-37)
-        check_integer("batch_size", batch_size, least=1)
-        check_integer("n_epochs", n_epochs, least=1)
-        check_real("tolerance", tolerance, least=0)
-        check_integer("capacity", capacity, least=1)
-        self.training: dict[str, Any] = {
-            "lr": lr,
-            "batch_size": batch_size,
-            "n_epochs": n_epochs,
-            "tolerance": tolerance,
-        }
+        TangentUCB.__init__(self, *settings)
+        TrainedInEpochs.__init__(self, *training)
         self.stored = Stored(capacity, n_targets=2)
 
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last
 
     @single_threaded
-    def fit(self, x: Floats, chosen: int, reward: float) -> None:
+    def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         self.stored.add(x, chosen, int(reward))
         inputs, classes, rewards = self.stored.tensors()
         first, last = weights = [torch.from_numpy(part) for part in (self.first, self.last)]
-        batch = torch.empty_like(inputs[: self.training["batch_size"]])
+        batch = torch.empty_like(inputs[: self.batch_size])
 
         def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
             """Of the squared error. Rows of a class lie together, as each class has its block."""
@@ -237,28 +198,22 @@ class TrainedTangent(TangentUCB):
             torch.mv(hidden, behind, out=gradients[1])
             return errors.square().mean()
 
-        train_epochs(weights, backward, len(rewards), self.rng, **self.training)
-
-
-def _widened(part: Floats, n_columns: int, fill: float) -> Floats:
-    """More columns, all of the same number."""
-    return np.pad(part, ((0, 0), (0, 0), (0, n_columns)), constant_values=fill)
+        self.train_epochs(weights, backward, len(rewards), self.rng)
 
 
 class TangentSampler(BudgetedSampler):
-    """Asks where a `TangentUCB` is unsure."""
+    """Asks where |U - 1/2| ≤ 2 · width, both of the chosen class."""
 
     classifier: TangentUCB
+    _unit_test_params = base.Classifier._unit_test_params  # every parameter has a default
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        if len(self.classifier.labels) < TWO:
-            return self._of_few_classes(len(self.classifier.labels))
-        gap, threshold = self.classifier.doubt(x)
+        upper, widths = self.classifier.bounds_of(x)
+        if len(upper) < TWO:
+            return self._of_few_classes(len(upper))
+        chosen = upper.argmax()
+        gap, threshold = float(abs(upper[chosen] - 0.5)), float(2 * widths[chosen])
         return "gap" if gap <= threshold else "none", gap, threshold
-
-    @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {}
 
     def _unit_test_skips(self) -> set[str]:
         return {"check_predict_proba_one_binary"}  # meant for classifiers: it gets a pair here
@@ -385,15 +340,9 @@ class NeuALNTKD(TangentSampler):
         max_features: int = 10_000,
         seed: int | None = None,
     ) -> None:
-        classifier = TrainedTangent(
-            *(hidden_dim, gamma, ridge, max_features, seed),
-            lr=lr,
-            batch_size=batch_size,
-            n_epochs=n_epochs,
-            tolerance=tolerance,
-            capacity=capacity,
-        )
-        super().__init__(classifier, budget, horizon, seed)
+        settings = hidden_dim, gamma, ridge, max_features, seed
+        training = lr, batch_size, n_epochs, tolerance
+        super().__init__(TrainedTangent(settings, training, capacity), budget, horizon, seed)
         self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
         self.lr, self.batch_size, self.n_epochs = lr, batch_size, n_epochs
         self.tolerance, self.capacity, self.max_features = tolerance, capacity, max_features
