@@ -42,6 +42,7 @@ LABELS: dict[type[DataType], type] = {
 THRESHOLD = "spark.broadcast.UDFCompressionThreshold"  # of a broadcast, which is not loaded there
 SPARE = 100_000  # bytes, for what goes with the model
 DAY = datetime.timedelta(days=1)
+MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,8 @@ def by_key(
     Each key starts with a copy of `model`. A row of features without a label is predicted, and its
     label asked for or not; a row of a label without features is the answer to the row of that id,
     of this stream or of another one in union with it; a row of both is learned, as in a warm start.
-    In each micro-batch the rows of a key are taken in their order. Learners are kept as bytes of
-    `save` in Spark's state, which is part of its checkpoint: a query that is killed goes on from
-    there, and every row counts once.
-
-    The column `event` says what became of a row:
-
-    - "prediction" has `prediction` (null before a class is known), `ask`, and the `reason`, `gap`
-      and `threshold` of the decision (`active.Decision`).
-    - "learned" means that the label of this id was learned.
-    - "unknown" means that no row of this id waits for a label: the label was not asked for, the
-      row was dropped, or the label was learned already. `n_unknown` counts them.
-    - "refused" has an `error` that says what is wrong with the row. The row changed nothing.
-    - "expired" means that the key was idle and is forgotten. It answers no row.
+    The rows of a key in a micro-batch are taken in their order. Learners are part of the checkpoint
+    of Spark: a query that is killed goes on from there, and every row counts once.
 
     Parameters
     ----------
@@ -92,21 +82,13 @@ def by_key(
         A streaming data frame; further columns are left out.
     model
         A sampler of `active` around an `INeurAL` or a `NeurONAL`, with or without labels learned.
-    key
-        Column of the key, of any type that can be grouped by.
-    id
-        Column of text that tells the rows of a key apart.
-    order
-        Column of what can be sorted, e.g. a timestamp. Of rows that are equal in it those without a
-        label come first, then the smaller id.
-    features
-        Column of features by name: a struct, or a map from text. Null in rows of a label.
-    label
-        Column of labels, text, integers or booleans. Null in rows that are to be predicted.
+    key, id, order, features, label
+        Names of columns. `key` can be grouped by. `id` is text that tells the rows of a key apart.
+        `order` can be sorted, e.g. a timestamp. `features` is a struct or a map from text, null in
+        rows of a label. `label` is text, integers or booleans, null in rows to be predicted.
     idle
         Time, by the clock of the machines, after which a key of which nothing came is forgotten
-        with all that it learned; None: never. With it a query runs a micro-batch at every trigger,
-        so that one of `availableNow` does not end: these take None.
+        with all that it learned; None: never. With it a query of `availableNow` does not end.
     most_waiting
         Rows a key, at least 1, whose label was asked for and whose features are held for the
         answer. One more, and the oldest is dropped.
@@ -114,8 +96,8 @@ def by_key(
     Returns
     -------
     A streaming data frame with one row for each row of `rows`, and one for each key that expires:
-    the key, the id, the `event`, and what belongs to the event. The counts `n_rounds`, `n_queries`,
-    `n_waiting` and `n_unknown` are those of the key after the row.
+    the key, the id, the `event` and what belongs to it (docs/many-keys.md), and the counts
+    `n_rounds`, `n_queries`, `n_waiting` and `n_unknown` of the key after the row.
 
     Raises
     ------
@@ -124,12 +106,19 @@ def by_key(
 
     Examples
     --------
-    >>> sampler = INeurALSampler(INeurAL(seed=1), budget=0.1)  # doctest: +SKIP
-    >>> decisions = by_key(rows, sampler)  # doctest: +SKIP
-    >>> asks = decisions.where("ask")  # doctest: +SKIP
-    >>> dead_letters = decisions.where("event = 'refused'")  # doctest: +SKIP
+    >>> decisions = by_key(rows, INeurALSampler(INeurAL(seed=1)))  # doctest: +SKIP
     """
+    check_options(model, idle, most_waiting)
     columns = Columns(key, id, order, features, label)
+    out = schema_of(rows, columns)
+    keyed = Keyed(first_model(model, rows, out, label), columns, idle, most_waiting)
+    grouped = rows.select(*vars(columns).values()).groupBy(key)
+    mode = "None" if idle is None else "ProcessingTime"
+    return grouped.transformWithState(keyed, out, "Append", mode)
+
+
+def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int) -> None:
+    """Raise TypeError or ValueError unless they can be options of `by_key`."""
     if not of_kind(model, SAMPLERS):
         raise TypeError(
             f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
@@ -139,7 +128,10 @@ def by_key(
         raise ValueError(f"most_waiting must be at least 1, got {most_waiting}.")
     if idle is not None and idle <= datetime.timedelta(0):
         raise ValueError(f"idle must be a positive time or None, got {idle}.")
-    out = schema_of(rows, columns)
+
+
+def first_model(model: Any, rows: DataFrame, out: StructType, label: str) -> bytes:
+    """The model that each key starts with; raises if it knows other labels, or is too large."""
     kind = LABELS[type(out["prediction"].dataType)]
     for known in model.classifier.known_labels:
         if type(known) is not kind:
@@ -149,16 +141,7 @@ def by_key(
             )
     data = to_bytes(model)
     check_size(rows, len(data))
-    processor = Keyed(
-        data,
-        columns,
-        None if idle is None else max(1, int(idle / datetime.timedelta(milliseconds=1))),
-        most_waiting,
-    )
-    grouped = rows.select(*vars(columns).values()).groupBy(key)
-    return grouped.transformWithState(
-        processor, out, "Append", "None" if idle is None else "ProcessingTime"
-    )
+    return data
 
 
 def schema_of(rows: DataFrame, columns: Columns) -> StructType:
@@ -212,15 +195,11 @@ class Keyed(StatefulProcessor):
     """What Spark runs for each key of each micro-batch: see `by_key`."""
 
     def __init__(
-        self,
-        first: bytes,
-        columns: Columns,
-        idle: int | None,
-        most_waiting: int,
+        self, first: bytes, columns: Columns, idle: datetime.timedelta | None, most_waiting: int
     ) -> None:
         self.first = first  # the model that each key starts with
         self.columns = columns
-        self.idle = idle  # milliseconds
+        self.idle = None if idle is None else max(1, int(idle / MILLISECOND))
         self.most_waiting = most_waiting
 
     def init(self, handle: StatefulProcessorHandle) -> None:

@@ -55,7 +55,8 @@ def sampler(budget=20, kind=INeurAL):
 
 def keyed(model=None, idle=None, most_waiting=1000):
     """The processor behind Spark's in-memory state, and a clock."""
-    processor = Keyed(to_bytes(model or sampler()), COLUMNS, idle, most_waiting)
+    time = None if idle is None else datetime.timedelta(milliseconds=idle)
+    processor = Keyed(to_bytes(model or sampler()), COLUMNS, time, most_waiting)
     return TwsTester(processor, timeMode="None" if idle is None else "ProcessingTime")
 
 
