@@ -273,6 +273,7 @@ def test_progress_tells_the_reason_of_the_last_ask(model):
         if model.last_decision.asked:
             reason = model.last_decision.reason
         assert line.look(step).endswith(f"last: {reason}")
+    assert "0.5" not in line.look({"Prediction": {0: 0.5, 1: 0.5}})  # which is no metric
 
 
 def test_progress_leaves_the_terminal_when_the_loop_ends_early(model, console):

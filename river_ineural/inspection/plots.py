@@ -39,9 +39,8 @@ def chosen(points: list[Point]) -> list[Point]:
 def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure | SubFigure:
     """Accuracy, labels asked for by their reason, and the budget, over the rounds.
 
-    Dotted lines stand where the learner noticed a change of the stream. Of `metrics.Accuracy` the
-    thick line is over a twentieth of the rounds and the thin one over all so far; any other metric
-    is shown as it is.
+    Dotted lines stand where the learner noticed a change. Of `metrics.Accuracy` the thick line is
+    over a twentieth of the rounds, the thin one over all so far; other metrics are as they are.
 
     Parameters
     ----------
@@ -74,8 +73,7 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
     ...     if ask:
     ...         model.learn_one(x, y)
     ...     recorder.record()
-    >>> figure = inspection.plot(recorder)  # doctest: +SKIP
-    >>> figure.savefig("decisions.svg")  # doctest: +SKIP
+    >>> inspection.plot(recorder).savefig("asked.svg")  # doctest: +SKIP
     """
     if not recorder.points or recorder.points[-1].round == recorder.start.round:
         raise ValueError(
@@ -87,19 +85,14 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
 
         figure = plt.figure(figsize=(8, 6), layout="constrained")
     points = chosen([recorder.start, *recorder.points])
-    measured = [*points[-1].metrics]
-    limited = math.isfinite(points[-1].left)
-    panels = figure.subplots(1 + bool(measured) + limited, 1, sharex=True, squeeze=False)[:, 0]
-    rest = list(panels)
-    if measured:
-        draw_metrics(rest.pop(0), points, measured)
-    draw_asks(rest.pop(0), points)
-    if limited:
-        draw_left(rest.pop(0), recorder.points)
-    for panel in panels:
-        for drift in recorder.drifts:
-            panel.axvline(drift, color="gray", lw=1, ls=":", zorder=0)
-        panel.spines[["top", "right"]].set_visible(False)
+    drawn = [(draw_metrics, points)] if points[-1].metrics else []
+    drawn.append((draw_asks, points))
+    if math.isfinite(points[-1].left):
+        drawn.append((draw_left, recorder.points))
+    panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, (draw, seen) in zip(panels, drawn, strict=True):
+        draw(panel, seen)
+        draw_drifts(panel, recorder.drifts)
     panels[-1].set(xlabel="round", xlim=(points[0].round, points[-1].round))
     return figure
 
@@ -109,9 +102,9 @@ def column(points: list[Point], name: str) -> NDArray[np.float64]:
     return np.array([getattr(point, name) for point in points], np.float64)
 
 
-def draw_metrics(panel: Axes, points: list[Point], names: list[str]) -> None:
+def draw_metrics(panel: Axes, points: list[Point]) -> None:
     """Each as it is; accuracy over a few stretches as well."""
-    rounds = column(points, "round")
+    names, rounds = [*points[-1].metrics], column(points, "round")
     for i, name in enumerate(names):
         values = [point.metrics.get(name, math.nan) for point in points]
         if name != "Accuracy":
@@ -146,6 +139,13 @@ def draw_asks(panel: Axes, points: list[Point]) -> None:
     panel.set_ylabel("asked (%)")
     if panel.get_legend_handles_labels()[1]:
         panel.legend(frameon=False, fontsize=8)
+
+
+def draw_drifts(panel: Axes, rounds: tuple[int, ...]) -> None:
+    """Where the learner noticed a change of the stream; the last thing in a panel."""
+    for drift in rounds:
+        panel.axvline(drift, color="gray", lw=1, ls=":", zorder=0)
+    panel.spines[["top", "right"]].set_visible(False)
 
 
 def draw_left(panel: Axes, points: list[Point]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from river_ineural.active.base import BudgetedSampler
-from river_ineural.inspection.words import ASKED, sampler_of
+from river_ineural.inspection.words import ASKED, metrics_of, sampler_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,18 +37,12 @@ class Line:
         if new := [reason for reason in ASKED if counts[reason] > self.counts[reason]]:
             self.last, self.counts = ", ".join(new), {**counts}
         of = f" of {self.total:,}" if self.total else ""
-        parts = [f"{sampler.n_rounds:,}{of} rounds", *shown(step)]
+        parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
         decision = sampler.last_decision
         left = math.inf if decision is None else decision.budget_left
         rest = f", {left:,.0f} left" if left < math.inf else ""
         parts.append(f"{sampler.n_queries:,} asked{rest}")
         return " · ".join([*parts, *([f"last: {self.last}"] if self.last else [])])
-
-
-def shown(step: Any) -> list[str]:
-    """The metrics of a step."""
-    items = step.items() if isinstance(step, Mapping) else ()
-    return [str(part) for _, part in items if callable(getattr(part, "get", None))]
 
 
 def progress(

@@ -10,7 +10,7 @@ from river import utils
 
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.inputs.validation import check_integer
-from river_ineural.inspection.words import sampler_of
+from river_ineural.inspection.words import metrics_of, sampler_of
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -139,9 +139,7 @@ class Recorder:
 
     def _point(self, step: Mapping[str, Any]) -> Point:
         metrics, right, answers = {}, math.nan, math.nan
-        for name, metric in step.items():
-            if not callable(getattr(metric, "get", None)) or isinstance(metric, Mapping):
-                continue
+        for name, metric in metrics_of(step).items():
             if isinstance(metric, utils.Rolling):
                 name = f"{type(metric.obj).__name__}, last {metric.window_size}"
             metrics[name] = float(metric.get())

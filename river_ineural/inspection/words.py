@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.decision import REASONS, Decision, Reason
 from river_ineural.active.learner import route
 
-__all__ = ["ASKED", "explain", "reasons", "sampler_of"]
+__all__ = ["ASKED", "explain", "metrics_of", "reasons", "sampler_of"]
 
 MEANING: dict[Reason, str] = {
     "few classes": "asked: fewer than two classes are known",
@@ -38,6 +39,16 @@ def sampler_of(model: Any) -> BudgetedSampler:
             f"ends in one, got {model!r}."
         )
     return sampler
+
+
+def metrics_of(step: Any) -> dict[str, Any]:
+    """The metrics of a step by name; other parts of it may be mappings, which have a `get` too."""
+    items = step.items() if isinstance(step, Mapping) else ()
+    return {
+        name: part
+        for name, part in items
+        if callable(getattr(part, "get", None)) and not isinstance(part, Mapping)
+    }
 
 
 def explain(decision: Decision | None) -> str:
