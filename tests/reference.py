@@ -36,8 +36,9 @@ def vector(numbers):
 
 
 def contexts(x, k):
-    """x_{t,1} … x_{t,k}, the rows of a (k, kd) matrix ("Problem Definition")."""
-    return torch.block_diag(*[x.unsqueeze(0)] * k)
+    """x_{t,1} … x_{t,k} of every row x, the rows of a (Bk, kd) matrix ("Problem Definition")."""
+    x = x.reshape(-1, x.shape[-1])
+    return torch.einsum("ij,bd->bijd", torch.eye(k).double(), x).reshape(len(x) * k, -1)
 
 
 def network(z, theta):
@@ -202,13 +203,12 @@ class ReferenceClassifier:
     def f1(self, rows, theta1):
         """f1 of each class, (B, k), of normalised examples."""
         k = len(self.labels)
-        return network(torch.cat([contexts(row, k) for row in rows]), theta1).view(-1, k)
+        return network(contexts(rows, k), theta1).view(-1, k)
 
     def f2(self, rows, theta1, theta2):
         """f2 of each class."""
         k = len(self.labels)
-        built = torch.cat([contexts(row, k) for row in rows])
-        return network(embedding(built, theta1), theta2).view(-1, k)
+        return network(embedding(contexts(rows, k), theta1), theta2).view(-1, k)
 
     # How much explorers are trusted
 

@@ -55,10 +55,11 @@ def tree(x, weights, features, n_tries, draws):
             parts = np.flatnonzero(values[1:] > values[:-1])
             tried += len(parts) > 0
             below = node.weights[ascending].cumsum(axis=0)[parts]
-            found = purity(below) + purity(node.total - below)
-            for at, each in zip(parts.tolist(), found.tolist(), strict=True):
-                if each > best:
-                    best, split = each * (1 + 1e-9), (feature, (values[at] + values[at + 1]) / 2)
+            found = purity(np.stack([below, node.total - below])).sum(axis=0)
+            for i in np.flatnonzero(found > best):
+                if found[i] > best:
+                    middle = (values[parts[i]] + values[parts[i] + 1]) / 2
+                    best, split = found[i] * (1 + 1e-9), (feature, middle)
         if split:
             node.feature, node.threshold = split
             low = node.x[:, node.feature] <= node.threshold
@@ -93,8 +94,8 @@ class ReferenceForest:
             x, weights = x[chosen], weights[chosen]
         while self.due >= 1:
             self.due -= 1
-            drawn = [int(self.rng.random() * len(x)) for _ in x]
-            often = np.array([drawn.count(i) for i in range(len(x))])
+            drawn = (self.rng.random(len(x)) * len(x)).astype(int)
+            often = np.bincount(drawn, minlength=len(x))
             draws = itertools.cycle(self.rng.random(DRAWS).tolist())
             self.trees.popleft()
             self.trees.append(tree(x, weights * often[:, None], features, n_tries, draws))

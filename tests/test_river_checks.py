@@ -10,12 +10,12 @@ from river_ineural import INeurAL, NeurONAL, active, baselines
 
 MODELS = {
     "INeurAL": INeurAL(),
-    "f1-and-f2": INeurAL(n_steps=2, explorers=("network",)),
-    "INeurAL-encoding": INeurAL(n_steps=2, categories=True, missing=True),
-    "NeurONAL": NeurONAL(hidden_dim=50, n_steps=2),
-    "INeurALSampler": active.INeurALSampler(INeurAL(n_steps=2)),
+    "f1-and-f2": INeurAL(n_steps=0.5, explorers=("network",)),
+    "INeurAL-encoding": INeurAL(n_steps=0.5, categories=True, missing=True),
+    "NeurONAL": NeurONAL(hidden_dim=50, n_steps=0.5),
+    "INeurALSampler": active.INeurALSampler(INeurAL(n_steps=0.5)),
     "INeurALSampler-around-pipeline": active.INeurALSampler(
-        preprocessing.StandardScaler() | INeurAL(n_steps=2)
+        preprocessing.StandardScaler() | INeurAL(n_steps=0.5)
     ),
     "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
     "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),

@@ -97,15 +97,15 @@ def predicted(journal, *numbers):
 # Over HTTP
 
 
-def test_a_thousand_predictions_sixteen_clients_and_a_kill(tmp_path):
+def test_sixteen_clients_and_a_kill(tmp_path):
     """No label lost or counted twice, the budget kept, and the model that of a loop without it."""
-    told = service_load.killed(tmp_path / "data", n=1000, n_clients=16, n_kills=1, budget=100)
-    assert told["predictions"] == told["rounds_of_the_model"] == 1000
+    told = service_load.killed(tmp_path / "data", n=400, n_clients=16, n_kills=1, budget=100)
+    assert told["predictions"] == told["rounds_of_the_model"] == 400
     assert told["asked_for"] == told["asked_by_the_model"] == told["labels"] <= 100
-    assert told["labels"] > 50
+    assert told["labels"] > 30
     assert told["labels_lost"] == told["labels_twice"] == told["told_otherwise"] == 0
     assert told["retries"] > 0  # somebody was interrupted
-    assert told["sent_twice"] > 50
+    assert told["sent_twice"] > 20
     assert told["as_a_loop_without_kills"]
 
 
@@ -246,36 +246,37 @@ def test_a_token_is_asked_for(journal):
             assert client.get(path, headers={"Authorization": "Bearer secret"}).status_code == 200
 
 
-def test_warming_up_compiles_all_that_a_stream_needs(tmp_path):
-    """In a process that has nothing compiled: nothing is compiled, and kept, after it."""
+def test_warming_up_compiles_all_that_a_stream_needs():
+    """In a process that has nothing compiled or loaded: of no loop another version is, after it."""
     code = """
         import sys
-        from pathlib import Path
         sys.path.append(sys.argv[1])
         from river import datasets
         from river_ineural import INeurAL, active
         from service import warm_up
 
         def compiled():
-            return len([*Path(sys.argv[2]).rglob("*.nbc")])
+            modules = [m for name, m in sys.modules.items() if name.startswith("river_ineural.")]
+            named = {f for module in modules for f in vars(module).values() if callable(f)}
+            loops = [f for f in named if hasattr(f, "nopython_signatures")]
+            return {(loop.__name__, each) for loop in loops for each in loop.nopython_signatures}
 
         model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, seed=1)
         warm_up(model)
         assert model.n_rounds == 0
-        first = compiled()
+        before = compiled()
         for x, y in datasets.Phishing():
             if model.predict_one(x)[1]:
                 model.learn_one(x, y)
-        print(first > 10, compiled() - first)
+        print(len(before) > 3, compiled() - before)
     """
     out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(EXAMPLES), str(tmp_path)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        [sys.executable, "-c", textwrap.dedent(code), str(EXAMPLES)],
         capture_output=True,
         text=True,
         timeout=170,
     )
-    assert out.stdout == "True 0\n", out.stderr[-2000:]
+    assert out.stdout == "True set()\n", out.stdout + out.stderr[-2000:]
 
 
 # The journal
