@@ -13,14 +13,14 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.inputs.features import Checked
-from river_ineural.inputs.validation import check_real
+from river_ineural.inputs.validation import ONE, check_weight
 from river_ineural.inputs.versions import SCHEMA, check_schema
 from river_ineural.learning.recovery import learned
 from river_ineural.learning.shrinking import in_units, noted
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
 from river_ineural.network.locks import Order, lock
-from river_ineural.network.scores import gap, nearest_distribution, probabilities
+from river_ineural.network.scores import nearest_distribution, parts, probabilities, table
 from river_ineural.network.threads import single_threaded
 
 if TYPE_CHECKING:
@@ -34,35 +34,6 @@ Floats = NDArray[np.floating[Any]]
 Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # in place of a label that is not given
-ONE = 1.0  # the usual weight, which needs no check
-HEAVIEST = 1e6  # weight of an example: keeps squared gradients within float32
-
-
-def check_weight(w: float) -> None:
-    """Raise unless w can weigh an example."""
-    if w is ONE:
-        return
-    check_real("w", w, least=0, most=HEAVIEST)
-
-
-def table(labels: list[ClfTarget], f1: Floats, added: dict[str, Floats]) -> str:
-    """f1, what each explorer adds, and the score, a class a line, and the gap: (1, k) each."""
-    scores = sum(added.values(), f1)
-    heads = ("f1", *added, "score")
-    lines = [f"{'class':<16}" + "".join(f"{head:>10}" for head in heads)]
-    rows = np.concatenate([f1, *added.values(), scores]).T.tolist()
-    for label, row in zip(labels, rows, strict=True):
-        lines.append(f"{label!s:<16}" + "".join(f"{value:>10.5f}" for value in row))
-    return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
-
-
-def parts(row: list[float], added: dict[str, Floats]) -> dict[str, float]:
-    """Of the gap of scores (k,), what each explorer added to it, (1, k) each."""
-    if len(row) < 2:
-        return {}
-    top = row.index(max(row))  # of equal scores the first is predicted
-    second = max((c for c in range(len(row)) if c != top), key=row.__getitem__)
-    return {name: each.item(top) - each.item(second) for name, each in added.items()}
 
 
 def return_to_device(model: NeuralClassifier) -> None:
@@ -182,9 +153,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
             shrunk = noted(state, values)
-            self._state = learned(state, arrival, w, self.n_steps, n_known)
-            if shrunk:
-                self._state = in_units(self._state, shrunk)
+            state = learned(state, arrival, w, self.n_steps, n_known)
+            self._state = in_units(state, shrunk) if shrunk else state
         else:
             state.settle()  # names may have appeared; a saved model has none whose weights wait
 

@@ -8,17 +8,22 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
+    "ONE",
     "Check",
     "check_choice",
     "check_integer",
     "check_real",
     "check_seed",
+    "check_weight",
     "choice",
     "integer",
     "real",
 ]
 
 Check = Callable[[str, Any], None]  # of a parameter's name and value
+
+ONE = 1.0  # the usual weight, which needs no check
+HEAVIEST = 1e6  # weight of an example: keeps squared gradients within float32
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
@@ -64,3 +69,10 @@ def real(least: float = -math.inf, most: float = math.inf) -> Check:
 def choice(*choices: Any) -> Check:
     """`check_choice` of a parameter."""
     return lambda name, value: check_choice(name, value, choices)
+
+
+def check_weight(w: float) -> None:
+    """Raise unless w can weigh an example."""
+    if w is ONE:
+        return
+    check_real("w", w, least=0, most=HEAVIEST)

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["gap", "nearest_distribution", "probabilities", "top_and_gap"]
+__all__ = ["gap", "nearest_distribution", "parts", "probabilities", "table", "top_and_gap"]
+
+Floats = NDArray[np.floating[Any]]
 
 Label = TypeVar("Label")
 
@@ -137,3 +139,23 @@ def gap(scores: Iterable[float]) -> float:
     0.75
     """
     return top_and_gap(dict(enumerate(scores)))[1]
+
+
+def table(labels: list[Any], f1: Floats, added: dict[str, Floats]) -> str:
+    """f1, what each explorer adds, and the score, a class a line, and the gap: (1, k) each."""
+    scores = sum(added.values(), f1)
+    heads = ("f1", *added, "score")
+    lines = [f"{'class':<16}" + "".join(f"{head:>10}" for head in heads)]
+    rows = np.concatenate([f1, *added.values(), scores]).T.tolist()
+    for label, row in zip(labels, rows, strict=True):
+        lines.append(f"{label!s:<16}" + "".join(f"{value:>10.5f}" for value in row))
+    return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
+
+
+def parts(row: list[float], added: dict[str, Floats]) -> dict[str, float]:
+    """Of the gap of scores (k,), what each explorer added to it, (1, k) each."""
+    if len(row) < 2:
+        return {}
+    top = row.index(max(row))  # of equal scores the first is predicted
+    second = max((c for c in range(len(row)) if c != top), key=row.__getitem__)
+    return {name: each.item(top) - each.item(second) for name, each in added.items()}
