@@ -149,7 +149,7 @@ def beside_the_point(cell: Cell) -> bool:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options("changes", __doc__, 3, 0.05, streams=STREAMS, learners=LEARNERS)
+    given = common.options({"changes": [0.05]}, __doc__, 3, streams=STREAMS, learners=LEARNERS)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, LEARNERS, beside_the_point)
     print(panel(rows), flips(rows), standing(rows), relabelled(rows), sep="\n\n")

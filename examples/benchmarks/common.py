@@ -46,26 +46,31 @@ class Cell:
 
 
 def options(
-    name: str, what: str | None, seeds: int, *budgets: float, **names: Any
+    usual: Mapping[str, Sequence[float]], what: str | None, seeds: int, **names: Any
 ) -> argparse.Namespace:
     """What is given to a benchmark on its command line, and `path`, the file of its rows.
 
-    Runs of other lengths than the usual one have a file of their own. `budgets` are the usual
-    shares of the labels. `names` says of each further argument, such as `learners`, what there is,
-    which a wrong name lists, or None where anything may be given.
+    `usual` are the names of its files and their usual shares of the labels; of several files the
+    first argument chooses one. Runs of other lengths than the usual one have a file of their own.
+    `names` says of each further argument, such as `learners`, what there is, which a wrong name
+    lists, or None where anything may be given.
     """
     parser = argparse.ArgumentParser(description=what)
+    parser.set_defaults(name=next(iter(usual)), budgets=None)
+    if len(usual) > 1:
+        parser.add_argument("name", choices=[*usual], help="of the table")
     for each, known in names.items():
         parser.add_argument(f"--{each}", nargs="+", choices=known and [*known], metavar="NAME")
-    if budgets:
-        parser.add_argument("--budgets", nargs="+", type=float, default=budgets)
+    if any(usual.values()):
+        parser.add_argument("--budgets", nargs="+", type=float, help="shares of the labels")
     parser.add_argument("--seeds", type=int, default=seeds, help=f"runs a cell ({seeds})")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--rounds", type=int, help="of each stream, into NAME-ROUNDS.csv")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV file")
     parser.add_argument("--assets", type=Path, help="draw the figure into this folder")
     given = parser.parse_args()
-    given.path = given.out / (f"{name}-{given.rounds}.csv" if given.rounds else f"{name}.csv")
+    given.budgets = given.budgets or usual[given.name]
+    given.path = given.out / f"{given.name}{f'-{given.rounds}' if given.rounds else ''}.csv"
     return given
 
 

@@ -15,22 +15,17 @@ from pathlib import Path
 from statistics import StatisticsError, fmean
 from typing import Any
 
-import accuracy
-import baselines
 import changes
 import common
 import labels
-import multiclass
 import pandas as pd  # type: ignore[import-untyped]
-import regret
 import rounds
-import sensitivity
 import tabular
 import theory
 from changing import PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
 from learners import BEST, OWN
-from paper_streams import STREAMS, cited
+from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has those of speed.py
@@ -135,7 +130,7 @@ def of_parts(rows: pd.DataFrame) -> str:
     return markdown(("stream", "beside the forest", "without a forest"), lines)
 
 
-def over_cited(rows: pd.DataFrame, source: str = "released code") -> str:
+def over_cited(rows: pd.DataFrame, source: str = RELEASED) -> str:
     """Mean mistakes over cited ones, the geometric mean over the paper's streams."""
     own = common.chosen(rows, learner=OWN).groupby("stream")["regret"].mean()
     return number(geometric((own / cited("regret", 0.03, OWN, source))[[*STREAMS]]), "2")
@@ -143,7 +138,7 @@ def over_cited(rows: pd.DataFrame, source: str = "released code") -> str:
 
 def by_stream(rows: pd.DataFrame) -> str:
     """Table 1: a line a stream, the cited figures, ours, and ours over the released code's."""
-    paper, code = (cited("regret", 0.03, OWN, s) for s in ("the paper", "released code"))
+    paper, code = (cited("regret", 0.03, OWN, s) for s in (PAPER, RELEASED))
     lines = []
     for s in STREAMS:
         own = of(rows, stream=s, learner=OWN)
@@ -178,8 +173,8 @@ ANY: dict[str, Figure] = {
 }
 RIVALS = {"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
 FIGURES: dict[str, Figure] = {
-    **{f"{file.__name__}.table": file.table for file in (accuracy, baselines, labels, multiclass)},
-    **{f"{file.__name__}.table": file.table for file in (regret, rounds, sensitivity, theory)},
+    **{f"{name}.table": each.table for name, each in EXPERIMENTS.items()},
+    **{f"{file.__name__}.table": file.table for file in (labels, rounds, theory)},
     **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
     "tabular.mistakes": tabular.mistakes,
     "tabular.summaries": tabular.summaries,
@@ -193,7 +188,7 @@ FIGURES: dict[str, Figure] = {
     "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
     "regret.by_stream": by_stream,
     "regret.over_released": over_cited,
-    "regret.over_paper": partial(over_cited, source="the paper"),
+    "regret.over_paper": partial(over_cited, source=PAPER),
     "theory.agreement": theory.agreement,
     "speed-labels.table": late,
     "budgets.table": budgets,

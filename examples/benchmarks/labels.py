@@ -103,7 +103,7 @@ def adopt(path: Path) -> None:
 
 def main() -> None:
     """Run what is missing, print the table and draw the figure."""
-    given = common.options("labels", __doc__, 5, *BUDGETS, streams=STREAMS, learners=LEARNERS)
+    given = common.options({"labels": BUDGETS}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
     if given.rounds is None:
         adopt(given.path)
     given.streams = there(STREAMS, given.streams)

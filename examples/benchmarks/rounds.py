@@ -100,7 +100,7 @@ def calls(rows: pd.DataFrame) -> str:
 def main() -> None:
     """Run what is missing and print the tables."""
     learners = (*OURS, *OTHERS)
-    given = common.options("rounds", __doc__, 1, 0.05, streams=STREAMS, learners=learners)
+    given = common.options({"rounds": [0.05]}, __doc__, 1, streams=STREAMS, learners=learners)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, learners)
     print(table(rows), calls(rows), sep="\n\n")

@@ -137,7 +137,7 @@ def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figure."""
-    given = common.options("tabular", __doc__, 3, 0.05, 0.1, streams=STREAMS, learners=LEARNERS)
+    given = common.options({"tabular": [0.05, 0.1]}, __doc__, 3, streams=STREAMS, learners=LEARNERS)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, LEARNERS)
     for budget, each in rows.groupby("budget"):

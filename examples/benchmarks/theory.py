@@ -198,7 +198,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run what theory.csv does not hold yet, print the tables and draw the figure."""
-    given = options("theory", __doc__, 5, streams=STREAMS, learners=LEARNERS)
+    given = options({"theory": []}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
     largest, path = given.rounds or 20_000, given.out / "theory.csv"
     lengths = [max(1, largest // part) for part in PARTS]
     named = given.streams or STREAMS, given.learners or LEARNERS, dict.fromkeys(lengths)
