@@ -207,7 +207,7 @@ def read(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COUNTED)
     rows = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str))
-    return rows[rows["error"].isna()]
+    return rows[rows["error"].isna()] if "error" in rows else rows
 
 
 def chosen(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:

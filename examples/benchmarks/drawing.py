@@ -18,10 +18,9 @@ METHODS = (  # The same colour on every figure; a name that is not here takes on
 )
 SAME = {
     **dict.fromkeys(("defaults", "learn_one", "predict_one", "predict_proba_one"), "I-NeurAL"),
-    **{"INeurAL": "I-NeurAL", "INeurAL, labels at random": "Random"},
+    "INeurAL": "I-NeurAL",
     **dict.fromkeys(("NeurONAL learn_one", "NeurONAL predict_one"), "NeurONAL"),
     **dict.fromkeys(("peer learn_one", "peer predict_one"), "peer"),
-    "logistic regression, MarginSampler": "Margin",
 }
 POINTS = 40  # of a line or an edge, as a figure of a page is at most 150 kB
 

@@ -177,14 +177,13 @@ def measure_classes(n_calls: int) -> list[Row]:
     """Microseconds of a prediction and an example learned, of both learners against k."""
     rows: list[Row] = []
     for k in CLASSES:
-        row: Row = {"k": k}
+        calls: Calls = {}
         data = examples_of(OF_CLASSES, k)
-        models = {"INeurAL": new_model(k), "NeurONAL": new_model(k, NeurONAL)}
-        calls = [calls_of(f"{name} ", model, *data) for name, model in models.items()]
-        found = medians(calls[0] | calls[1], n_calls)
-        for name in models:
-            row[name] = round(found[f"{name} learn_one"] + found[f"{name} predict_one"], 1)
-        rows.append(row)
+        for kind in (INeurAL, NeurONAL):
+            calls |= calls_of(f"{kind.__name__} ", new_model(k, kind), *data)
+        times = pd.Series(medians(calls, n_calls))
+        rounds = times.groupby(times.index.str.split().str[0]).sum()
+        rows.append({"k": k} | rounds.round(1).to_dict())
     return rows
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
-from common import Cell, Row, markdown, of, options, run_cells, spread
+from common import Cell, Row, markdown, of, options, read, run_cells, spread
 from drawing import band, colours, draw
 from learners import WithoutAudits
 from numpy.typing import NDArray
@@ -208,7 +208,7 @@ def main() -> None:
         for stream, learner, n in itertools.product(*named)
     ]
     run_cells(cells, path, COLUMNS, measure, given.jobs, names=COLUMNS[:4])
-    found = pd.read_csv(path)
+    found = read(path)
     print(table(found), agreement(found), sep="\n")
     if given.assets:
         draw_curves(found, given.assets)
