@@ -20,22 +20,14 @@ from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyp
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import OneHotEncoder, StandardScaler  # type: ignore[import-untyped]
 
-from river_ineural.active import (
-    Budget,
-    BudgetedSampler,
-    INeurALSampler,
-    MarginSampler,
-    RandomSampler,
-)
+from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.decision import AUDIT, Wanted
-from river_ineural.classifier import INeurAL
 from river_ineural.compare.reading import Table
 from river_ineural.compare.refitted import Refitted, numbered
-from river_ineural.neuronal import NeurONAL
 
 __all__ = ["CONTENDERS", "DEFAULT", "Contender", "MarginAndRest", "WithRest", "at_random"]
 
-Sampler = Callable[[Table, Budget, int], BudgetedSampler]
+Sampler = Callable[[Table, active.Budget, int], active.BudgetedSampler]
 MOST_CATEGORIES = 250  # of a column, for scikit-learn; the rarest share one
 
 
@@ -60,7 +52,7 @@ def behind(sampler: Any) -> bool:
     return bool(left * n > total * to_come and sampler._rng.random() * to_come < left)
 
 
-class MarginAndRest(MarginSampler):
+class MarginAndRest(active.MarginSampler):
     """Asks by margin, and at random for the labels that this would leave."""
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
@@ -68,26 +60,28 @@ class MarginAndRest(MarginSampler):
         return AUDIT if wanted[0] == "none" and behind(self) else wanted
 
 
-class WithRest(INeurALSampler):
+class WithRest(active.INeurALSampler):
     """Asks below the gap of I-NeurAL, and at random for the labels that this would leave."""
 
     def _audits(self, margin: float) -> bool:
         return behind(self)
 
 
-def at_random(classifier: base.Classifier, budget: Budget, seed: int) -> RandomSampler:
+def at_random(
+    classifier: base.Classifier, budget: active.Budget, seed: int
+) -> active.RandomSampler:
     """Asks a little more often than the budget allows, so that it is spent."""
     p = min(1.0, 1.1 * (budget.rate or 0.0))
-    return RandomSampler(classifier, p=p, budget=budget, seed=seed)
+    return active.RandomSampler(classifier, p=p, budget=budget, seed=seed)
 
 
 def of_ours(kind: type[INeurAL]) -> Sampler:
     """I-NeurAL's decision around one of ours, which encodes categories and gaps itself."""
 
-    def make(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
+    def make(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
         gaps = bool(table.features.isna().any(axis=None))
         learner = kind(categories=bool(table.categories), missing=gaps, seed=seed)
-        return INeurALSampler(learner, budget=budget, seed=seed)
+        return active.INeurALSampler(learner, budget=budget, seed=seed)
 
     return make
 
@@ -124,7 +118,7 @@ def of_river(
             steps.learn_one(x)
             yield steps.transform_one(x)
 
-    def make(ask: Callable[..., BudgetedSampler]) -> Sampler:
+    def make(ask: Callable[..., active.BudgetedSampler]) -> Sampler:
         return lambda table, budget, seed: ask(
             classifier(len(table.shares), seed), budget=budget, seed=seed
         )
@@ -143,7 +137,7 @@ def of_scikit_learn(
     A category is a column; one that the labels so far have not shown is none of them.
     """
 
-    def sampler(table: Table, budget: Budget, seed: int) -> BudgetedSampler:
+    def sampler(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
         one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
         kinds = [("numbers", numbers, table.numbers), ("text", one_hot, list(table.categories))]
         steps = ColumnTransformer(kinds, sparse_threshold=0), classifier(random_state=seed)
