@@ -18,6 +18,7 @@ from typing import Any
 import changes
 import common
 import labels
+import messages
 import pandas as pd  # type: ignore[import-untyped]
 import rounds
 import tabular
@@ -173,7 +174,7 @@ ANY: dict[str, Figure] = {
 RIVALS = {"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
 FIGURES: dict[str, Figure] = {
     **{f"{name}.table": each.table for name, each in EXPERIMENTS.items()},
-    **{f"{file.__name__}.table": file.table for file in (labels, rounds, theory)},
+    **{f"{file.__name__}.table": file.table for file in (labels, messages, rounds, theory)},
     **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
     "tabular.mistakes": tabular.mistakes,
     "tabular.summaries": tabular.summaries,

@@ -72,7 +72,7 @@ def table(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run what is missing and print the table."""
-    given = common.options("messages", __doc__, 5, 0.05, learners=LEARNERS)
+    given = common.options({"messages": [0.05]}, __doc__, 5, learners=LEARNERS)
     given.streams = [MESSAGES]
     print(table(common.run(given, COLUMNS, measure, LEARNERS)))
 
