@@ -2,7 +2,7 @@
 
 River's Phishing at 10 % of the labels, each of them some rounds late, and a stream of two classes
 of which the second, one example of twenty, first comes after 200 rounds, at 3 %. Run it from the
-root of a checkout; it prints the tables of docs/how-it-decides.md.
+root of a checkout; it prints two tables.
 """
 
 from __future__ import annotations

@@ -209,10 +209,10 @@ def measure_growth() -> dict[str, float]:
     steady = times[EARLY // 2 :]
     longest = steady[: len(steady) // LONG * LONG].reshape(-1, LONG).max(1)
     return {
-        "time of a late round": last / early,
-        "memory at a late round": memory[LATE] / memory[EARLY],
-        f"longest of {LONG:,} rounds, median of windows": np.median(longest) / np.median(steady),
-        "longest of all rounds": steady.max() / np.median(steady),
+        "time of a late round over an early one": last / early,
+        "memory at a late round over an early one": memory[LATE] / memory[EARLY],
+        f"longest of {LONG:,} rounds over the median": np.median(longest) / np.median(steady),
+        "longest of all rounds over the median": steady.max() / np.median(steady),
     }
 
 
