@@ -119,17 +119,35 @@ class INeurAL(ActiveLearningClassifier):
 
     Parameters
     ----------
-    classes, rounds
-        All labels, a tuple of at least two, in the order of the paper's 1 … k; T, at least 1.
-    gamma, delta, hidden_dim, n_layers, batch_size
-        γ ≥ 0 (above 1 in the theorems), δ in (0, 1), m ≥ 1, L ≥ 2 and b ≥ 1.
-    lr, exploration_lr, optimizer
-        η1, η2 > 0; None: `theorem_rate`, and η1. "sgd" as printed; "adam" as the experiments ran.
+    classes
+        All labels, a tuple of at least two, in the order of the paper's 1 … k.
+    rounds
+        T, at least 1.
+    gamma
+        γ, at least 0; above 1 in the theorems.
+    delta
+        δ, in (0, 1).
+    hidden_dim
+        Width m, at least 1.
+    n_layers
+        Depth L, at least 2.
+    batch_size
+        b, at least 1.
+    lr
+        η1, above 0. None: `theorem_rate`.
+    exploration_lr
+        η2, above 0. None: η1.
+    optimizer
+        "sgd" as printed, or "adam" as the experiments ran.
     budget
         Labels at most: a share of T (float), a number (int), or None for any. When they are spent
         nothing is asked for, and all predictions are learned. The paper's experiments have 0.03.
-    explores, device, seed
-        Whether there is f2, or f = f1; a device of torch; at least 0, or None for any.
+    explores
+        Whether there is f2. If not, f = f1.
+    device
+        A device of torch.
+    seed
+        At least 0. None: different every time.
 
     Raises
     ------

@@ -68,13 +68,13 @@ def by_key(
     idle: datetime.timedelta | None = 30 * DAY,
     most_waiting: int = 1_000,
 ) -> DataFrame:
-    """What a learner of its own decides of the rows of each key, and what it learns.
+    """Give each key a learner of its own, and return what the learners decide.
 
-    Each key starts with a copy of `model`. A row of features without a label is predicted, and its
-    label asked for or not; a row of a label without features is the answer to the row of that id,
-    of this stream or of another one in union with it; a row of both is learned, as in a warm start.
-    The rows of a key in a micro-batch are taken in their order. Learners are part of the checkpoint
-    of Spark: a query that is killed goes on from there, and every row counts once.
+    Each key starts with a copy of `model`. A row with features alone is predicted, and its label is
+    asked for or not. A row with a label alone is the answer to the row of that id, of this stream
+    or of another one in union with it. A row with both is learned, as in a warm start. The rows of
+    a key in a micro-batch are taken in their order. Learners are part of the checkpoint of Spark: a
+    query that is killed goes on from there, and every row counts once.
 
     Parameters
     ----------
@@ -82,10 +82,16 @@ def by_key(
         A streaming data frame; further columns are left out.
     model
         A sampler of `active` around an `INeurAL` or a `NeurONAL`, with or without labels learned.
-    key, id, order, features, label
-        Names of columns. `key` can be grouped by. `id` is text that tells the rows of a key apart.
-        `order` can be sorted, e.g. a timestamp. `features` is a struct or a map from text, null in
-        rows of a label. `label` is text, integers or booleans, null in rows to be predicted.
+    key
+        Column of the keys, which can be grouped by.
+    id
+        Column of text that tells the rows of a key apart.
+    order
+        Column that can be sorted, e.g. a timestamp.
+    features
+        Column of structs or of maps from text, null in rows of a label.
+    label
+        Column of text, integers or booleans, null in rows to be predicted.
     idle
         Time, by the clock of the machines, after which a key of which nothing came is forgotten
         with all that it learned; None: never. With it a query of `availableNow` does not end.

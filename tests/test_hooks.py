@@ -1,4 +1,4 @@
-"""What is made of the pages when the site is built: formulas, tables, what functions return."""
+"""What is made of the pages when the site is built: formulas, tables, docstrings."""
 
 from __future__ import annotations
 
@@ -147,18 +147,53 @@ def test_a_figure_that_is_not_there_stops_the_build_and_names_its_page():
     assert type(error.value).__name__ == "PluginError"
 
 
-def test_what_is_returned_has_the_type_of_the_annotation(tmp_path):
+def sections(folder, source):
+    """Of the docstring of f, by kind."""
     griffe = pytest.importorskip("griffe", reason="the documentation is not installed")
-    returns = hook("returns", "griffe")
-    (tmp_path / "subject.py").write_text(
+    extensions = griffe.load_extensions(hook("docstrings", "griffe").Docstrings)
+    (folder / "subject.py").write_text(source)
+    module = griffe.load("subject", search_paths=[folder], extensions=extensions)
+    return {each.kind.value: each.value for each in module["f"].docstring.parse("numpy")}
+
+
+def test_what_is_returned_has_the_type_of_the_annotation(tmp_path):
+    found = sections(
+        tmp_path,
         "def f() -> dict[str, float]:\n"
         '    """Do.\n\n    Returns\n    -------\n    A sentence of\n    two lines.\n\n'
-        '    Raises\n    ------\n    ValueError\n        Why.\n    """\n'
+        '    Raises\n    ------\n    ValueError\n        Why.\n    """\n',
     )
-    module = griffe.load(
-        "subject", search_paths=[tmp_path], extensions=griffe.load_extensions(returns.Returns)
-    )
-    sections = module["f"].docstring.parse("numpy")
-    (returned,) = next(s.value for s in sections if s.kind.value == "returns")
+    (returned,) = found["returns"]
     assert str(returned.annotation) == "dict[str, float]"
     assert returned.description.strip() == "A sentence of\ntwo lines."
+
+
+SHARED = '''    """Do.
+
+    Parameters
+    ----------
+    a, b
+        Both.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Why.
+    """
+'''
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"def f(a: int = 1, b: str = 'x'):\n{SHARED}",
+        f"class f:\n{SHARED}\n    def __init__(self, a: int = 1, b: str = 'x'): ...\n",
+    ],
+    ids=["function", "class"],
+)
+def test_parameters_with_one_description_have_their_own_types_and_defaults(tmp_path, source):
+    found = sections(tmp_path, source)
+    given = [(each.name, str(each.annotation), each.value) for each in found["parameters"]]
+    assert given == [("a", "int", "1"), ("b", "str", "'x'")]
+    assert [each.description for each in found["parameters"]] == ["Both.", "Both."]
+    assert len(found["raises"]) == 1
