@@ -66,13 +66,13 @@ class INeurAL(NeuralClassifier):
 
     f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates what f1 gets
     wrong, r1 - f1, from the derivative-context embedding φ of f1: its input gradient and its input.
-    A random forest of the given labels estimates the same by its votes v. A class is scored, and
-    the top one predicted, by
+    A random forest of the given labels estimates the same by its votes v. The class with the
+    highest score is predicted (Algorithm 1, line 6):
 
         f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i)
 
-    (Algorithm 1, line 6), where p is f1 within [0, 1]. α and ω say how far each is believed: they
-    follow by least squares from the given labels, each predicted before it is learned
+    p is f1 within [0, 1]. α and ω say how far each explorer is trusted. They follow by least
+    squares from the given labels, each predicted before it is learned
     (`learning.explorers.Explorers`). In the paper α = 1, and there is no forest.
 
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
@@ -103,12 +103,12 @@ class INeurAL(NeuralClassifier):
     explorers
         Who estimates the errors of f1, a tuple of some of "network", which is f2, and "forest",
         which is not grown where there are more than 256 features. ("network",) is the paper's
-        method, believed as far as labels bear it out; () is f1 alone.
+        method, trusted as far as labels confirm it; () is f1 alone.
     drift_detector
-        How the labels that are given tell that the stream has changed. "surprise" weighs each
-        mistake by how sure the model was: `learning.change.Surprise`. One of `river.drift.binary`
-        is told the mistakes of which it was sure. After an alarm the networks learn anew, from the
-        labels since and from what the older ones are still worth. None: never.
+        How mistakes at given labels tell that the stream has changed. "surprise" weighs each
+        mistake by how sure the model was: `learning.change.Surprise`. A detector of
+        `river.drift.binary` gets the mistakes where the model was sure. After an alarm the networks
+        learn anew, from the labels since and from old labels that still hold. None: never.
     classes
         Labels known beforehand, as a non-empty tuple. Others may still appear.
     categories

@@ -32,7 +32,7 @@ class NeurONAL(INeurAL):
 
     Deviations from the paper:
 
-    - f2 and the forest are believed as far as labels bear them out; in the paper f = f1 + f2.
+    - f2 and the forest are trusted as far as labels confirm them; in the paper f = f1 + f2.
     - f estimates rewards, r = 1 for the class, where the paper estimates losses 1 - r and takes the
       least: the same scores but for their sign.
     - The copies of the hidden layer in φ are kept as one, in other axes: the same function and the

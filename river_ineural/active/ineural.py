@@ -51,28 +51,26 @@ def scores_and_added(
 
 
 class INeurALSampler(BudgetedSampler):
-    """I-NeurAL: ask when the gap between the top two scores is small, learn from the rest oneself.
+    """I-NeurAL: ask when the gap between the top two scores is small, else learn the prediction.
 
-    With f the scores of the classifier, explorers included, î the top class and i° the
-    runner-up, the label of round t is asked for when (Algorithm 1, line 11)
+    Let f be the scores of the classifier, explorers included, î the top class and i° the second.
+    The label of round t is asked for when (Algorithm 1, line 11)
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^(3/4)
                        · (share of labels there)
 
-    or fewer than two classes are known, or labels point to a change of the stream (a warning), or
-    the gap is far above 1 and labels have not borne out that the model can be so sure (`Reach`), or
-    now and then at random: a network that has become sure of a wrong answer would never ask again.
-    The last factor is the number of labels learned divided by the number learned plus pending.
-    Where the gap is at least 0.6, î is learned as a pseudo-label within the prediction (lines 18 to
-    23).
+    The last factor is about the labels learned divided by those learned plus those pending.
+    A label is also asked for if fewer than two classes are known, if labels point to a change of
+    the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
+    at random, because a network that is sure of a wrong answer would never ask again. If no label
+    is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23).
 
     Parameters
     ----------
     classifier
-        An `INeurAL`; a River pipeline that ends in one, whose unsupervised steps learn from every
-        round, asked or not; or one of River's wrappers of one model around either,
-        `drift.DriftRetrainingClassifier` or those of `imblearn`, which see the labels that are
-        given. Any other classifier that is an `active.Learner` may stand for an `INeurAL`.
+        An `INeurAL`, or a River pipeline that ends in one. The unsupervised steps of a pipeline
+        learn from every round. River's `drift.DriftRetrainingClassifier` or a sampler of its
+        `imblearn` may go around either. Any other `active.Learner` may stand for an `INeurAL`.
     gamma
         Exploration parameter γ, at least 0; the larger, the more labels are asked for.
     width
@@ -81,8 +79,8 @@ class INeurALSampler(BudgetedSampler):
     budget
         Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
         `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without, any
-        w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early: a stream
-        of 1,250 rounds may take a fifth of the labels at 0.1. None: no limit; 0.0: no label.
+        w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early. At 0.1 a
+        stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
     horizon
         Rounds in the stream, at least 1, if known.
     self_training

@@ -15,7 +15,7 @@ __all__ = ["ASKED", "explain", "metrics_of", "reasons", "sampler_of"]
 MEANING: dict[Reason, str] = {
     "few classes": "asked: fewer than two classes are known",
     "gap": "asked: a close call",
-    "audit": "asked: at random, or surer than labels have borne out",
+    "audit": "asked: at random, or surer than labels have confirmed",
     "warning": "asked: labels point to a change of the stream",
     "change": "asked: the stream is changing",
     "none": "not asked: nothing spoke for it",
@@ -67,7 +67,7 @@ def explain(decision: Decision | None) -> str:
     --------
     >>> from river_ineural.active import Decision
     >>> explain(Decision(True, "audit", float("nan"), float("nan"), 9))
-    'asked: at random, or surer than labels have borne out; 9 labels left'
+    'asked: at random, or surer than labels have confirmed; 9 labels left'
     >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
     for the gap of 0.125 is below the threshold of 0.500; 9 labels left
     >>> trusting = Decision(
