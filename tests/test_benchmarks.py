@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -76,18 +74,16 @@ def test_a_row_that_is_there_is_not_run_again_and_a_failure_is_a_row_that_is(tmp
     assert common.read(path)["seed"].tolist() == [0, 1, 2, 0]
 
 
-def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path):
+def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
     """In two processes. A stream whose file is not there is left out."""
     words = ["--streams", "Bananas", "bank", "--learners", "I-NeurAL", "f1 and forest"]
-    words += ["--seeds", "1", "--budgets", "0.1", "--rounds", "120", "--jobs", "2"]
-    command = [sys.executable, SCRIPTS / "tabular.py", *words, "--out", tmp_path]
-    without_files = {**os.environ, datasets.FOLDER: str(tmp_path)}
-    printed = [
-        subprocess.run(
-            command, env=without_files, capture_output=True, text=True, check=True, timeout=300
-        ).stdout
-        for _ in range(2)
-    ]
+    words += ["--seeds", "1", "--budgets", "0.1", "--rounds", "120", "--out", str(tmp_path)]
+    monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
+    printed = []
+    for jobs in ("2", "1"):
+        monkeypatch.setattr(sys, "argv", ["tabular.py", *words, "--jobs", jobs])
+        tabular.main()
+        printed.append(capsys.readouterr().out)
     assert printed[0].count("mistakes  ") == 2
     assert printed[1].count("mistakes  ") == 0
     rows = common.read(tmp_path / "tabular-120.csv")

@@ -8,21 +8,21 @@ from river.checks import yield_checks
 
 from river_ineural import INeurAL, NeurONAL, active, baselines
 
+QUICK = {"hidden_dim": 8, "n_steps": 0.5, "explorers": ("network",)}  # trees take long
 MODELS = {
     "INeurAL": INeurAL(),
-    "f1-and-f2": INeurAL(n_steps=0.5, explorers=("network",)),
-    "INeurAL-encoding": INeurAL(n_steps=0.5, categories=True, missing=True),
-    "NeurONAL": NeurONAL(hidden_dim=50, n_steps=0.5),
-    "INeurALSampler": active.INeurALSampler(INeurAL(n_steps=0.5)),
+    "INeurAL-encoding": INeurAL(**QUICK, categories=True, missing=True),
+    "NeurONAL": NeurONAL(**QUICK),
+    "INeurALSampler": active.INeurALSampler(INeurAL(**QUICK)),
     "INeurALSampler-around-pipeline": active.INeurALSampler(
-        preprocessing.StandardScaler() | INeurAL(n_steps=0.5)
+        preprocessing.StandardScaler() | INeurAL(**QUICK)
     ),
     "RandomSampler": active.RandomSampler(linear_model.SoftmaxRegression()),
     "MarginSampler": active.MarginSampler(linear_model.SoftmaxRegression()),
     "RetrainedNetwork": baselines.RetrainedNetwork(hidden_dim=8, n_epochs=1, capacity=8),
-    "ALPS": baselines.ALPS(n_hypotheses=2, n_pretraining=10, n_epochs=2),
-    "NeuALNTKF": baselines.NeuALNTKF(),
-    "NeuALNTKD": baselines.NeuALNTKD(n_epochs=1),
+    "ALPS": baselines.ALPS(n_hypotheses=2, n_pretraining=10, hidden_dim=8, n_epochs=1),
+    "NeuALNTKF": baselines.NeuALNTKF(hidden_dim=8),
+    "NeuALNTKD": baselines.NeuALNTKD(hidden_dim=8, n_epochs=1, capacity=8),
 }
 
 
