@@ -219,22 +219,6 @@ def test_the_threshold_shrinks_with_what_is_left(horizon):
         assert shares != sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize("kind", ["margin", "ineural"])
-def test_fewer_than_two_classes_means_ask(kind):
-    """A learner that knows one class, or none, is sure of nothing."""
-    if kind == "margin":
-        model = active.MarginSampler(linear_model.SoftmaxRegression(), threshold=0.0)
-    else:
-        model = WithoutAudits(small(), gamma=0.0)
-    x, y = STREAM[0]
-    assert model.predict_one(x)[1]
-    model.learn_one(x, y)
-    assert model.predict_proba_one(x)[1]
-    model.learn_one(x, y + 1)
-    if kind == "ineural":
-        assert not model.predict_one(x)[1]
-
-
 def test_predictions_are_those_of_the_classifier_before_it_learns():
     """Label and probabilities of a round come from the classifier as it was, for every sampler."""
     for kind in KINDS:
@@ -274,16 +258,6 @@ def test_pseudo_labels_are_the_confident_rounds_that_are_not_asked():
     assert 0 < model.n_pseudo_labels < len(STREAM)
 
 
-def test_self_training_off_learns_nothing_by_itself():
-    model = trained(gamma=0.0, self_training=False)
-    before = model.classifier.scores_one(STREAM[0][0])
-    for x, _ in STREAM:
-        model.predict_one(x)
-    assert model.n_pseudo_labels == 0
-    assert model.classifier._state.history.added[1] == 0
-    assert model.classifier.scores_one(STREAM[0][0]) == before
-
-
 # In River: pipelines, delays, weights
 
 DELAYS = {
@@ -321,12 +295,14 @@ def test_unsupervised_steps_see_every_round_once(nested, timing):
         assert scaler.means[name] == pytest.approx(sum(values) / len(values))
 
 
-def test_unsupervised_steps_see_a_round_once_although_its_label_was_not_asked_for():
-    """A label that was not asked for may be learned; its round was seen when it was predicted."""
+@pytest.mark.parametrize("predicted", [True, False])
+def test_unsupervised_steps_see_once_what_was_not_asked_for(predicted):
+    """A label that comes all the same, or an example of a warm start, without a round."""
     pipeline = preprocessing.StandardScaler() | small()
     model = active.INeurALSampler(pipeline, budget=10, seed=1)
     for x, y in STREAM:
-        model.predict_one(x)
+        if predicted:
+            model.predict_one(x)
         model.learn_one(x, y)
     assert set(pipeline["StandardScaler"].counts.values()) == {len(STREAM)}
 
@@ -358,13 +334,16 @@ def test_a_sampler_takes_what_the_first_step_takes(kind, delay):
         assert model.n_pending == 0
 
 
-def test_unsupervised_steps_learn_from_examples_that_were_never_predicted():
-    """A warm start on labelled examples teaches the whole pipeline."""
-    pipeline = preprocessing.StandardScaler() | small()
-    model = active.INeurALSampler(pipeline, seed=1)
-    for x, y in STREAM:
-        model.learn_one(x, y)
-    assert set(pipeline["StandardScaler"].counts.values()) == {len(STREAM)}
+def shaped(shape, kind, **settings):
+    """A classifier, a sampler, and what River evaluates."""
+    classifier = small()
+    inner = preprocessing.StandardScaler() | classifier if "around" in shape else classifier
+    sampler = kind(inner, seed=1, **settings)
+    return (
+        classifier,
+        sampler,
+        (preprocessing.StandardScaler() | sampler if shape == "last step" else sampler),
+    )
 
 
 @pytest.mark.parametrize("timing", list(DELAYS.values()), ids=list(DELAYS))
@@ -372,12 +351,7 @@ def test_unsupervised_steps_learn_from_examples_that_were_never_predicted():
 @pytest.mark.parametrize("shape", ["alone", "around a pipeline", "last step"])
 def test_progressive_validation(shape, metric, timing):
     """River's evaluation sees each round, teaches each label asked for, and no other."""
-    classifier = small()
-    inner = (
-        preprocessing.StandardScaler() | classifier if shape.startswith("around") else classifier
-    )
-    sampler = Eager(inner, budget=20, seed=1)
-    model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
+    classifier, sampler, model = shaped(shape, Eager, budget=20)
     *_, last = evaluate.iter_progressive_val_score(
         ordered(STREAM), model, metric(), step=len(STREAM), **timing
     )
@@ -398,12 +372,7 @@ def test_accuracy_survives_a_delay():
 @pytest.mark.parametrize("shape", ["alone", "around a pipeline", "last step"])
 def test_weights_reach_the_history(shape, timing):
     """(x, y, {"w": 2.0}) in the data set weighs the stored example by 2."""
-    classifier = small()
-    inner = (
-        preprocessing.StandardScaler() | classifier if shape.startswith("around") else classifier
-    )
-    sampler = active.INeurALSampler(inner, gamma=1e6, seed=1)
-    model = preprocessing.StandardScaler() | sampler if shape == "last step" else sampler
+    classifier, _, model = shaped(shape, active.INeurALSampler, gamma=1e6)
     stream = [(x, y, {"w": 0.5 + t}) for t, (x, y) in enumerate(STREAM[:20])]
     evaluate.progressive_val_score(stream, model, metrics.Accuracy(), **timing)
     assert classifier._state.history.weight[:20].tolist() == [0.5 + t for t in range(20)]

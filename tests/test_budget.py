@@ -564,29 +564,6 @@ def test_every_round_s_decision_is_told(kind, limit):
     assert sum(reasons[reason] for reason in WHY[kind]) == model.n_queries
 
 
-@pytest.mark.parametrize("kind", ["ineural", "margin", "random"])
-def test_copies_and_clones(kind):
-    """A copy goes on as the original; a clone starts over, with the same Budget."""
-    model = SAMPLERS[kind](budget=Budget(0.2, burst=10))
-
-    def run(model, stream):
-        decisions = []
-        for x, y in stream:
-            if model.predict_one(x)[1] and len(decisions) % 3:
-                model.learn_one(x, y)
-            decisions.append(model.last_decision[:2])
-        return decisions, model.n_by_reason, model.n_pending
-
-    run(model, STREAM[:60])
-    assert model.n_pending > 0
-    copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
-    clone = model.clone()
-    expected = run(model, STREAM[60:])
-    assert all(run(each, STREAM[60:]) == expected for each in copies)
-    assert clone.budget == Budget(0.2, burst=10)
-    assert (clone.n_rounds, clone.n_pending, clone.last_decision) == (0, 0, None)
-
-
 def test_debug_one_says_what_the_next_round_does():
     """Also where something is left out or on its way, and changes nothing."""
     model = scored(0.2, 0.3, budget=Budget(0.1, burst=10))

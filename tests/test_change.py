@@ -346,19 +346,6 @@ def test_what_fails_in_forgetting_leaves_a_model_that_goes_on(monkeypatch):
     assert accuracy(model, after[200:]) > 0.9
 
 
-def test_frames_are_watched_row_by_row():
-    import pandas as pd
-
-    model = learned(STEADY)
-    frame = turned(MORE[:20], 3)
-    model.learn_many(pd.DataFrame([x for x, _ in frame]), pd.Series([y for _, y in frame]))
-    assert model.n_drifts == 1
-    frame = turned(MORE[20:90], 3)
-    model.learn_many(pd.DataFrame([x for x, _ in frame]), pd.Series([y for _, y in frame]))
-    assert not model.changing
-    assert accuracy(model, turned(MORE[90:], 3)) > 0.9
-
-
 def test_without_a_detector_nothing_is_noticed():
     model = learned(STEADY + turned(MORE, 3), drift_detector=None)
     assert (model.n_drifts, model.changing) == (0, False)

@@ -342,7 +342,6 @@ def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):
 # Accuracy
 
 
-SLOW = "sklearn-boosting", "sklearn-forest"
 SETTINGS = ("at", None, 3), ("at", "4h", 2), ("at", "25min", 3), (None, "15", 2)
 
 
@@ -376,10 +375,11 @@ def count_by_hand(model, examples, labels, comes, known):
 
 @pytest.mark.parametrize(
     ("name", "time", "delay", "k"),
-    [(name, *each) for name in CONTENDERS for each in SETTINGS[: 1 if name in SLOW else 4]],
+    [(name, *SETTINGS[0]) for name in CONTENDERS]
+    + [(name, *each) for name in ("ineural", "river-tree") for each in SETTINGS[1:]],
 )
 def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path):
-    """Of whatever contender, labels at once, some rows or some time late."""
+    """Of whatever contender, and of two, labels at once, some rows or some time late."""
     path = tmp_path / "people.csv"
     frame = rows(k=k)
     frame.to_csv(path, index=False)

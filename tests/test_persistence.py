@@ -25,7 +25,7 @@ from river import drift, linear_model, preprocessing
 from streams import blobs, learned, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
-from river_ineural.active.width import TheoreticalWidth
+from river_ineural.active.width import NeurONALWidth, TheoreticalWidth
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
 from river_ineural.storage import values
@@ -81,6 +81,7 @@ def test_it_goes_on_to_the_bit(case):
     budget=st.sampled_from([None, 0.5, 7, active.Budget(0.25, burst=3)]),
     explorers=st.sampled_from([(), ("network",), ("forest", "network")]),
     detector=st.sampled_from([None, "surprise", "DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"]),
+    n_layers=st.sampled_from([2, 3]),
     n_steps=st.floats(0, 3),
     capacity=st.integers(2, 40),
     classes=st.sampled_from([None, ("class 0", "late", 3)]),
@@ -143,8 +144,8 @@ def test_labels_and_names_keep_their_types():
     assert kinds(loaded._state.features.names) == kinds(model._state.features.names)
 
 
-def test_parameters_and_what_was_set_since():
-    width = TheoreticalWidth(horizon=100)
+@pytest.mark.parametrize("width", [TheoreticalWidth(horizon=100), NeurONALWidth(horizon=100)])
+def test_parameters_and_what_was_set_since(width):
     model = active.INeurALSampler(learned(small(), STREAM), width=width, seed=1)
     model.gamma, model.note = 0.5, {"since": ("spring", [np.arange(3), math.nan])}
     model.budget, model.classifier.lr = active.Budget(0.25, burst=3), 1e-3

@@ -13,7 +13,7 @@ import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
 from streams import Scored, blobs, learned, small, waits_its_turn
 
-from river_ineural import INeurAL, active
+from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.learner import route
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.network.layout import Weights
@@ -247,6 +247,14 @@ def test_other_parameters_say_what_to_do(name, value):
     with pytest.raises(ValueError, match="mutable"):
         model.mutate({name: value})
     assert getattr(model.clone({name: value}), name) == value
+
+
+def test_parameters_of_neuronal_are_those_of_ineural_with_other_defaults():
+    """So that nothing that one can do is missing in the other."""
+    ours, theirs = (kind(seed=1)._get_params() for kind in (NeurONAL, INeurAL))
+    assert list(ours) == list(theirs)
+    differ = {name for name in ours if ours[name] != theirs[name]}
+    assert differ == {"hidden_dim", "lr", "batch_size"}
 
 
 def test_a_sampler_s_parameters_count_from_when_they_are_set():

@@ -9,7 +9,7 @@ from streams import blobs
 
 from river_ineural import INeurAL, active
 
-SEEDS = range(5)
+SEEDS = range(3)
 
 
 def sampler(seed, **settings):
@@ -107,5 +107,5 @@ def test_asks_the_uncertain_rounds():
                 (asked if ask else sure).append(label == y)
             if ask:
                 model.learn_one(x, y)
-    assert min(len(asked), len(sure)) > 100
+    assert min(len(asked), len(sure)) > 60
     assert np.mean(asked) < np.mean(sure) - 0.1
