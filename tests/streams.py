@@ -36,7 +36,7 @@ def waits_its_turn(call, model, lock):
     thread = threading.Thread(target=call, args=(model,))
     with lock:
         thread.start()
-        thread.join(0.3)
+        thread.join(0.1)
         waits = thread.is_alive()
     thread.join(60)
     return waits and not thread.is_alive()

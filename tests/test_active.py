@@ -17,8 +17,7 @@ from streams import Eager, Scored, WithoutAudits, blobs
 from river_ineural import INeurAL, active
 from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth, ineural
 from river_ineural.active.learner import route
-from river_ineural.active.pending import Pending
-from river_ineural.network.scores import gap, top_and_gap
+from river_ineural.network.scores import top_and_gap
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
@@ -37,17 +36,6 @@ def eager(kind, budget=None, horizon=None):
         inner = linear_model.SoftmaxRegression()
         return active.MarginSampler(inner, threshold=1.0, budget=budget, horizon=horizon)
     return Eager(small(lr=0.01), budget=budget, horizon=horizon, seed=1)
-
-
-def unhurried(model):
-    """It does not mind labels that are on their way."""
-    model._pending = NoneExpected()
-    return model
-
-
-class NoneExpected(Pending):
-    def count(self, now):
-        return 0
 
 
 KINDS = ["random", "margin", "ineural"]
@@ -183,42 +171,6 @@ def trained(kind=WithoutAudits, **settings):
     return kind(classifier, **settings)
 
 
-def test_asks_exactly_when_the_gap_is_below_the_threshold():
-    """I_t = 1{gap < 2γβ_t}, with random asks and learning off."""
-    settings = {"width": ConstantWidth(0.1), "self_training": False}
-    model = unhurried(trained(gamma=3.0, **settings, seed=1))
-    gaps = [gap(model.classifier.scores_one(x).values()) for x, _ in STREAM]
-    asks = [model.predict_one(x)[1] for x, _ in STREAM]
-    assert asks == [g < 2 * 3.0 * 0.1 for g in gaps]
-    assert 0 < sum(asks) < len(asks)
-
-
-@pytest.mark.parametrize("horizon", [None, len(STREAM)])
-def test_the_threshold_shrinks_with_what_is_left(horizon):
-    """To the power of 3/4 of the share of the labels that is not held back: a twentieth of them
-    at the start, or a fifth of a bucket; up to 2γβ again as rounds refill it.
-    """
-    settings = {"gamma": 5.0, "width": ConstantWidth(0.1)}
-    budget = 0.25 if horizon else Budget(0.25, burst=20)
-    model = unhurried(trained(budget=budget, horizon=horizon, self_training=False, **settings))
-    left, shares = 30.0 if horizon else 20.0, []
-    for t, (x, _) in enumerate(STREAM, start=1):
-        if horizon:
-            shares.append((left / 30 - 0.05 * (1 - t / 120)) / 0.95)
-        else:
-            left = 20.0 if t == 1 else min(20.0, left + 0.25)
-            shares.append((left / 20 - 0.2) / 0.8)
-        share = min(1.0, max(0.0, shares[-1]))
-        scores = model.classifier.scores_one(x)
-        wanted = gap(scores.values()) < share**0.75
-        ask = model.predict_one(x)[1]
-        assert ask == (wanted and left >= 1)
-        left -= ask
-    assert min(shares) < 0.8
-    if horizon is None:
-        assert shares != sorted(shares, reverse=True)
-
-
 def test_predictions_are_those_of_the_classifier_before_it_learns():
     """Label and probabilities of a round come from the classifier as it was, for every sampler."""
     for kind in KINDS:
@@ -235,27 +187,6 @@ def test_predictions_are_those_of_the_classifier_before_it_learns():
                 model.learn_one(x, y)
         if kind == "ineural":
             assert model.n_pseudo_labels > 10
-
-
-# Pseudo-labels
-
-
-def test_pseudo_labels_are_the_confident_rounds_that_are_not_asked():
-    """Each enters the pseudo-labelled ring, with the predicted label; asked rounds do not."""
-    model = trained(gamma=2.0)
-    history = model.classifier._state.history
-    for x, _ in STREAM:
-        confidence = gap(model.classifier.scores_one(x).values())
-        before, n_labelled = model.n_pseudo_labels, history.n_labelled
-        label, ask = model.predict_one(x)
-        learned = not ask and confidence >= 0.6
-        assert model.n_pseudo_labels == before + learned
-        assert (history.added[1], history.n_labelled) == (model.n_pseudo_labels, n_labelled)
-        if learned:
-            row = history.capacities[0] + before
-            assert history.targets[row, 0].argmax() == model.classifier._state.labels.index[label]
-            assert history.targets[row, 0].sum() == 1
-    assert 0 < model.n_pseudo_labels < len(STREAM)
 
 
 # In River: pipelines, delays, weights

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import river
-from river import compose, evaluate, metrics, preprocessing, stats, stream
+from river import compose, evaluate, metrics, preprocessing, stream
 from streams import learned, small
 
 from river_ineural import active
@@ -95,19 +95,6 @@ def test_a_missing_value(gap):
     evaluate.progressive_val_score(rows, model, metrics.Accuracy())
     assert model.n_queries > 0
     assert math.isfinite(model.classifier["StatImputer"].stats["age"].get())
-
-
-def test_what_is_said_of_river_s_imputer():
-    """None is replaced; NaN is not, and spoils the mean; an x must have the feature."""
-    imputer = preprocessing.StatImputer(("age", stats.Mean()))
-    for age in (30.0, None, 40.0):
-        imputer.learn_one({"age": age})
-    assert imputer.transform_one({"age": None}) == {"age": 35.0}
-    assert math.isnan(imputer.transform_one({"age": math.nan})["age"])
-    with pytest.raises(KeyError):
-        imputer.transform_one({})
-    imputer.learn_one({"age": math.nan})
-    assert math.isnan(imputer.transform_one({"age": None})["age"])
 
 
 def test_a_number_far_beyond():

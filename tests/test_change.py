@@ -243,24 +243,6 @@ def test_the_former_state_stays_as_it_is_until_it_is_judged():
     assert former.history.n_labelled == rows
 
 
-def test_a_false_alarm_is_taken_back():
-    """Noise for ten labels, then all as before: the former model is back, with what it missed."""
-    model = learned(STEADY)
-    rng = np.random.default_rng(0)
-    n = until_alarm(model, [(x, (y + 1 + rng.integers(2)) % 3) for x, y in MORE])
-    former = copy.deepcopy(model._state.trial.former)
-    taken = 0
-    for x, y in MORE[n:]:
-        model.learn_one(x, y)
-        taken += 1
-        if not model.changing:
-            break
-    assert taken < 20
-    assert model.n_drifts == 0
-    assert model._state.history.added[0] == former.history.added[0] + taken
-    assert accuracy(model, MORE[100:]) > 0.95
-
-
 def test_what_forgets_stays_only_if_it_is_clearly_better():
     """Whatever the labels said of the former model: who goes on learning was right as often."""
     model = learned(STEADY)

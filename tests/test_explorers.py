@@ -13,7 +13,7 @@ from streams import blobs, small
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
 from river_ineural.learning import explorers as module
-from river_ineural.learning.explorers import EXPLORERS, ExplorationNetwork, Explorers
+from river_ineural.learning.explorers import EXPLORERS, Explorers
 
 BOTH = pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 SUBSETS = [names for n in range(3) for names in itertools.permutations(EXPLORERS, n)]
@@ -64,15 +64,6 @@ def test_trust_is_a_weighted_least_squares_solution(priors, n_classes, sizes, se
         wanted.append(0.99 ** (age / 2) * residual)
     (solution, *_) = np.linalg.lstsq(np.concatenate(rows), np.concatenate(wanted), rcond=None)
     assert tested.trust == pytest.approx(np.clip(solution, 0, 1).tolist(), abs=1e-9)
-
-
-@pytest.mark.parametrize(("says", "trust"), [(1.0, 1.0), (-3.0, 0.0)], ids=["half", "contrary"])
-def test_trust_is_clipped(says, trust):
-    """Who should be believed three times as much is believed wholly; who misleads, not at all."""
-    tested, residual = Explorers({"network": ExplorationNetwork()}), np.array([[3.0, -3.0]])
-    for _ in range(20):
-        tested.weigh(residual, says * residual[None] / 3, np.ones(1))
-    assert tested.trust == (trust,)
 
 
 def test_trust_outlasts_those_that_are_trusted():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 from types import SimpleNamespace
 
 import hypothesis
@@ -139,14 +138,6 @@ def test_examples_of_no_weight_teach_nothing():
 # What bounds it
 
 
-def test_it_is_left_out_where_features_are_many():
-    model = learned(corners(12, n_features=257))
-    assert not forest_of(model).grown
-    x, _ = next(corners(1, seed=1, n_features=257))
-    assert not model._seen(x)[1]["forest"].any()
-    assert model.trust["forest"] == 0.5
-
-
 def test_work_and_memory_are_bounded(monkeypatch):
     """Fewer and fewer trees are grown a label; what is kept does not grow with the stream."""
     grown = []
@@ -165,15 +156,6 @@ def test_work_and_memory_are_bounded(monkeypatch):
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
 
 
-def test_only_given_labels_teach_it():
-    model = INeurAL(hidden_dim=4, seed=1)
-    for i, (x, y) in enumerate(corners(20)):
-        model.learn_one(x, y)
-        before = pickle.dumps(forest_of(model))
-        model.learn_one(x, i % 3, pseudo_label=True)
-        assert pickle.dumps(forest_of(model)) == before
-
-
 def test_rounding_is_no_threshold():
     """A feature that is 0.3, or 0.1 + 0.2, is a constant to trees too."""
     model = INeurAL(hidden_dim=4, seed=1)
@@ -182,20 +164,6 @@ def test_rounding_is_no_threshold():
     column = model._state.features.columns["same"]
     assert not (forest_of(model).feature == column).any()
     assert (forest_of(model).feature > 0).any()
-
-
-def test_after_a_change_it_learns_anew():
-    model = INeurAL(hidden_dim=16, seed=1)
-    for x, y in corners(150):
-        model.learn_one(x, y)
-    former = forest_of(model)
-    for x, y in corners(60, seed=1):
-        model.learn_one(x, not y)
-        if model.n_drifts:
-            break
-    assert model.n_drifts == 1
-    assert forest_of(model) is not former
-    assert model._state.trial.former.explorers.parts["forest"] is former
 
 
 # In a file

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from test_budget import X, scored
 
 from river_ineural.active.newcomers import LATE, PATIENCE, Newcomers
-
-
-def test_as_much_is_asked_for_as_at_the_start_while_a_class_is_hardly_known():
-    """A gap of 0.7 is no close call once half of the labels are spent, but for a newcomer."""
-    model = scored(0.15, 0.85, budget=200, horizon=400)
-    for _ in range(100):
-        model.learn_one(X, 1)
-        model._account.spend()
-    assert not model.predict_one(X)[1]
-    model.learn_one(X, 0)
-    assert model.predict_one(X)[1]
-    assert model.last_decision.reason == "gap"
-    model.learn_one(X, 0)
-    assert not model.predict_one(X)[1]
 
 
 def test_what_stays_as_rare_is_no_newcomer():
