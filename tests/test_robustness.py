@@ -484,7 +484,7 @@ def test_a_feature_far_from_zero_is_as_good_as_one_around_it(offset):
 
 @pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 @pytest.mark.parametrize(
-    ("factor", "offset"), [(10.0**e, 0.0) for e in (-12, -9, -7, -5, -3, 3, 12)] + [(1.0, 1e9)]
+    ("factor", "offset"), [(10.0**e, 0.0) for e in (-12, -7, -3, 12)] + [(1.0, 1e9)]
 )
 def test_other_units_are_learned_within_500_labels(kind, factor, offset):
     """Whatever the features are suddenly multiplied by, by whatever they rise."""

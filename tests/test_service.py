@@ -109,14 +109,6 @@ def test_sixteen_clients_and_a_kill(tmp_path):
     assert told["as_a_loop_without_kills"]
 
 
-def test_nobody_else_can_reach_it_unless_told_otherwise(tmp_path):
-    """127.0.0.1 alone, so not another address of the same machine."""
-    with service_load.Process(tmp_path / "data") as process:
-        socket.create_connection(("127.0.0.1", process.port)).close()
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.2", process.port)).close()
-
-
 @contextlib.contextmanager
 def serving(app, **headers):
     """A client of an app that uvicorn serves in a thread."""
@@ -626,13 +618,18 @@ def test_the_form_of_the_page_is_the_one_that_was_tried():
 
 
 def test_what_the_container_runs_serves_and_is_healthy(tmp_path):
-    """Its command and its health check, but for the folder and the port."""
+    """Its command and its health check, but for the folder and the port.
+
+    Without the host of the container no other address of the machine is served.
+    """
     text = (EXAMPLES / "Dockerfile").read_text().replace("\\\n", "")
     health, command = (json.loads(line) for line in re.findall(r"CMD (\[.*\])", text))
     port = free_port()
     command = [sys.executable, *command[1:], "--port", port]
     command[command.index("/data")] = str(tmp_path)
-    command[command.index("0.0.0.0")] = "127.0.0.1"
+    host = command.index("--host")
+    assert command[host + 1] == "0.0.0.0"
+    del command[host : host + 2]
     check = [sys.executable, *health[1:-1], health[-1].replace("8000", port)]
     assert subprocess.run(check, capture_output=True).returncode == 1
     running = subprocess.Popen(command, cwd=ROOT)
@@ -644,6 +641,8 @@ def test_what_the_container_runs_serves_and_is_healthy(tmp_path):
             time.sleep(0.2)
         x = {"id": "a", "x": {"age": 31}}
         assert httpx.post(f"http://127.0.0.1:{port}/predictions", json=x).json()["ask"]
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", int(port)))
         running.terminate()
         assert running.wait(60) in (0, -signal.SIGTERM)
     finally:
