@@ -39,6 +39,7 @@ from river_ineural.network.constants import (
     SQRT_HALF,
     TINY,
 )
+from river_ineural.network.layout import Arrays
 from river_ineural.network.loops import loop
 from river_ineural.network.products import product
 from river_ineural.network.standardizing import standardized
@@ -46,60 +47,51 @@ from river_ineural.network.standardizing import standardized
 __all__ = ["adam", "score", "step"]
 
 Array = NDArray[Any]
-Layers = tuple[Array, ...]
-"""Views of a network's weights, or of their gradient.
-
-The first layer for x (m·b, d); the first layer for a whole context, or in f2 for all else that it
-is fed (m, inputs); hidden layers (L - 2, m, m); output layer (r, m). Of the first of these an f2
-that is not fed x has no rows.
-"""
 
 
 @loop
-def ascend(layers: Layers, h: Array, f: Array) -> None:
+def ascend(layers: Arrays, h: Array, f: Array) -> None:
     """Hidden layers h (L - 1, m, n) from the first's product with its inputs, and outputs f."""
-    _, _, hidden, output = layers
     zero = h.dtype.type(0)
     for layer in range(len(h)):
         if layer:
-            product(hidden[layer - 1], False, h[layer - 1], False, h[layer])
+            product(layers.hidden[layer - 1], False, h[layer - 1], False, h[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
                 h[layer, u, j] = max(h[layer, u, j], zero)
-    product(output, False, h[len(h) - 1], False, f)
+    product(layers.output, False, h[len(h) - 1], False, f)
 
 
 @loop
-def descend(layers: Layers, h: Array, error: Array, delta: Array) -> None:
+def descend(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
     """Gradient at the pre-activations, delta (L - 1, m, n), of outputs times error (r, n)."""
-    _, _, hidden, output = layers
     zero, last = h.dtype.type(0), len(h) - 1
     for layer in range(last, -1, -1):
         if layer == last:
-            product(output, True, error, False, delta[layer])
+            product(layers.output, True, error, False, delta[layer])
         else:
-            product(hidden[layer], True, delta[layer + 1], False, delta[layer])
+            product(layers.hidden[layer], True, delta[layer + 1], False, delta[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
                 delta[layer, u, j] = delta[layer, u, j] if h[layer, u, j] > 0 else zero
 
 
 @loop
-def exploit(f1: Layers, x: Array, h: Array, f: Array) -> None:
+def exploit(f1: Arrays, x: Array, h: Array, f: Array) -> None:
     """Hidden layers h (L - 1, m, n) and outputs f (r, n) of f1, of examples x (B, d)."""
-    product(f1[0], False, x, True, h[0].reshape(len(f1[0]), len(x)))
+    product(f1.at_x, False, x, True, h[0].reshape(len(f1.at_x), len(x)))
     ascend(f1, h, f)
 
 
 @loop
-def embed(f1: Layers, h: Array, delta: Array, inputs: Array, inverse: Array, outputs: bool) -> None:
+def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, outputs: bool) -> None:
     """The embedding φ from f1's hidden layers h (L - 1, m, n): rows of inputs (n, e) times inverse.
 
     That is 1 / norm (n,). With an output a class the rows are (h1, √k h), else the input gradients
     deltaᵀ W, with delta[0] (m, n). Of many contexts these are left to `explore`: inputs is empty.
     """
     m, n = h.shape[1], h.shape[2]
-    tiny, root = h.dtype.type(TINY), h.dtype.type(np.sqrt(len(f1[3])))
+    tiny, root = h.dtype.type(TINY), h.dtype.type(np.sqrt(len(f1.output)))
     for j in range(n):
         inverse[j] = 0
     if outputs:
@@ -109,10 +101,10 @@ def embed(f1: Layers, h: Array, delta: Array, inputs: Array, inverse: Array, out
     else:
         descend(f1, h, np.ones((1, n), h.dtype), delta)
         if len(inputs):
-            product(delta[0], True, f1[1], False, inputs)
+            product(delta[0], True, f1.first, False, inputs)
         else:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
             w_wt, quadratic = np.empty((m, m), h.dtype), np.empty((m, n), h.dtype)
-            product(f1[1], False, f1[1], True, w_wt)
+            product(f1.first, False, f1.first, True, w_wt)
             product(w_wt, False, delta[0], False, quadratic)
             for u in range(m):
                 for j in range(n):
@@ -128,25 +120,25 @@ def embed(f1: Layers, h: Array, delta: Array, inputs: Array, inverse: Array, out
 
 @loop
 def explore(
-    networks: tuple[Layers, Layers], x: Array, h1: Array, delta: Array, h: Array, f: Array
+    networks: tuple[Arrays, Arrays], x: Array, h1: Array, delta: Array, h: Array, f: Array
 ) -> tuple[Array, Array]:
     """Hidden layers h (L - 1, m, n) and outputs f (r, n) of f2, from h1 of f1.
 
     Returns what `embed` writes, which writes delta (L - 1, m, n) as well.
     """
     f1, f2 = networks
-    m, n, outputs = h.shape[1], h.shape[2], not len(f2[0])
-    inputs = np.empty((n if outputs or n < m else 0, f2[1].shape[1]), x.dtype)
+    m, n, outputs = h.shape[1], h.shape[2], not len(f2.at_x)
+    inputs = np.empty((n if outputs or n < m else 0, f2.first.shape[1]), x.dtype)
     inverse, embedded = np.empty(n, x.dtype), np.empty((m, n), x.dtype)
     embed(f1, h1, delta, inputs, inverse, outputs)
     if outputs or len(inputs):
-        product(f2[1], False, inputs, True, embedded)
+        product(f2.first, False, inputs, True, embedded)
     else:
         a_wt = np.empty((m, m), x.dtype)
-        product(f2[1], False, f1[1], True, a_wt)
+        product(f2.first, False, f1.first, True, a_wt)
         product(a_wt, False, delta[0], False, embedded)
     if not outputs:
-        product(f2[0], False, x, True, h[0].reshape(len(f2[0]), len(x)))
+        product(f2.at_x, False, x, True, h[0].reshape(len(f2.at_x), len(x)))
     for u in range(m):
         for j in range(n):
             other = x.dtype.type(0) if outputs else h[0, u, j]
@@ -159,13 +151,13 @@ def explore(
 
 
 @loop
-def score(networks: tuple[Layers, Layers], raw: Array, scaling: Array, exploring: bool) -> Array:
+def score(networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring: bool) -> Array:
     """f1, and f1 + f2, (2, B, k) of raw rows (B, d); without `exploring` f1 twice."""
     x = standardized(raw, scaling)
     f1, n_examples = networks[0], len(x)
-    m, rows = len(f1[1]), len(f1[3])
-    blocks = len(f1[0]) // m
-    h = np.empty((3, len(f1[2]) + 1, m, blocks * n_examples), x.dtype)
+    m, rows = len(f1.first), len(f1.output)
+    blocks = len(f1.at_x) // m
+    h = np.empty((3, len(f1.hidden) + 1, m, blocks * n_examples), x.dtype)
     f = np.zeros((2, rows, blocks * n_examples), x.dtype)
     exploit(f1, x, h[0], f[0])
     if exploring:
@@ -181,7 +173,7 @@ def score(networks: tuple[Layers, Layers], raw: Array, scaling: Array, exploring
 
 @loop
 def move(
-    f1: Layers,
+    f1: Arrays,
     x: Array,
     targets: Array,
     rows: Array,
@@ -201,7 +193,7 @@ def move(
     oppose(f.reshape(by_class), targets, rows, n_labelled, most, sign.reshape(by_class), radius)
     descend(f1, h, sign, delta)
     direction = np.empty(x.shape, x.dtype)
-    product(delta[0].reshape(len(f1[0]), len(x)), True, f1[0], False, direction)
+    product(delta[0].reshape(len(f1.at_x), len(x)), True, f1.at_x, False, direction)
     perturb(direction, radius, first, x)
 
 
@@ -248,22 +240,22 @@ def adam(
 
 
 @loop
-def learn(layers: Layers, gradient: Layers, x: Array, h: Array, error: Array, delta: Array) -> None:
+def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, delta: Array) -> None:
     """Gradient at the weights of a network, those for x among them, of outputs times error (r, n).
 
     The gradient at pre-activations, delta (L - 1, m, n), is written on the way.
     """
     descend(layers, h, error, delta)
-    product(error, False, h[len(h) - 1], True, gradient[3])
+    product(error, False, h[len(h) - 1], True, gradient.output)
     for layer in range(1, len(h)):
-        product(delta[layer], False, h[layer - 1], True, gradient[2][layer - 1])
-    if len(gradient[0]):
-        product(delta[0].reshape(len(gradient[0]), len(x)), False, x, False, gradient[0])
+        product(delta[layer], False, h[layer - 1], True, gradient.hidden[layer - 1])
+    if len(gradient.at_x):
+        product(delta[0].reshape(len(gradient.at_x), len(x)), False, x, False, gradient.at_x)
 
 
 @loop
 def learn_embedding(
-    f1: Layers, gradient: Layers, embedded: tuple[Array, Array], delta1: Array, delta: Array
+    f1: Arrays, gradient: Arrays, embedded: tuple[Array, Array], delta1: Array, delta: Array
 ) -> None:
     """Gradient at f2's weights for the embedding, which is given: nothing flows into f1.
 
@@ -274,17 +266,17 @@ def learn_embedding(
         for j in range(delta.shape[1]):
             delta[u, j] *= inverse[j]
     if len(inputs):
-        product(delta, False, inputs, False, gradient[1])
+        product(delta, False, inputs, False, gradient.first)
     else:
         inner = np.empty((len(delta), len(delta)), delta.dtype)
         product(delta, False, delta1, True, inner)
-        product(inner, False, f1[1], False, gradient[1])
+        product(inner, False, f1.first, False, gradient.first)
 
 
 @loop
 def step(
-    networks: tuple[Layers, Layers],
-    gradients: tuple[Layers, Layers],
+    networks: tuple[Arrays, Arrays],
+    gradients: tuple[Arrays, Arrays],
     learned: tuple[Array, ...],  # weights, gradient, Adam's averages, all (P,); n_updates (2,)
     stored: tuple[Array, Array, Array],
     rows: Array,
@@ -299,9 +291,9 @@ def step(
     flat, gradient, mean, square, n_updates = learned
     f1, f2 = networks
     x, targets, weight = gather(rows, stored, scaling, plan[0], plan[1])
-    m, by_class = len(f1[1]), (targets.shape[2], len(x))
-    n = len(f1[0]) // m * len(x)
-    sizes, of_outputs = (2, len(f1[2]) + 1, m, n), (2, len(f1[3]), n)
+    m, by_class = len(f1.first), (targets.shape[2], len(x))
+    n = len(f1.at_x) // m * len(x)
+    sizes, of_outputs = (2, len(f1.hidden) + 1, m, n), (2, len(f1.output), n)
     h, delta = np.empty(sizes, x.dtype), np.empty(sizes, x.dtype)
     f, error = np.empty(of_outputs, x.dtype), np.empty(of_outputs, x.dtype)
     if moving is not None:  # else not compiled either
@@ -311,7 +303,7 @@ def step(
     fine = errors(f[0].reshape(by_class), targets, weight, 0, 1.0, error[0].reshape(by_class))
     if exploring and fine:
         embedded = explore(networks, x, h[0], delta[0], h[1], f[1])
-        factor = SQRT_HALF if len(f2[0]) else 1.0
+        factor = SQRT_HALF if len(f2.at_x) else 1.0
         found = f[1].reshape(by_class), targets, weight, 1, factor
         fine = errors(*found, error[1].reshape(by_class))
         if fine:
@@ -320,7 +312,7 @@ def step(
     if not fine:
         return False
     learn(f1, gradients[0], x, h[0], error[0], delta[0])
-    at = f1[0].size + f1[2].size + f1[3].size
+    at = f1.at_x.size + f1.hidden.size + f1.output.size
     adam(flat[:at], gradient[:at], mean[:at], square[:at], n_updates[:1], rates[0])
     if exploring:
         adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], rates[1])

@@ -20,11 +20,12 @@ at the start. Where L = 2, h1 is h, and all k + 1 copies are one: h / ‖h‖.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Layers", "Shape", "Weights"]
+__all__ = ["Arrays", "Layers", "Shape", "Weights"]
 
 
 class Shape(NamedTuple):
@@ -53,11 +54,6 @@ class Shape(NamedTuple):
         if self.outputs:
             return self.hidden_dim * min(2, self.n_layers - 1)
         return 2 * self.blocks * self.n_features
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """What compiled passes take: k, d, m, L, blocks, rows and numbers of an embedding."""
-        return *self[:4], self.blocks, self.rows, self.n_embedded, int(self.outputs)
 
     def layers_of_f1(self, theta: Tensor) -> Layers:
         """Views of its weights."""
@@ -95,6 +91,15 @@ class Layers(NamedTuple):
     output: Tensor  # (rows, m)
 
 
+class Arrays(NamedTuple):
+    """The same as arrays, the first layer in two sizes, for compiled passes."""
+
+    at_x: NDArray[Any]  # (m·blocks, d), for x; no rows in an f2 that is not fed x
+    first: NDArray[Any]  # (m, inputs), for a whole context, or for all else that f2 is fed
+    hidden: NDArray[Any]  # (L - 2, m, m)
+    output: NDArray[Any]  # (rows, m)
+
+
 class Weights:
     """Views of one flat tensor, first the weights of f1, then those of f2.
 
@@ -107,6 +112,18 @@ class Weights:
         self.networks = flat[:of_f1], flat[of_f1:]
         self.f1 = shape.layers_of_f1(self.networks[0])
         self.f2 = shape.layers_of_f2(self.networks[1])
+
+    @property
+    def arrays(self) -> tuple[Arrays, Arrays]:
+        """Of f1 and f2; without an f2, of f1 twice."""
+        sizes = self.shape.hidden_dim * self.shape.blocks, self.shape.n_features
+        at_x = self.f1.first[0].view(sizes)
+        layers = [(at_x, self.f1.first[0], *self.f1[1:])]
+        if self.shape.explores:
+            at_x = at_x[:0] if self.shape.outputs else self.f2.first[0].view(sizes)
+            layers.append((at_x, self.f2.first[-1], *self.f2[1:]))
+        f1, f2 = (Arrays(*(each.numpy() for each in one)) for one in (layers[0], layers[-1]))
+        return f1, f2
 
     @property
     def first_layers(self) -> list[Tensor]:

@@ -10,14 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.network.layout import Shape, Weights
+from river_ineural.network.layout import Arrays, Shape, Weights
 
 __all__ = ["Passes", "Plan", "Stored", "passes"]
 
 Floats = NDArray[np.floating[Any]]
 Stored = tuple[Floats, Floats, Floats]  # raw x (capacity, d), targets (capacity, 2, k), weight
 Plan = tuple[float, int, float, int]
-Layers = tuple[Floats, ...]
 
 
 class Passes(Protocol):
@@ -100,16 +99,16 @@ class Loops:
         from river_ineural.network import compiled
 
         self.loops = compiled
-        self.networks, self.radius = views(flat, shape), radius.view(1).numpy()
+        self.networks, self.radius = Weights(flat, shape).arrays, radius.view(1).numpy()
         self.shape, self.flats = shape, (flat, *moments, n_updates)
 
     @cached_property
-    def memory(self) -> tuple[tuple[Layers, Layers], tuple[Floats, ...]]:
+    def memory(self) -> tuple[tuple[Arrays, Arrays], tuple[Floats, ...]]:
         """What steps write: views of the gradient, and all that is flat."""
         flat, *others = self.flats
         gradient = torch.empty_like(flat)
         every = flat, gradient, *others
-        return views(gradient, self.shape), tuple(each.numpy() for each in every)
+        return Weights(gradient, self.shape).arrays, tuple(each.numpy() for each in every)
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -133,15 +132,3 @@ class Loops:
         moving = plan[2:] if plan[2] else None
         others = stored, rows, scaling, self.radius, plan[:2], moving, rates, exploring
         return bool(self.loops.step(self.networks, gradients, learned, *others))
-
-
-def views(flat: Tensor, shape: Shape) -> tuple[Layers, Layers]:
-    """Of f1 and f2, as `compiled.Layers` has them; without an f2, of f1 twice."""
-    weights, sizes = Weights(flat, shape), (shape.hidden_dim * shape.blocks, shape.n_features)
-    at_x = weights.f1.first[0].view(sizes)
-    layers = [(at_x, weights.f1.first[0], *weights.f1[1:])]
-    if shape.explores:
-        at_x = at_x[:0] if shape.outputs else weights.f2.first[0].view(sizes)
-        layers.append((at_x, weights.f2.first[-1], *weights.f2[1:]))
-    f1, f2 = (tuple(each.numpy() for each in one) for one in (layers[0], layers[-1]))
-    return f1, f2
