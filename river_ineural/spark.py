@@ -93,17 +93,16 @@ def by_key(
     label
         Column of text, integers or booleans, null in rows to be predicted.
     idle
-        Time, by the clock of the machines, after which a key of which nothing came is forgotten
-        with all that it learned; None: never. With it a query of `availableNow` does not end.
+        Time, by the clock of the machines, after which a silent key is forgotten; None: never. With
+        it a query of `availableNow` does not end.
     most_waiting
         Rows a key, at least 1, whose label was asked for and whose features are held for the
         answer. One more, and the oldest is dropped.
 
     Returns
     -------
-    A streaming data frame with one row for each row of `rows`, and one for each key that expires:
-    the key, the id, the `event` and what belongs to it (docs/many-keys.md), and the counts
-    `n_rounds`, `n_queries`, `n_waiting` and `n_unknown` of the key after the row.
+    A streaming data frame with one row for each row of `rows`, and one for each key that expires
+    (docs/many-keys.md), with the counts `n_rounds`, `n_queries`, `n_waiting` and `n_unknown`.
 
     Raises
     ------
