@@ -2,18 +2,20 @@
 
 import argparse
 import itertools
+import multiprocessing
 import os
 import platform
 import re
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import joblib  # type: ignore[import-untyped]  # comes with scikit-learn
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import torch
@@ -147,14 +149,24 @@ def run_cells(
     rows = [row for row in rows_of(path) if not row.get("error") or key(row, names) not in wanted]
     done = {key(row, names) for row in rows}
     missing = [cell for name, cell in wanted.items() if name not in done]
-    run = joblib.Parallel(jobs, return_as="generator_unordered")
-    for row in run(joblib.delayed(row_of)(measure, cell) for cell in missing):
+    for row in in_processes(partial(row_of, measure), missing, jobs):
         if row["error"] and "error" not in columns:
             raise RuntimeError(row["error"])
         rows.append(row)
         write(path, columns, rows)
         said = f"{row.get('regret', '')} mistakes", row["error"]
         print(*key(row, names[:4]), *said, sep="  ", flush=True)
+
+
+def in_processes(function: Callable[[Any], Row], items: Iterable[Any], jobs: int) -> Iterator[Row]:
+    """Rows in the order in which they are done; a single job needs no other process."""
+    if jobs == 1:
+        yield from map(function, items)
+        return
+    spawn = multiprocessing.get_context("spawn")  # the processes share no state and no thread
+    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+        for future in as_completed([pool.submit(function, item) for item in items]):
+            yield future.result()
 
 
 def key(row: Mapping[str, Any], names: Sequence[str] = CELL) -> tuple[str, ...]:
