@@ -82,7 +82,8 @@ class INeurALSampler(BudgetedSampler):
         w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early. At 0.1 a
         stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
     horizon
-        Rounds in the stream, at least 1, if known.
+        Rounds in the stream, at least 1, if known. Most labels are then asked for early. Leave it
+        out where later rounds may differ, such as rows in time order.
     self_training
         Whether to learn pseudo-labels at all.
     seed
