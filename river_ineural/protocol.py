@@ -76,6 +76,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return tuple(self._state.labels.labels)
 
     @property
+    def n_labels(self) -> int:
+        """Labels stored so far, pseudo-labels not among them."""
+        return self._state.n_labels
+
+    @property
     def unseen_labels(self) -> tuple[ClfTarget, ...]:
         """Those of the known labels that no example in the history was given."""
         with self._lock:
@@ -269,10 +274,13 @@ class NeuralClassifier(base.MiniBatchClassifier):
                 self._remember(names, values, labels, weights, pseudo_label=False)
 
     @single_threaded
-    def _score_many(self, frame: Frame) -> tuple[list[ClfTarget], NDArray[np.float64]]:
+    def _score_many(self, X: IntoDataFrame) -> tuple[Frame, list[ClfTarget], NDArray[np.float64]]:
         """Labels, and scores (B, k). On one thread: a process forked after several ran hangs."""
+        from river_ineural.inputs.frames import Frame
+
+        frame = Frame(X, self._state.features.encoder)
         with self._lock:
-            return self._state.labels.labels, self._state.scores_of_frame(frame)
+            return frame, self._state.labels.labels, self._state.scores_of_frame(frame)
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.
@@ -291,10 +299,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         ValueError
             Naming the column that holds something else than finite numbers.
         """
-        from river_ineural.inputs.frames import Frame
-
-        frame = Frame(X, self._state.features.encoder)
-        labels, scores = self._score_many(frame)
+        frame, labels, scores = self._score_many(X)
         top = scores.argmax(axis=1) if labels else [None] * len(scores)
         return frame.native_labels(labels, top)
 
@@ -307,10 +312,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         -------
         Frame of the same kind and index, a float64 column a class; polars names it `str(label)`.
         """
-        from river_ineural.inputs.frames import Frame
-
-        frame = Frame(X, self._state.features.encoder)
-        labels, scores = self._score_many(frame)
+        frame, labels, scores = self._score_many(X)
         return frame.native_columns(labels, probabilities(scores))
 
     def to(self, device: str) -> Self:
@@ -321,9 +323,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         ValueError
             If the device is not there; the model is as it was.
         """
-        where = available(device)
         with self._lock:
-            moved = self._state.on(where)
+            moved = self._state.on(available(device))
             self.__dict__.update(_state=moved, device=device)
         return self
 

@@ -6,6 +6,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from river import base
@@ -16,7 +17,7 @@ from river_ineural.active.account import Account, whole
 from river_ineural.active.budget import Budget, together
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.learner import route
-from river_ineural.active.pending import Pending
+from river_ineural.active.pending import Pending, key_of
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed
 from river_ineural.inputs.versions import SCHEMA, check_schema
@@ -208,14 +209,29 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one."""
-        with self._lock:
+        with self._lock, self._counted(x):
             self.classifier.learn_one(x, y, **self._taken(kwargs))
-            self._learned(x)
 
-    def _learned(self, x: dict[FeatureName, Any]) -> None:
-        """The classifier has learned the label of x."""
+    @contextmanager
+    def _counted(self, x: dict[FeatureName, Any], *more: Any) -> Iterator[None]:
+        """Within, the classifier learns the label of x, which then counts.
+
+        It counts too if learning was interrupted when the learner had stored the example.
+        """
+        learner, _ = route(self.classifier)
+        before, key = getattr(learner, "n_labels", None), key_of(x)
+        try:
+            yield
+        except BaseException:
+            if getattr(learner, "n_labels", None) != before:
+                self._learned(key, *more)
+            raise
+        self._learned(key, *more)
+
+    def _learned(self, key: int | None) -> None:
+        """The classifier has learned the label of the x with that key."""
         self._n_labels += 1
-        self._pending.settle(x)
+        self._pending.settle(key)
         self._note_drifts(route(self.classifier)[0])
 
     def _taken(self, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -282,17 +282,22 @@ class INeurALSampler(BudgetedSampler):
             # Unsupervised steps learned from x when it was predicted. It was not if more examples
             # are learned than were predicted, as in a warm start.
             seen = self._n_learned < self.n_rounds
-            with steps_learn(self.classifier) if seen else nullcontext():
+            steps = steps_learn(self.classifier) if seen else nullcontext()
+            with self._counted(x, y, scores, seen), steps:
                 self.classifier.learn_one(x, y, **self._taken(kwargs))
-            self._n_learned += seen
-            if len(scores) > 1:
-                top, margin = top_and_gap(scores)
-                self._reach.told(margin, right=top == y)
-            self._learned(x)
-            if self._unseen:
-                self._unseen = None
-            if y in learner.known_labels:
-                self._newcomers.see(y)
+
+    def _learned(  # type: ignore[override]  # of the same call
+        self, key: int | None, y: ClfTarget, scores: dict[ClfTarget, float], seen: bool
+    ) -> None:
+        self._n_learned += seen
+        super()._learned(key)
+        if len(scores) > 1:
+            top, margin = top_and_gap(scores)
+            self._reach.told(margin, right=top == y)
+        if self._unseen:
+            self._unseen = None
+        if y in route(self.classifier)[0].known_labels:
+            self._newcomers.see(y)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """What the learner says of its scores, and the threshold for the next round."""

@@ -58,6 +58,9 @@ class ChangingLearner(Learner, Protocol):
     warning: bool
     """Whether labels point to a change, not enough for an alarm."""
 
+    n_labels: int
+    """Labels stored so far: where learning one is interrupted, it counts from then on."""
+
     n_drifts: int
     """Changes noticed so far; one less when the last is taken back."""
 

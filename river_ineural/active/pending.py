@@ -12,7 +12,7 @@ import numpy as np
 
 from river_ineural.inputs.encoder import is_missing
 
-__all__ = ["MOST", "PATIENCE", "Pending"]
+__all__ = ["MOST", "PATIENCE", "Pending", "key_of"]
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # asks that are remembered
@@ -66,7 +66,7 @@ class Pending:
     >>> pending.ask({"a": 1.0, "b": 2.0}, 1)
     >>> pending.count(1)
     1
-    >>> pending.settle({"b": 2.0, "a": 1.0})
+    >>> pending.settle(key_of({"b": 2.0, "a": 1.0}))
     >>> pending.count(1)
     0
     """
@@ -83,13 +83,11 @@ class Pending:
         if len(self._keys) > MOST:
             self._forget_oldest()
 
-    def settle(self, x: Any) -> None:
-        """The label of x is there: of the oldest round with that x, if there is one."""
-        if self._keys:
-            key = key_of(x)
-            rounds = self._rounds.get(key) or self._rounds.get(UNNAMED)
-            if rounds:
-                self._forget(rounds[0])
+    def settle(self, key: int | None) -> None:
+        """The label of an x of that key is there: of its oldest round, if there is one."""
+        rounds = self._rounds.get(key) or self._rounds.get(UNNAMED)
+        if rounds:
+            self._forget(rounds[0])
 
     def count(self, now: int) -> int:
         """How many labels are expected in round `now`."""

@@ -34,8 +34,8 @@ def learned(state: State, arrival: Arrival, w: Values, n_steps: float, n_known: 
         return state
     trial = state.trial
     ongoing = trial.ongoing.arrival(arrival.x, arrival.classes) if trial else None
-    since = watched(state, arrival, ongoing, n_known) if n_known > 1 else 0
     state.learn(arrival, w, n_steps)
+    since = watched(state, arrival, ongoing, n_known) if n_known > 1 else 0
     if since:
         return alarmed(state, since, n_steps)
     if not trial or not ongoing:
@@ -45,7 +45,7 @@ def learned(state: State, arrival: Arrival, w: Values, n_steps: float, n_known: 
 
 
 def watched(state: State, arrival: Arrival, ongoing: Arrival | None, n_known: int) -> int:
-    """Let given labels, before they are learned, tell of a change.
+    """Let given labels, predicted before they were learned, tell of a change.
 
     Parameters
     ----------
@@ -124,6 +124,7 @@ def judged(state: State, trial: Trial[State], n_steps: float) -> State:
     for x, classes, w in parts:
         targets = anew.arrival(x, classes.tolist()).targets
         anew.history.add(x, targets, w, pseudo_label=False)
+    anew.n_dropped = state.n_labels - anew.history.added[0]
     n = anew.history.n_labelled
     anew.explorers.learn(anew.history, anew.scaling, anew.features, n)
     steps = min(MOST_STEPS, n_steps * n)

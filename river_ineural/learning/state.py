@@ -51,6 +51,12 @@ class State:
     explorers: Explorers
     watch: Watch | None
     trial: Trial[State] | None = None
+    n_dropped: int = 0  # labels that the history no longer counts, since a change
+
+    @property
+    def n_labels(self) -> int:
+        """Labels given so far: one counts from when its example is in the history."""
+        return self.n_dropped + self.history.added[0]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without columns of the history that no feature has yet, which are 0."""
@@ -194,15 +200,15 @@ class State:
     def learn(self, arrival: Arrival, w: Values, n_steps: float) -> None:
         """Store examples with their targets, then train (Algorithm 1, lines 24 to 26).
 
-        By `n_steps` each where the label was given.
+        By `n_steps` each where the label was given. They count as learned from when they are in
+        the history: what fails before leaves all as it was, what fails later costs training.
         """
         x, targets, pseudo_label = arrival.x, arrival.targets, arrival.estimates is None
         self.settle()
+        self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         self.scaling.update(x)
         if arrival.estimates is not None:
             self.explorers.weigh(targets[:, 1], arrival.estimates, w)
-        self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
-        if not pseudo_label:
             self.explorers.learn(self.history, self.scaling, self.features, len(x))
         n_steps = len(x) * (PSEUDO_LABEL_STEPS if pseudo_label else n_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26

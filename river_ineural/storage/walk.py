@@ -34,8 +34,8 @@ Count = Annotated[int, Meta(ge=0)]
 Level = Annotated[float, Meta(ge=0)]
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
-COUNTS = """FeatureIndex.now Scaling.n Average.n_steps Watch.n_drifts Watch.n Surprise.n
-Trial.n_since Trial.n_judged Account.n_rounds Account.n_asked Account._since Newcomers._n
+COUNTS = """State.n_dropped FeatureIndex.now Scaling.n Average.n_steps Watch.n_drifts Watch.n
+Surprise.n Trial.n_since Trial.n_judged Account.n_rounds Account.n_asked Account._since Newcomers._n
 BudgetedSampler._n_drifts BudgetedSampler._n_labels INeurALSampler._n_learned
 INeurALSampler._last_ask INeurALSampler.n_pseudo_labels"""
 FLAGS = """FeatureIndex._warned LabelIndex._warned Trainer.warned Trial.confirmed Newcomers.there
