@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 import warnings
+from functools import partial
 
 import numpy as np
 from streams import blobs, shifting
@@ -184,6 +185,60 @@ def interrupts():
         model.learn_one(*STREAM[0])
         assert abs(sum(model.predict_proba_one(STREAM[1][0]).values()) - 1) < 1e-9
     return n_interrupted
+
+
+def labels_of_a_sampler():
+    """300 interrupts by a signal, and a MemoryError at each call into C, while a label is learned.
+
+    Either it counts for the history, the learner and the sampler, or for none of them.
+    """
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def learn(begin, end):
+        """Whether it was stopped."""
+        model = copy.deepcopy(before)
+        try:
+            begin()
+            model.learn_one(*STREAM[0])
+            end()
+            stopped = False
+        except (KeyboardInterrupt, MemoryError):
+            end()
+            stopped = True
+        learner = model.classifier
+        n = {learner._state.history.added[0], learner.n_labels, model._n_labels, model._n_learned}
+        assert n in ({20}, {21}), n
+        assert n == {21 - model.n_pending}
+        assert model.n_queries == 21
+        return stopped
+
+    def call_into_c(frame, event, arg):
+        nonlocal n_calls
+        if event == "c_call" and frame.f_code.co_filename.startswith(PACKAGE):
+            n_calls += 1
+            if n_calls > at:
+                sys.setprofile(None)
+                raise MemoryError
+
+    before = active.INeurALSampler(INeurAL(hidden_dim=4, capacity=32, seed=1), seed=1)
+    for i, (x, y) in enumerate(STREAM[:21]):
+        before._account.spend(), before._account.round()
+        before._pending.ask(x, i + 1)
+        if i:
+            before.learn_one(x, y)
+    signal.signal(signal.SIGALRM, interrupt)
+    rng, n_stopped, at = random.Random(0), 0, 0
+    while n_stopped < 300:
+        times = rng.uniform(1e-5, 1.5e-3), 0.0
+        n_stopped += learn(*(partial(signal.setitimer, signal.ITIMER_REAL, s) for s in times))
+    while True:
+        n_calls = 0
+        if not learn(partial(sys.setprofile, call_into_c), partial(sys.setprofile, None)):
+            return n_stopped
+        at += 1
+        n_stopped += 1
 
 
 def together(n_threads, work):

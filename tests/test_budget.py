@@ -24,7 +24,7 @@ from river_ineural.active import pending as pending_module
 from river_ineural.active.account import Account
 from river_ineural.active.budget import together
 from river_ineural.active.decision import REASONS
-from river_ineural.active.pending import MOST, PATIENCE, Pending, key_of
+from river_ineural.active.pending import MOST, PATIENCE, Pending
 
 X = {"a": 1.0}
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
@@ -257,12 +257,12 @@ def test_the_oldest_of_equals_is_settled():
     waiting = Pending()
     for now, x in enumerate([{"a": 1, "b": 2}, {"c": 3}, {"b": 2.0, "a": 1.0}], start=1):
         waiting.ask(x, now)
-    waiting.settle(key_of({"d": 4}))
+    waiting.settle(waiting.asked({"d": 4}))
     assert waiting.count(3) == 3
-    waiting.settle(key_of({"b": 2, "a": 1}))
+    waiting.settle(waiting.asked({"b": 2, "a": 1}))
     assert list(waiting._keys) == [2, 3]
-    waiting.settle(key_of({"a": 1, "b": 2}))
-    waiting.settle(key_of({"a": 1, "b": 2}))
+    waiting.settle(waiting.asked({"a": 1, "b": 2}))
+    waiting.settle(waiting.asked({"a": 1, "b": 2}))
     assert list(waiting._keys) == [2]
     assert list(waiting._rounds.values()) == [[2]]
 
@@ -289,7 +289,7 @@ def test_what_has_no_hash_has_one_key():
     waiting = Pending()
     waiting.ask({"a": [1]}, 1)
     waiting.ask({"a": {}}, 2)
-    waiting.settle(key_of({"a": [3]}))
+    waiting.settle(waiting.asked({"a": [3]}))
     assert list(waiting._keys) == [2]
 
 
@@ -300,13 +300,13 @@ def test_where_hashes_are_others_any_label_settles_the_oldest(monkeypatch):
     waiting.ask({"a": 2}, 2)
     state = pickle.dumps(waiting)
     same = pickle.loads(state)
-    same.settle(key_of({"a": 2}))
+    same.settle(same.asked({"a": 2}))
     assert list(same._keys) == [1]
     monkeypatch.setattr(pending_module, "FINGERPRINT", 0)
     other = pickle.loads(state)
     other.ask({"a": 3}, 3)
     for n, x in ((2, {"a": 3}), (1, {"a": 2}), (0, {"a": 1})):
-        other.settle(key_of(x))
+        other.settle(other.asked(x))
         assert other.count(3) == n
 
 

@@ -17,7 +17,7 @@ FOLDER, PACKAGE = Path(__file__).parent, Path(river_ineural.__file__).parent
 @pytest.mark.parametrize(
     "names",
     [
-        "exceptions_at_every_call interrupts",
+        "exceptions_at_every_call interrupts labels_of_a_sampler",
         "exceptions_at_every_line exceptions_at_every_line_of_outputs",
         "a_light_import modes_of_torch threads_that_predict threads_that_learn "
         "threads_and_a_budget",

@@ -40,6 +40,7 @@ PROCESSES = {  # scripts: the group, what they print if all held, and the cases 
     "heart.py exceptions_at_every_line": ("interrupts", COUNTED, 0),
     "heart.py exceptions_at_every_line_of_outputs": ("interrupts", COUNTED, 0),
     "heart.py interrupts": ("interrupts", COUNTED, 0),
+    "heart.py labels_of_a_sampler": ("interrupts", COUNTED, 0),
     "heart.py a_fork_after_a_frame": ("forks", COUNTED, 0),
     "heart.py forks_while_threads_learn": ("forks", COUNTED, 0),
     "heart.py threads_that_predict": ("calls of eight threads", COUNTED, 0),

@@ -17,7 +17,7 @@ from river_ineural.active.account import Account, whole
 from river_ineural.active.budget import Budget, together
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.learner import route
-from river_ineural.active.pending import Pending, key_of
+from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed
 from river_ineural.inputs.versions import SCHEMA, check_schema
@@ -216,22 +216,23 @@ class BudgetedSampler(ActiveLearningClassifier):
     def _counted(self, x: dict[FeatureName, Any], *more: Any) -> Iterator[None]:
         """Within, the classifier learns the label of x, which then counts.
 
-        It counts too if learning was interrupted when the learner had stored the example.
+        It counts too if all is interrupted when the learner has stored the example.
         """
         learner, _ = route(self.classifier)
-        before, key = getattr(learner, "n_labels", None), key_of(x)
+        before = getattr(learner, "n_labels", None)
+        counts = self._n_labels + 1, self._pending.asked(x), *more
         try:
             yield
+            self._learned(*counts)
         except BaseException:
             if getattr(learner, "n_labels", None) != before:
-                self._learned(key, *more)
+                self._learned(*counts)
             raise
-        self._learned(key, *more)
 
-    def _learned(self, key: int | None) -> None:
-        """The classifier has learned the label of the x with that key."""
-        self._n_labels += 1
-        self._pending.settle(key)
+    def _learned(self, n_labels: int, asked: int | None) -> None:
+        """So many labels are learned, the last of that round; again changes nothing."""
+        self._n_labels = n_labels
+        self._pending.settle(asked)
         self._note_drifts(route(self.classifier)[0])
 
     def _taken(self, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -283,14 +283,19 @@ class INeurALSampler(BudgetedSampler):
             # are learned than were predicted, as in a warm start.
             seen = self._n_learned < self.n_rounds
             steps = steps_learn(self.classifier) if seen else nullcontext()
-            with self._counted(x, y, scores, seen), steps:
+            with self._counted(x, self._n_learned + seen, y, scores), steps:
                 self.classifier.learn_one(x, y, **self._taken(kwargs))
 
-    def _learned(  # type: ignore[override]  # of the same call
-        self, key: int | None, y: ClfTarget, scores: dict[ClfTarget, float], seen: bool
+    def _learned(  # type: ignore[override]  # what is counted within
+        self,
+        n_labels: int,
+        asked: int | None,
+        n_learned: int,
+        y: ClfTarget,
+        scores: dict[ClfTarget, float],
     ) -> None:
-        self._n_learned += seen
-        super()._learned(key)
+        self._n_learned = n_learned
+        super()._learned(n_labels, asked)
         if len(scores) > 1:
             top, margin = top_and_gap(scores)
             self._reach.told(margin, right=top == y)

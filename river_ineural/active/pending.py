@@ -12,7 +12,7 @@ import numpy as np
 
 from river_ineural.inputs.encoder import is_missing
 
-__all__ = ["MOST", "PATIENCE", "Pending", "key_of"]
+__all__ = ["MOST", "PATIENCE", "Pending"]
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # asks that are remembered
@@ -66,7 +66,7 @@ class Pending:
     >>> pending.ask({"a": 1.0, "b": 2.0}, 1)
     >>> pending.count(1)
     1
-    >>> pending.settle(key_of({"b": 2.0, "a": 1.0}))
+    >>> pending.settle(pending.asked({"b": 2.0, "a": 1.0}))
     >>> pending.count(1)
     0
     """
@@ -83,11 +83,12 @@ class Pending:
         if len(self._keys) > MOST:
             self._forget_oldest()
 
-    def settle(self, key: int | None) -> None:
-        """The label of an x of that key is there: of its oldest round, if there is one."""
-        rounds = self._rounds.get(key) or self._rounds.get(UNNAMED)
-        if rounds:
-            self._forget(rounds[0])
+    def asked(self, x: Any) -> int | None:
+        """The oldest round whose label may be that of x; None if there is none."""
+        if not self._keys:
+            return None
+        rounds = self._rounds.get(key_of(x)) or self._rounds.get(UNNAMED)
+        return rounds[0] if rounds else None
 
     def count(self, now: int) -> int:
         """How many labels are expected in round `now`."""
@@ -97,15 +98,18 @@ class Pending:
         return len(keys)
 
     def _forget_oldest(self) -> None:
-        self._forget(next(iter(self._keys)))
+        self.settle(next(iter(self._keys)))
 
-    def _forget(self, asked: int) -> None:
-        """A round that is the oldest of its key."""
-        key = self._keys.pop(asked)
-        rounds = self._rounds[key]
-        del rounds[0]
-        if not rounds:
-            del self._rounds[key]
+    def settle(self, asked: int | None) -> None:
+        """The label of that round, the oldest of its x, is there; again changes nothing."""
+        if asked is not None and asked in self._keys:
+            key = self._keys[asked]
+            rounds = self._rounds.get(key, [])
+            if rounds and rounds[0] == asked:
+                del rounds[0]
+            if not rounds:
+                self._rounds.pop(key, None)
+            del self._keys[asked]
 
     def __getstate__(self) -> dict[str, Any]:
         """Rounds and keys as arrays; which rounds have which key follows."""
