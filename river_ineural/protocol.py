@@ -157,9 +157,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         arrival = state.arrival(state.vectors(names, values), classes, pseudo_label)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
+            after = learned(state, arrival, w, self.n_steps, n_known)
             shrunk = noted(state, values)
-            state = learned(state, arrival, w, self.n_steps, n_known)
-            self._state = in_units(state, shrunk) if shrunk else state
+            self._state = in_units(after, shrunk) if shrunk else after
         else:
             state.settle()  # names may have appeared; a saved model has none whose weights wait
 
