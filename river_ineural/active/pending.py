@@ -17,7 +17,7 @@ __all__ = ["MOST", "PATIENCE", "Pending"]
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # asks that are remembered
 
-UNNAMED = None  # key of every x that has no hash
+UNNAMED = 0  # key of every x that has no hash
 TEXT, NUMBERS = frozenset((str,)), frozenset((float, int, bool))
 
 
@@ -36,7 +36,7 @@ def lasting_hash(part: Hashable) -> int:
     return 0 if is_missing(part) else hash(part)  # NaN is hashed by what object it is
 
 
-def key_of(x: Any) -> int | None:
+def key_of(x: Any) -> int:
     """The same for the same features in any order, or for the same text or other value."""
     try:
         if not isinstance(x, Mapping):  # the first step of a pipeline may take text
@@ -50,9 +50,6 @@ def key_of(x: Any) -> int | None:
         return hash(frozenset(zip(names, values, strict=True)))
     except (TypeError, OverflowError):  # no hash, or an int beyond float64
         return UNNAMED
-
-
-FINGERPRINT = key_of({"a": 0.1, ("b", 2): "c"})  # another Python may hash numbers otherwise
 
 
 class Pending:
@@ -72,8 +69,8 @@ class Pending:
     """
 
     def __init__(self) -> None:
-        self._keys: OrderedDict[int, int | None] = OrderedDict()  # by round
-        self._rounds: dict[int | None, list[int]] = {}  # by key, the oldest first
+        self._keys: OrderedDict[int, int] = OrderedDict()  # by round
+        self._rounds: dict[int, list[int]] = {}  # by key, the oldest first
 
     def ask(self, x: Any, now: int) -> None:
         """Expect the label of x, asked for in round `now`, which is later than all before."""
@@ -113,23 +110,11 @@ class Pending:
 
     def __getstate__(self) -> dict[str, Any]:
         """Rounds and keys as arrays; which rounds have which key follows."""
-        keys = self._keys.values()
-        return {
-            "rounds": np.array(list(self._keys), np.int64),
-            "keys": np.array([key or 0 for key in keys], np.int64),
-            "named": np.array([key is not UNNAMED for key in keys], bool),
-            "fingerprint": FINGERPRINT,
-        }
+        parts = {"rounds": self._keys, "keys": self._keys.values()}
+        return {name: np.array([*part], np.int64) for name, part in parts.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Where hashes are others, any x settles what was asked before."""
-        known = state["named"] & (state["fingerprint"] == FINGERPRINT)
-        self._keys = OrderedDict(
-            (now, key if named else UNNAMED)
-            for now, key, named in zip(
-                *(state[name].tolist() for name in ("rounds", "keys")), known.tolist(), strict=True
-            )
-        )
-        self._rounds = {}
-        for now, key in self._keys.items():
+        self.__init__()  # type: ignore[misc]
+        for now, key in zip(state["rounds"].tolist(), state["keys"].tolist(), strict=True):
+            self._keys[now] = key
             self._rounds.setdefault(key, []).append(now)

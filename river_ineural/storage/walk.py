@@ -92,7 +92,7 @@ def ranges(k: int) -> dict[str, Any]:
         "Surprise.since": dict[of_sum, Count],  # type: ignore[valid-type]
         "Trial.turned": dict[of_class, dict[of_class, Level]],  # type: ignore[valid-type]
         **{"Trial.ratio": Number, "Trial.ahead": int, "Reach.gap": Annotated[float, Meta(ge=1)]},
-        **{"Account.left": Number, "Account._missing": Level, "Pending.fingerprint": int},
+        **{"Account.left": Number, "Account._missing": Level},
         "BudgetedSampler._last": tuple[bool, Reason, float, float, Level, dict[str, float]] | None,
         "BudgetedSampler.n_by_reason": Annotated[
             dict[Reason, Count], Meta(min_length=len(REASONS))
