@@ -47,7 +47,7 @@ class NeurONAL(INeurAL):
     - As for `INeurAL`: Adam, several steps an example, an average of the iterates, two rings of
       history, standardised examples (docs/deviations.md).
 
-    The sampler decides as for `INeurAL`; `active.NeurONALWidth` has the paper's β_t.
+    The sampler decides as for `INeurAL`.
 
     Parameters
     ----------

@@ -266,8 +266,6 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
         frame = Frame(X, self._state.features.encoder)
         labels, weights = frame.labels(y), frame.weights(w)
-        for weight in weights:
-            check_weight(weight)
         if labels:
             with self._lock:
                 names, values = frame.read(self._state.features)

@@ -15,7 +15,7 @@ from river.compose import Pipeline
 from streams import Eager, Scored, WithoutAudits, blobs
 
 from river_ineural import INeurAL, active
-from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth, ineural
+from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, ineural
 from river_ineural.active.learner import route
 from river_ineural.network.scores import top_and_gap
 
@@ -118,7 +118,7 @@ def test_what_a_budget_buys_where_every_round_wants_a_label(kind, budget, horizo
 # Query rule
 
 
-THEORY, NEURONAL = TheoreticalWidth, NeurONALWidth
+THEORY = TheoreticalWidth
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,6 @@ THEORY, NEURONAL = TheoreticalWidth, NeurONALWidth
         (THEORY(0.05, 100, c1=4, c2=0.5, c3=3), (8, 5, 3), 3.730378),
         # T is 2 · 3: √2 + 4.5/√4 + √(log 1,440)
         (THEORY(0.05, c1=2, c2=0.5, c3=4), (2, 3, 3), 6.360953),
-        # √(4 · 4 / 4) + √(2 log 6,000 / 4), at any depth
-        *((NEURONAL(0.05, 100, s=2), (4, 4, n_layers), 4.085607) for n_layers in (2, 7)),
-        (NEURONAL(0.05, s=2), (4, 4, 2), 3.882827),  # T is 4 · 5: 2 + √(2 log 1,200 / 4)
         *((ConstantWidth(0.3), (t, k, 2), 0.3) for t in (1, 10**6) for k in (2, 50)),
     ],
 )
@@ -152,9 +149,6 @@ def test_widths_by_hand(width, arguments, expected):
         (TheoreticalWidth, {"c1": -1}),
         (TheoreticalWidth, {"c2": math.inf}),
         (TheoreticalWidth, {"c3": 0.5}),
-        (NeurONALWidth, {"delta": 1}),
-        (NeurONALWidth, {"horizon": 0}),
-        (NeurONALWidth, {"s": -1}),
     ],
 )
 def test_widths_check_their_parameters(width, settings):

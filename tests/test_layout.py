@@ -119,7 +119,7 @@ def test_what_is_public_can_be_imported():
     for owner, names in (
         (active, "INeurALSampler RandomSampler MarginSampler Budget Decision"),
         (active, "Learner ChangingLearner"),
-        (active, "ConstantWidth NeurONALWidth TheoreticalWidth Width BudgetedSampler"),
+        (active, "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
         (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
         (inspection, "Recorder Point explain plot progress reasons"),
         (paper, "INeurAL Networks theorem_rate GAMMAS"),

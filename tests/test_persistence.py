@@ -24,7 +24,7 @@ from river import drift, linear_model, preprocessing
 from streams import blobs, learned, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
-from river_ineural.active.width import NeurONALWidth, TheoreticalWidth
+from river_ineural.active.width import TheoreticalWidth
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
 from river_ineural.storage import values
@@ -143,8 +143,8 @@ def test_labels_and_names_keep_their_types():
     assert kinds(loaded._state.features.names) == kinds(model._state.features.names)
 
 
-@pytest.mark.parametrize("width", [TheoreticalWidth(horizon=100), NeurONALWidth(horizon=100)])
-def test_parameters_and_what_was_set_since(width):
+def test_parameters_and_what_was_set_since():
+    width = TheoreticalWidth(horizon=100)
     model = active.INeurALSampler(learned(small(), STREAM), width=width, seed=1)
     model.gamma, model.note = 0.5, {"since": ("spring", [np.arange(3), math.nan])}
     model.budget, model.classifier.lr = active.Budget(0.25, burst=3), 1e-3

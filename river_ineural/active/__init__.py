@@ -7,7 +7,7 @@ from river_ineural.active.ineural import INeurALSampler
 from river_ineural.active.learner import ChangingLearner, Learner
 from river_ineural.active.margin import MarginSampler
 from river_ineural.active.random import RandomSampler
-from river_ineural.active.width import ConstantWidth, NeurONALWidth, TheoreticalWidth, Width
+from river_ineural.active.width import ConstantWidth, TheoreticalWidth, Width
 
 __all__ = [
     "Budget",
@@ -18,7 +18,6 @@ __all__ = [
     "INeurALSampler",
     "Learner",
     "MarginSampler",
-    "NeurONALWidth",
     "RandomSampler",
     "TheoreticalWidth",
     "Width",

@@ -105,42 +105,21 @@ def check_limit(limit: Any) -> None:
     """Raise unless it is None, a share or a number of labels; say how to write what was meant."""
     if limit is None:
         return
-    if isinstance(limit, str):
-        raise TypeError(f"budget must be a number, got the text {limit!r}: {rewritten(limit)}.")
     if isinstance(limit, float):
-        if limit > 1 and math.isfinite(limit):
+        if 1 < limit < math.inf:
+            labels = f", {limit:.0f} for so many labels" if limit.is_integer() else ""
             raise ValueError(
-                "budget must be at most 1.0 as a float, which is a share of the rounds, got "
-                f"{limit!r}: {rewritten(str(limit))}."
+                f"budget must be at most 1.0 as a float, a share of the rounds, got {limit!r}: "
+                f"write {round(limit / 100, 12)!r} for {limit:g} % of the rounds{labels}."
             )
         check_real("budget", limit, least=0, most=1)
         return
     if isinstance(limit, bool) or not isinstance(limit, numbers.Integral):
         raise TypeError(
-            "budget must be None, a share of the rounds (a float from 0.0 to 1.0), a number of "
-            f"labels (an int) or a Budget, got {limit!r}."
+            "budget must be None for no limit, a share of the rounds such as 0.1, a number of "
+            f"labels such as 100, or a Budget, got {limit!r}."
         )
     check_integer("budget", limit, least=0)
-
-
-def rewritten(text: str) -> str:
-    """How to write a budget that was given as text, or as a float beyond 1."""
-    number = text.strip().removesuffix("%").strip()
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        return "write 0.1 for a tenth of the rounds, 100 for so many labels, None for no limit"
-    share = f"{round(value / 100, 12)!r} for {value:g} % of the rounds"
-    if text.strip().endswith("%"):
-        return f"write {share}" if value <= 100 else "write 1.0 for all rounds"
-    if "." in number and value <= 1:
-        return f"write {value!r} for that share of the rounds"
-    if not value.is_integer():
-        return f"write {share}" if value <= 100 else f"write {round(value)} for so many labels"
-    labels = f"write {value:.0f} for so many labels"
-    return f"{labels}, {share}" if value <= 100 else labels
 
 
 def floor(labels: float) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import Any, Protocol
 
 from river.base.typing import ClfTarget, FeatureName
@@ -77,30 +76,20 @@ class ChangingLearner(Learner, Protocol):
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
 
 
-class Nobody:
-    """Stands for a class that is not loaded."""
+WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
 
 
 @functools.lru_cache(maxsize=256)
 def way_in(kind: type) -> str:
     """How what predicts is found in an object of that class: "" if it predicts itself.
 
-    River's wrappers of one model are those whose predictions are the model's. Nothing is imported
-    for this: what is not loaded, nobody has an instance of.
+    River's wrappers of one model are those whose predictions are the model's. They are known by
+    name, so that nothing is imported for this.
     """
-
-    def loaded(module: str, name: str) -> type:
-        found: type = getattr(sys.modules.get(module), name, Nobody)
-        return found
-
-    if issubclass(kind, loaded("river.compose.pipeline", "Pipeline")):
+    names = {each.__name__ for each in kind.__mro__ if each.__module__.startswith("river.")}
+    if "Pipeline" in names:
         return "last step"
-    wrappers = (
-        loaded("river.drift.retrain", "DriftRetrainingClassifier"),
-        loaded("river.imblearn.random", "ClassificationSampler"),
-        loaded("river.imblearn.hard_sampling", "HardSamplingClassifier"),
-    )
-    return "wrapped" if issubclass(kind, wrappers) else ""
+    return "wrapped" if names & WRAPPERS else ""
 
 
 def route(classifier: Any) -> tuple[Any, list[Any]]:

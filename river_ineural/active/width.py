@@ -8,7 +8,7 @@ from typing import Protocol
 
 from river_ineural.inputs.validation import check_integer, check_real
 
-__all__ = ["ConstantWidth", "NeurONALWidth", "TheoreticalWidth", "Width"]
+__all__ = ["ConstantWidth", "TheoreticalWidth", "Width"]
 
 
 class Width(Protocol):
@@ -79,71 +79,20 @@ class TheoreticalWidth:
     c3: float = 1.0
 
     def __post_init__(self) -> None:
-        check_confidence(self.delta, self.horizon)
+        check_real("delta", self.delta, least=0, most=1)
+        if self.delta in (0, 1):
+            raise ValueError(f"delta must be strictly between 0 and 1, got {self.delta}.")
+        if self.horizon is not None:
+            check_integer("horizon", self.horizon, least=1)
         check_real("c1", self.c1, least=0)
         check_real("c2", self.c2, least=0)
         check_real("c3", self.c3, least=1)
 
     def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
-        confidence = 2 * math.log(self.c3 * rounds(t, self.horizon) * n_classes / self.delta)
+        rounds = t * (t + 1) if self.horizon is None else self.horizon
+        confidence = 2 * math.log(self.c3 * rounds * n_classes / self.delta)
         return (
             math.sqrt(2 * self.c1 / t)
             + self.c2 * 3 * n_layers / math.sqrt(2 * t)
             + math.sqrt(confidence / t)
         )
-
-
-@dataclass(frozen=True)
-class NeurONALWidth:
-    """The width that the analysis of NeurONAL gives (Ban et al., ICLR 2024, Algorithm 1).
-
-        β_t = √(K S² / t) + √(2 log(3T / δ) / t)
-
-    S bounds how far the networks have to move from their initial weights to fit the stream. With an
-    unknown horizon T is replaced by t(t + 1), as in `TheoreticalWidth`.
-
-    Parameters
-    ----------
-    delta
-        Confidence level δ, in (0, 1).
-    horizon
-        Number of rounds T, at least 1; None if unknown.
-    s
-        S, at least 0.
-
-    Examples
-    --------
-    It grows with the number of classes, but not with the depth:
-
-    >>> width = NeurONALWidth(horizon=12_000)
-    >>> round(width(t=1000, n_classes=2, n_layers=2), 2)
-    0.2
-    >>> round(width(t=1000, n_classes=26, n_layers=2), 2)
-    0.32
-    """
-
-    delta: float = 0.1
-    horizon: int | None = None
-    s: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_confidence(self.delta, self.horizon)
-        check_real("s", self.s, least=0)
-
-    def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
-        confidence = 2 * math.log(3 * rounds(t, self.horizon) / self.delta)
-        return math.sqrt(n_classes * self.s**2 / t) + math.sqrt(confidence / t)
-
-
-def check_confidence(delta: float, horizon: int | None) -> None:
-    """Raise unless they are a confidence level, and a number of rounds or None."""
-    check_real("delta", delta, least=0, most=1)
-    if delta in (0, 1):
-        raise ValueError(f"delta must be strictly between 0 and 1, got {delta}.")
-    if horizon is not None:
-        check_integer("horizon", horizon, least=1)
-
-
-def rounds(t: int, horizon: int | None) -> int:
-    """T, or t(t + 1) where it is unknown."""
-    return t * (t + 1) if horizon is None else horizon

@@ -19,6 +19,7 @@ from river.utils import dataframe
 from river_ineural.inputs.encoder import Encoder, is_missing
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
+from river_ineural.inputs.validation import check_weight
 from river_ineural.inputs.values import LARGEST, checked
 
 __all__ = ["Frame"]
@@ -141,7 +142,7 @@ class Frame:
         return labels
 
     def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
-        """Numbers, one a row; all 1 without w."""
+        """Checked, one a row; all 1 without w."""
         if w is None:
             return np.ones(len(self.values))
         try:
@@ -149,6 +150,8 @@ class Frame:
         except (TypeError, ValueError):
             raise TypeError(f"w must be a series of numbers, got {w!r}.") from None
         self._check_length("w", len(weights))
+        for weight in weights:
+            check_weight(weight)
         return weights
 
     def _check_length(self, name: str, length: int) -> None:

@@ -13,7 +13,7 @@ from river_ineural.active.budget import Budget
 from river_ineural.active.ineural import INeurALSampler
 from river_ineural.active.margin import MarginSampler
 from river_ineural.active.random import RandomSampler
-from river_ineural.active.width import ConstantWidth, NeurONALWidth, TheoreticalWidth
+from river_ineural.active.width import ConstantWidth, TheoreticalWidth
 from river_ineural.classifier import INeurAL
 from river_ineural.inputs.keys import check_keys
 from river_ineural.learning.average import Average
@@ -32,7 +32,7 @@ LEARNERS: Kinds = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
 SAMPLERS: Kinds = {kind.__name__: kind for kind in (INeurALSampler, RandomSampler, MarginSampler)}
 MODELS = LEARNERS | SAMPLERS
 VALUES: Kinds = {  # that other parameters may be
-    kind.__name__: kind for kind in (Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth)
+    kind.__name__: kind for kind in (Budget, ConstantWidth, TheoreticalWidth)
 } | {name: getattr(binary, name) for name in ("DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW")}
 KINDS = {"model": MODELS, "classifier": LEARNERS}
 
