@@ -109,14 +109,9 @@ def test_a_number_far_beyond():
     assert "by the largest that can be" in said({"bytes": math.inf})
 
 
-BUDGETS = [
-    *(("10%", {0.1}), (" 2.5 % ", {0.025}), ("100%", {1.0}), ("150%", {1.0}), ("10", {10, 0.1})),
-    *(("1", {1, 0.01}), ("0.1", {0.1}), ("1.0", {1.0}), ("500", {500})),
-    *(("a tenth", {0.1, 100, None}), (10.0, {10, 0.1}), (2.5, {0.025}), (250.5, {250})),
-]
-
-
-@pytest.mark.parametrize(("budget", "meant"), BUDGETS)
+@pytest.mark.parametrize(
+    ("budget", "meant"), [(10.0, {10, 0.1}), (2.5, {0.025}), (250.5, {250}), (100.0, {100, 1.0})]
+)
 @pytest.mark.parametrize("kind", [Budget, lambda b: active.RandomSampler(small(), budget=b)])
 def test_a_budget_that_is_none(kind, budget, meant):
     """What is to be written instead is a budget: an int a number of labels, a float a share."""
@@ -129,7 +124,9 @@ def test_a_budget_that_is_none(kind, budget, meant):
         kind(each)
 
 
-@pytest.mark.parametrize("budget", [True, np.float32(0.1), [1], -1, -0.1, math.inf, math.nan])
+@pytest.mark.parametrize(
+    "budget", ["10%", True, np.float32(0.1), [1], -1, -0.1, math.inf, math.nan]
+)
 def test_a_budget_that_nobody_means(budget):
     with pytest.raises((TypeError, ValueError), match="budget must be"):
         Budget(budget)

@@ -107,10 +107,12 @@ def check_limit(limit: Any) -> None:
         return
     if isinstance(limit, float):
         if 1 < limit < math.inf:
-            labels = f", {limit:.0f} for so many labels" if limit.is_integer() else ""
+            labels = f"{limit:.0f} for so many labels"
+            share = f"{round(limit / 100, 12)!r} for {limit:g} % of the rounds"
+            ways = [labels] * (limit > 100 or limit.is_integer()) + [share] * (limit <= 100)
             raise ValueError(
                 f"budget must be at most 1.0 as a float, a share of the rounds, got {limit!r}: "
-                f"write {round(limit / 100, 12)!r} for {limit:g} % of the rounds{labels}."
+                f"write {', '.join(ways)}."
             )
         check_real("budget", limit, least=0, most=1)
         return
