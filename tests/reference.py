@@ -684,7 +684,9 @@ class ReferenceSampler:
             return "few classes" if few else "none"
         self.reach -= (self.reach - 1) * self.budget / 1024
         changing = self.classifier.trial is not None
-        threshold = float(self.share(may, held_back=not changing)) ** 0.75 * 2 * self.gamma
+        threshold = (
+            float(self.share(may, len(labels), held_back=not changing)) ** 0.75 * 2 * self.gamma
+        )
         threshold *= self.width(self.t, len(labels), self.classifier.depth)
         if self.n_waiting:
             threshold *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
@@ -702,7 +704,7 @@ class ReferenceSampler:
             chance = self.budget
         return "audit" if self.rng.random() < chance else "none"
 
-    def share(self, may, held_back):
+    def share(self, may, k, held_back):
         """Of the labels that are left."""
         if self.hardly_known():
             self.n_hardly += 1
@@ -713,7 +715,8 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            left = (left - 0.05 * to_come) / 0.95 if held_back else left
+            held = min(1 / 3, 0.05 * (k - 1)) if held_back else 0
+            left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))
 
     def told(self, x, y):

@@ -10,7 +10,8 @@ __all__ = ["Account", "whole"]
 
 # Shares of the labels that are held back while nothing changes.
 HELD_BUCKET = 0.2
-HELD_TOTAL = 0.05  # at the start; released evenly over the rounds
+HELD_TOTAL = 0.05  # for each class but one, at the start; released evenly over the rounds
+MOST_HELD = 1 / 3
 
 
 class Account:
@@ -105,7 +106,7 @@ class Account:
         self._missing += 1
         self._count()
 
-    def share(self, reserve: bool) -> float:
+    def share(self, reserve: bool, n_classes: int = 2) -> float:
         """Share of the labels that is left, in [0, 1]: of a bucket, or of all. 1 without a limit.
 
             max(0, (left - held) / (1 - held at the start))
@@ -114,8 +115,11 @@ class Account:
         ----------
         reserve
             Whether a part is held back for a change of the stream: a fifth of a bucket; of a total
-            with a horizon a twentieth at first, and less in proportion to the rounds that are left.
-            Nothing is held back of a total without a horizon.
+            with a horizon a twentieth at first for each class but one, a third at most, and less in
+            proportion to the rounds that are left. Nothing is held back of a total without a
+            horizon.
+        n_classes
+            Known classes: the more there are, the likelier others come late.
 
         Examples
         --------
@@ -132,9 +136,9 @@ class Account:
             if self.bucket is not None:
                 left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
             elif self.budget.horizon is not None:
+                held = min(MOST_HELD, HELD_TOTAL * max(1, n_classes - 1))
                 to_come = 1 - self.n_rounds / self.budget.horizon
-                held = HELD_TOTAL * to_come if to_come > 0 else 0.0
-                left = (left - held) / (1 - HELD_TOTAL)
+                left = (left - held * max(0.0, to_come)) / (1 - held)
         return 0.0 if left < 0 else 1.0 if left > 1 else left
 
 

@@ -223,7 +223,7 @@ class INeurALSampler(BudgetedSampler):
             return self._of_few_classes(n_classes - len(unseen))
         account, changing = self._account, getattr(learner, "changing", False)
         self._reach.fade(account.rate or SILENCE)
-        share = 1.0 if self._newcomers.there else account.share(reserve=not changing)
+        share = 1.0 if self._newcomers.there else account.share(not changing, n_classes)
         threshold = self._threshold(account, n_classes, learner.n_layers, share)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
@@ -311,8 +311,8 @@ class INeurALSampler(BudgetedSampler):
             table = learner.debug_one(transformed(pipelines, x, {}))
             ahead = copy.copy(self._account)
             ahead.round()
-            share = ahead.share(reserve=not getattr(learner, "changing", False))
             sizes = len(learner.known_labels), learner.n_layers
+            share = ahead.share(not getattr(learner, "changing", False), sizes[0])
             return f"{table}\nthreshold: {self._threshold(ahead, *sizes, share):.5f}"
 
     @classmethod
