@@ -4,42 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import io
 import os
-import platform
 import secrets
 import stat
-from importlib import metadata
 from typing import Any, BinaryIO
 
-from msgspec import convert, structs
-
-import river_ineural
-from river_ineural.inputs.versions import SCHEMA
 from river_ineural.network.device import available
-from river_ineural.storage.template import (
-    LEARNERS,
-    MODELS,
-    described,
-    of_kind,
-    template,
-)
-from river_ineural.storage.values import Arrays, LoadError, SaveError, encode, pack, unpack
-from river_ineural.storage.walk import Document, Walk
+from river_ineural.storage.model import LEARNERS, SAMPLERS, read, written
+from river_ineural.storage.values import LoadError, SaveError, pack, unpack
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]
 
-PACKAGES = ("numpy", "torch", "river")
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 def save(model: Any, path: Path) -> None:
     """Write a model to one safetensors file, from which `load` goes on as if nothing had happened.
 
-    A kill at any moment leaves the former file or the new one, whole: what is written goes to a
-    temporary file in the same folder, and onto the disk, before it takes the former one's place.
-    Other threads may go on using the model; they wait while it is copied.
+    A kill at any moment leaves the old file or the new one, whole. Other threads may go on using
+    the model; they wait while it is copied.
 
     Parameters
     ----------
@@ -51,8 +35,7 @@ def save(model: Any, path: Path) -> None:
     Raises
     ------
     SaveError
-        A TypeError: the model holds something that a file without code cannot hold, as a pipeline
-        does; the message says what, and what to do.
+        If the model holds something that a file without code cannot hold, as a pipeline does.
     OSError
         If the file cannot be written.
 
@@ -77,8 +60,7 @@ def save(model: Any, path: Path) -> None:
 def load(path: Path, device: str | None = None) -> Any:
     """The model that `save` wrote.
 
-    No code of the file is run, and nothing that it names is imported but classes of a closed list.
-    All of it is checked before anything is built.
+    No code of the file is run, and its classes are of a closed list.
 
     Parameters
     ----------
@@ -96,7 +78,7 @@ def load(path: Path, device: str | None = None) -> Any:
     Raises
     ------
     LoadError
-        A ValueError: the file is damaged, of another schema, or none of ours.
+        If the file is damaged, of another version, or none of ours.
     OSError
         If the file cannot be read.
     ValueError
@@ -125,8 +107,8 @@ def to_bytes(model: Any) -> bytes:
     1
     """
     learner = getattr(model, "classifier", model)
-    for each, kinds in ((model, MODELS), (learner, LEARNERS)):
-        if not of_kind(each, kinds):
+    for each, kinds in ((model, LEARNERS | SAMPLERS), (learner, LEARNERS)):
+        if type(each) not in kinds.values():
             raise SaveError(
                 f"a {type(each).__module__}.{type(each).__qualname__} cannot be saved, for a file "
                 f"holds no code but of {', '.join(kinds)}. Of a pipeline save the last step, "
@@ -134,26 +116,9 @@ def to_bytes(model: Any) -> bytes:
                 "you trust where they will lie."
             )
     with model._lock, learner._lock:  # in the order in which rounds take them
-        state = learner._state
-        state.settle()
-        arrays: Arrays = {}
-        trainer, shape = state.trainer, state.trainer.shape
-        names, labels = (
-            encode(each, "names", {}) for each in (state.features.names, state.labels.labels)
-        )
-        document = Document(
-            *(SCHEMA, versions(), described(model), names, labels),
-            *(trainer.n_features, shape.n_features, state.trial is not None),
-        )
         try:
-            like = template(
-                document, shape._replace(n_features=trainer.n_features).n_parameters, document.model
-            )
-            Walk(document, arrays, shape.n_classes, trainer.n_features, True).part(
-                model, like, "model"
-            )
-            return pack(structs.asdict(document), arrays)
-        except ValueError as error:
+            return pack(*written(model, learner))
+        except (ValueError, RecursionError) as error:
             raise SaveError(f"{error}, which a file cannot hold") from error
 
 
@@ -170,52 +135,18 @@ def from_file(file: BinaryIO, device: str | None) -> Any:
     if device is not None:
         available(device)
     try:
-        found, arrays = unpack(file)
-        check_version(found)
-        document = convert(found, Document)
-        flat = arrays.get("trainer.flat")
-        like = template(document, 0 if flat is None else flat.size, document.model)
-        learner = getattr(like, "classifier", like)
-        learner.__dict__["device"] = device or learner.device
-        k = learner._state.trainer.shape.n_classes
-        model = Walk(document, arrays, k, document.n_features, False).part(like, like, "model")
+        return read(*unpack(file), device)
     except LoadError:
         raise
     except Exception as error:  # what no check has thought of
         raise LoadError(f"no model can be made of it ({type(error).__name__}: {error})") from error
-    if left := [*arrays, *document.leaves]:
-        raise LoadError(f"nothing refers to {', '.join(left):.80}")
-    return model
-
-
-@functools.cache  # reading what is installed would take longer than a small model
-def versions() -> dict[str, str]:
-    """Of what makes a file."""
-    found = {"river_ineural": river_ineural.__version__, "python": platform.python_version()}
-    return found | {name: metadata.version(name) for name in PACKAGES}
-
-
-def check_version(document: Any) -> None:
-    """Raise LoadError unless a file is of this version's schema."""
-    schema = document.get("schema")
-    if type(schema) is not int or schema != SCHEMA:
-        by = document["versions"].get("river_ineural") if "versions" in document else None
-        raise LoadError(
-            f"it is of schema {schema!r:.80}, and river_ineural {river_ineural.__version__} reads "
-            f"schema {SCHEMA}: load it with the version that made it ({by}), or learn the stream "
-            "anew"
-        )
 
 
 def write(path: Path, data: bytes) -> None:
     """Put the bytes into a file at once: whole, and on the disk.
 
-    The file is new or a regular one; of a link, what it points at.
-
-    Raises
-    ------
-    OSError
-        If something else is there, or the file cannot be written.
+    They go to a temporary file in the same folder, which then takes the place of the file, or of
+    the one that a link points at. Raises OSError if something else is there, or it cannot be done.
     """
     name, before = os.fsdecode(path), None
     if not os.path.basename(name):

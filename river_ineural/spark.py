@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from river_ineural.persistence import from_bytes, to_bytes
-from river_ineural.storage.template import SAMPLERS, of_kind
+from river_ineural.storage.model import SAMPLERS
 
 try:
     from pyspark.sql import DataFrame, Row
@@ -124,7 +124,7 @@ def by_key(
 
 def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int) -> None:
     """Raise TypeError or ValueError unless they can be options of `by_key`."""
-    if not of_kind(model, SAMPLERS):
+    if type(model) not in SAMPLERS.values():
         raise TypeError(
             f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
             "INeurALSampler(INeurAL(), budget=0.1)."

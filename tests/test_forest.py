@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from types import SimpleNamespace
 
 import hypothesis
@@ -10,14 +9,13 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
-from kept import sealed
+from kept import opened, sealed
 
 from river_ineural import INeurAL
 from river_ineural.learning import trees
 from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES, Forest
 from river_ineural.learning.history import History
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
-from river_ineural.storage.values import unpack
 
 
 def corners(n, seed=0, n_features=6):
@@ -181,7 +179,7 @@ def test_rounding_is_no_threshold():
 )
 def test_trees_that_lead_nowhere_are_refused(name, value):
     model = learned(corners(30))
-    document, arrays = unpack(io.BytesIO(to_bytes(model)))
+    document, arrays = opened(to_bytes(model))
     tensor = arrays[f"explorers.parts.forest.{name}"]
     tensor[0, 0] = value
     with pytest.raises(LoadError):
@@ -193,7 +191,7 @@ def test_leaves_of_unknown_classes_are_refused():
     forest = forest_of(model)
     leaf = int(np.flatnonzero(forest.feature[0] < 0)[0])
     for label, fine in ((1, True), (-1, True), (2, False), (-2, False)):
-        document, arrays = unpack(io.BytesIO(to_bytes(model)))
+        document, arrays = opened(to_bytes(model))
         arrays["explorers.parts.forest.child"][0, leaf] = label
         data = sealed(document, arrays)
         if fine:

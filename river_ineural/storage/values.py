@@ -1,36 +1,36 @@
-"""Plain values as JSON, and with arrays in one safetensors file; and back.
+"""Plain values as JSON, and the bytes of a file: such JSON, and tensors.
 
-None, bool, int, float, str and lists are JSON as Python writes it, with NaN, Infinity and integers
-of any size. All else is a JSON object of one key, its kind:
+JSON knows no tuple, bytes or NumPy number, and no key but text. Such a value is an object of one
+key, which names its class after a "$":
 
-    {"tuple": [...]}  {"dict": [[key, value], ...]}  {"bytes": hex}  {"int64": 3}
-    {"array": name of a tensor}
-
-The JSON is metadata of the file, behind a CRC-32 of all bytes but its own.
+    {"$tuple": [1, 2]}  {"$dict": [[3, "c"]]}  {"$bytes": "00ff"}  {"$int64": 3}
+    {"$Budget": {"limit": 0.25, "horizon": null, "burst": 3}}
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
+from river.drift import binary
 from zlib_ng import zlib_ng
 
+from river_ineural.active.budget import Budget
+from river_ineural.active.width import ConstantWidth, NeurONALWidth, TheoreticalWidth
 from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 
-__all__ = ["Arrays", "LoadError", "SaveError", "decode", "encode", "pack", "put", "unpack"]
+__all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack", "unpack"]
 
 Arrays = dict[str, NDArray[Any]]
 
-# A file holds at most so much, and a model with more is not saved: see also `inputs.keys`
 MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
 MOST_ITEMS = 300_000  # commas, brackets and braces of the header
-DEEPEST = 24  # lists, tuples and dicts within each other
-
-KEY = "river_ineural"  # of the metadata
+KEY = "river_ineural"  # of the metadata, behind which the checksum and the JSON are
 BEGINNING = b'{"__metadata__":{"%s":"' % KEY.encode()  # of the header
 AT = 8 + len(BEGINNING)  # of the checksum, in 8 digits
 
@@ -43,81 +43,60 @@ class SaveError(TypeError):
     """A model holds something that a file cannot hold; the message says what, and what to do."""
 
 
-def mapping(pairs: Any) -> dict[Any, Any]:
+def given(value: Any) -> dict[str, Any]:
+    """The parameters of an object."""
+    return {name: getattr(value, name) for name in inspect.signature(type(value)).parameters}
+
+
+def made(kind: Any, given: dict[str, Any]) -> Any:
+    """An object of all the parameters that its class takes."""
+    if odd := given.keys() ^ inspect.signature(kind).parameters.keys():
+        raise LoadError(f"{kind.__name__} lacks its parameter {min(odd)}, or has none of that name")
+    return kind(**given)
+
+
+def mapping(pairs: list[Any]) -> dict[Any, Any]:
+    """A dict, unless its keys could have been chosen so that their hashes are the same."""
     check_keys([key for key, _ in pairs], "key")
     return dict(pairs)
 
 
-PLAIN = (type(None), bool, int, float, str)
-TAGS: dict[str, tuple[type, Any, Any]] = {
-    "tuple": (tuple, list, tuple),
-    "dict": (dict, lambda value: [*map(list, value.items())], mapping),
-    "bytes": (bytes, bytes.hex, bytes.fromhex),
-} | {name: (kind, lambda value: value.item(), kind) for name, kind in SCALARS.items()}
-TAG = {kind: tag for tag, (kind, _, _) in TAGS.items()}
+OBJECTS = [  # that parameters may be
+    *(Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth),
+    *(binary.DDM, binary.EDDM, binary.FHDDM, binary.HDDMA, binary.HDDMW),
+]
+TAGS: dict[str, tuple[Any, Any, Any]] = {  # class, what stands for a value of it, and the way back
+    "$tuple": (tuple, list, tuple),
+    "$dict": (dict, lambda value: [*map(list, value.items())], mapping),
+    "$bytes": (bytes, bytes.hex, bytes.fromhex),
+    **{f"${name}": (kind, kind.item, kind) for name, kind in SCALARS.items()},
+    **{f"${kind.__name__}": (kind, given, functools.partial(made, kind)) for kind in OBJECTS},
+}
+TAG_OF = {kind: tag for tag, (kind, _, _) in TAGS.items()}
 
 
-def put(arrays: Arrays, path: str, array: NDArray[Any]) -> None:
-    """Put an array among those of a file."""
-    if array.dtype.type not in TAG or array.dtype.kind == "U":
-        raise SaveError(f"{path} is an array of {array.dtype}, which a file cannot hold")
-    if path in arrays:
-        raise SaveError(f"{path} is there twice: give one of the two another name")
-    arrays[path] = np.asarray(array, order="C")  # safetensors would take others as they lie
-
-
-def encode(value: Any, path: str, arrays: Arrays, depth: int = 0) -> Any:
-    """A value as JSON, its arrays being put among `arrays`.
-
-    Raises
-    ------
-    SaveError
-        Naming the path of what cannot be written.
-    """
+def encoded(value: Any, path: str) -> Any:
+    """A value as JSON has it; raises SaveError with the path of what has no place there."""
     kind = type(value)
-    if depth > DEEPEST:
-        raise SaveError(f"{path} is more than {DEEPEST} levels deep, or holds itself")
-    if kind in PLAIN and not (kind is int and abs(value) > LARGEST):
+    if value is None or kind in (bool, float, str) or (kind is int and abs(value) <= LARGEST):
         return value
     if kind is list:
-        return [encode(part, f"{path}.{i}", arrays, depth + 1) for i, part in enumerate(value)]
-    if kind is np.ndarray:
-        put(arrays, path, value)
-        return {"array": path}
-    if kind not in TAG:
-        said = "an integer beyond 1e300" if kind is int else " ".join(repr(value).split())
-        raise SaveError(
-            f"{path} is {said:.80} ({kind.__module__}.{kind.__qualname__}), which a file cannot "
-            "hold"
-        )
-    tag = TAG[kind]
-    return {tag: encode(TAGS[tag][1](value), path, arrays, depth + 1)}
+        return [encoded(part, f"{path}.{i}") for i, part in enumerate(value)]
+    if kind is dict and all(type(key) is str and not key.startswith("$") for key in value):
+        return {key: encoded(part, f"{path}.{key}") for key, part in value.items()}
+    if kind in TAG_OF:
+        return {TAG_OF[kind]: encoded(TAGS[TAG_OF[kind]][1](value), path)}
+    names = ", ".join(each.__name__ for each in OBJECTS)
+    raise SaveError(f"{path} is {value!r:.80}, which a file cannot hold: of objects only {names}")
 
 
-def decode(node: Any, path: str, arrays: Arrays, depth: int = 0) -> Any:
-    """The value of JSON, whose arrays are taken out of `arrays`.
-
-    Raises
-    ------
-    LoadError
-        Naming the path where something else stands than what `encode` writes.
-    """
-    kind = type(node)
-    if depth > 2 * DEEPEST or (kind is int and abs(node) > LARGEST):
-        raise LoadError(f"{path:.80} is too deep, or too large an integer")
-    if kind is list:
-        return [decode(part, path, arrays, depth + 1) for part in node]
-    if kind is not dict:
+def decoded(node: dict[str, Any]) -> Any:
+    """What an object of JSON stands for, its parts being decoded already."""
+    tag = next(iter(node), "")
+    if not tag.startswith("$"):
         return node
-    try:
-        ((tag, content),) = node.items()
-        if tag == "array":
-            return arrays.pop(content)
-        return TAGS[tag][2](decode(content, path, arrays, depth + 1))
-    except LoadError:
-        raise
-    except (LookupError, OverflowError, TypeError, ValueError) as error:
-        raise LoadError(f"{path} is {node!r:.80}, which stands for nothing ({error})") from error
+    ((tag, content),) = node.items()
+    return TAGS[tag][2](content)
 
 
 def checksum(data: bytes) -> bytes:
@@ -126,35 +105,27 @@ def checksum(data: bytes) -> bytes:
     return b"%08x" % zlib_ng.crc32(every[AT + 8 :], zlib_ng.crc32(every[:AT]))
 
 
-def checked(header: bytes) -> bytes:
-    """A header itself, if it is within the limits."""
+def within_limits(header: bytes) -> bytes:
+    """A header itself, unless it would take long to read, or much memory."""
     n = sum(map(header.count, (b",", b"[", b"{")))
     if len(header) > MOST_BYTES or n > MOST_ITEMS:
-        raise LoadError(
-            f"names, labels and counts take {len(header):,} bytes and {n:,} items of the header, "
-            f"where {MOST_BYTES:,} and {MOST_ITEMS:,} are the most"
-        )
+        raise LoadError(f"names, labels and counts take {len(header):,} bytes and {n:,} items")
     return header
 
 
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
     """The bytes of a file, of which `unpack` gives back the same."""
-    text = json.dumps(document, separators=(",", ":"))
+    text = json.dumps({key: encoded(value, key) for key, value in document.items()})
+    arrays = {path: np.asarray(array, order="C") for path, array in arrays.items()}  # none other
     data = safetensors.numpy.save(arrays, {KEY: 8 * "0" + text})
-    checked(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    within_limits(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return b"".join([data[:AT], checksum(data), memoryview(data)[AT + 8 :]])
 
 
-def unpack(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
-    """What `pack` was given.
-
-    Raises
-    ------
-    LoadError
-        If the file is not of the bytes that it made.
-    """
+def unpack(file: BinaryIO) -> tuple[Any, Arrays]:
+    """What `pack` was given; raises LoadError if the file is not of the bytes that it made."""
     head = file.read(8)
-    header = checked(file.read(min(int.from_bytes(head, "little"), MOST_BYTES + 1)))
+    header = within_limits(file.read(min(int.from_bytes(head, "little"), MOST_BYTES + 1)))
     if not header.startswith(BEGINNING):
         advice = ": it begins as a pickle does, and pickle.load runs whatever code is in one"
         raise LoadError("not a file of river_ineural.save" + advice * head.startswith(b"\x80"))
@@ -163,4 +134,4 @@ def unpack(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
     if checksum(data) != data[AT : AT + 8]:
         raise LoadError("it is damaged: the checksum differs. Load an earlier copy")
     text = json.loads(header)["__metadata__"][KEY][8:]
-    return json.loads(text), safetensors.numpy.load(data)
+    return json.loads(text, object_hook=decoded), safetensors.numpy.load(data)

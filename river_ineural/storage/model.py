@@ -1,0 +1,379 @@
+"""A model as values and tensors by their paths, and back.
+
+Both ways go through a model part by part, beside a template: a new model of the same parameters.
+What changes while a model learns is in the file, and `parts` describes it. All else is as in the
+template.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import random
+from collections import deque
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from msgspec import Meta, Struct, ValidationError, convert, structs
+from river.drift.binary.hddm_w import SampleInfo
+
+import river_ineural
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.budget import Budget
+from river_ineural.active.decision import REASONS, Reason
+from river_ineural.active.ineural import INeurALSampler
+from river_ineural.active.margin import MarginSampler
+from river_ineural.active.random import RandomSampler
+from river_ineural.classifier import INeurAL
+from river_ineural.inputs.keys import check_keys
+from river_ineural.inputs.labels import LabelIndex
+from river_ineural.inputs.versions import SCHEMA
+from river_ineural.learning.change import Trial
+from river_ineural.learning.forest import NODES
+from river_ineural.learning.scaling import CONSTANT
+from river_ineural.learning.trainer import MOST_WEIGHTS
+from river_ineural.neuronal import NeurONAL
+from river_ineural.protocol import return_to_device
+from river_ineural.storage.values import Arrays, LoadError, encoded, given, made
+
+__all__ = ["LEARNERS", "SAMPLERS", "read", "written"]
+
+Kinds = dict[str, Any]
+LEARNERS: Kinds = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
+SAMPLERS: Kinds = {kind.__name__: kind for kind in (INeurALSampler, RandomSampler, MarginSampler)}
+
+Count = Annotated[int, Meta(ge=0, le=2**62)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Level = Annotated[float, Meta(ge=0)]
+Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
+Share = Annotated[float, Meta(ge=0, le=1)]
+T = TypeVar("T")
+Four = Annotated[list[T], Meta(min_length=4, max_length=4)]  # a number for each kind of label
+Due = Annotated[float, Meta(ge=0, le=1e6)]
+Of64 = Annotated[int, Meta(ge=0, lt=64)]
+Last = tuple[bool, Reason, float, float, Level, dict[str, float]]
+ByReason = Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
+Plain = (
+    bool | Integer | float | None | list[bool | Integer | float]
+)  # an attribute of River's detectors
+FINITE = ("flat", "explorers.a", "explorers.b", "radius")  # how paths of such tensors end
+
+
+@functools.cache
+def parts(k: int) -> dict[str, dict[str, Any]]:
+    """What changes in a part, by its class, where there are k classes of labels.
+
+    A text is the shape of a tensor of the template's dtype: numbers, names of sizes, and other
+    names, each of which stands for one number in all tensors of a part. All else is the type of a
+    plain value.
+    """
+    found: dict[str, dict[str, Any]] = {}
+
+    def part(kind: str, **fields: Any) -> None:
+        found.setdefault(kind, {}).update(fields)
+
+    a_dict: Any = dict
+    label: Any = Annotated[int, Meta(ge=0, lt=max(k, 1))]
+    key: Any = Annotated[int, Meta(ge=-2, lt=max(k, 1))]
+    part("Generator", state=dict)
+    part("Random", state=tuple)
+    part("FeatureIndex", touched="n_named", now=Count, _warned=bool)
+    part("LabelIndex", _warned=bool)
+    part("Scaling", n=Count, reference="room", moments="4 room", scaling="3 room")
+    part("Units", recent="6 room")
+    part("History", added=tuple[Count, Count])
+    part("History", x="rows n_features", targets="rows 2 k", weight="rows")
+    part("Trainer", flat="n_weights", warned=bool)
+    part("Trainer", lr=Annotated[float, Meta(gt=0, le=1e30)], steps_due=Due, explorations_due=Due)
+    part("Optimizer", moments="n_weights", n_updates="2")
+    part("Average", flat="n_weights", n_steps=Count)
+    part("Adversary", radius="")
+    part("Explorers", a="n n", b="n", trust=tuple[Share, ...])
+    part("Forest", feature="64 nodes", threshold="64 nodes", child="64 nodes", oldest=Of64)
+    part("Forest", due=Annotated[float, Meta(ge=0, le=64)])
+    part("Watch", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
+    part("Watch", shares=Four[Share], counts=Four[Annotated[int, Meta(ge=1, le=2**62)]])
+    part("Watch", recent=list[tuple[label, float, label]])
+    part("Watch", held=list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]])
+    part("Surprise", n=Count, sums=a_dict[key, Level], since=a_dict[key, Count])
+    part("State", n_dropped=Count)
+    part("Trial", n_since=Count, n_judged=Count, turned=a_dict[label, a_dict[label, Level]])
+    part("Trial", ratio=Number, confirmed=bool, ahead=Integer)
+    part("Account", n_rounds=Count, n_asked=Count, left=Number, _since=Count, _missing=Level)
+    part("Pending", rounds="asked", keys="asked")
+    part("Reach", gap=Annotated[float, Meta(ge=1)])
+    part("Newcomers", there=bool, _n=Count, _seen=dict[Any, tuple[Count, Count]])
+    part("BudgetedSampler", _last=Last | None, n_by_reason=ByReason, drifts=list[Count])
+    part("BudgetedSampler", _n_drifts=Count, _n_labels=Count, _warned=bool)
+    part("INeurALSampler", _n_learned=Count, _last_ask=Count, n_pseudo_labels=Count)
+    part("INeurALSampler", _unseen=list[Any] | None)
+    return found
+
+
+def need(fine: Any, path: str, wanted: str, found: Any) -> None:
+    """Raise LoadError unless it is fine."""
+    if not fine:
+        raise LoadError(f"{path or 'a part'} must be {wanted}, got {found!r:.80}")
+
+
+def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) -> None:
+    """Raise unless what a part holds fits together."""
+    if kind == "History":
+        rows, n = sum(map(min, state["capacities"], state["added"])), len(state["weight"])
+        need(n == rows, path, f"tensors of {rows} rows", n)
+    elif kind == "Surprise":
+        fine = state["sums"].keys() == state["since"].keys()
+        need(fine, path, "sums that began at some label each", state["since"])
+    elif kind == "Trial":
+        most = state["former"].history.n_labelled
+        need(state["n_since"] <= most, f"{path}.n_since", f"at most {most}", state["n_since"])
+    elif kind == "Explorers":
+        a, n = state["a"], len(state["parts"])
+        need(len(a) == len(state["trust"]) == n, f"{path}.trust", f"of {n}", state["trust"])
+        least = np.linalg.eigvalsh(a).min(initial=0)
+        fine = np.array_equal(a, a.T) and least >= -1e-6 * (1 + a.trace())
+        need(fine, f"tensor {path}.a", "symmetric, with no negative eigenvalue", a)
+    elif kind == "Forest":  # a node leads to later ones, by a feature in use, or to a class
+        feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
+        on = (feature >= CONSTANT) & (feature < sizes["n_features"])
+        on &= (child > np.arange(last + 1)) & (child < last)
+        to = (feature == -1) & (child >= -1) & (child < sizes["k"])
+        fine = last < NODES and np.where(feature >= 0, on, to).all()
+        need(fine, path, "trees of features and classes in use", child)
+
+
+def fields(part: Any) -> dict[str, Any] | None:
+    """The attributes of a part that a copy of it would have; None of a plain value."""
+    kind = type(part)
+    if kind is dict:
+        return dict(part)
+    if kind is np.random.Generator:
+        return {"state": part.bit_generator.state}
+    if kind is random.Random:
+        return {"state": part.getstate()}
+    ours = kind.__module__.startswith(("river_ineural.", "river."))
+    if not ours or isinstance(part, tuple | Budget):
+        return None
+    if isinstance(part, BudgetedSampler):
+        return {key: vars(part)[key] for key in vars(part) if key not in ("_lock", "classifier")}
+    state = dict(part.__getstate__() or {})
+    if kind is SampleInfo:  # whose average is compiled code, which gives its value
+        state["_ewma"] = part.ewma
+    return state
+
+
+def fill(part: Any, state: dict[str, Any]) -> None:
+    """Give a part of a template these attributes."""
+    if isinstance(part, dict):
+        part.update(state)
+    elif isinstance(part, np.random.Generator):
+        part.bit_generator.state = state["state"]
+    elif isinstance(part, random.Random):
+        part.setstate(state["state"])
+    elif hasattr(part, "__setstate__") and not isinstance(part, BudgetedSampler):
+        part.__setstate__(state)
+    else:
+        if isinstance(part, SampleInfo):
+            if state["_is_init"]:  # an average of one value goes on as one of many does
+                part._ewma.update(state["_ewma"])
+            state["_ewma"] = part._ewma
+        part.__dict__.update(state)
+
+
+class Document(Struct):
+    """All of a file but its tensors."""
+
+    schema: int
+    made_by: str  # version of this package
+    learner: tuple[str, dict[str, Any]]  # class and parameters
+    sampler: tuple[str, dict[str, Any]] | None
+    names: list[Any]  # of features
+    labels: list[Any]
+    n_features: Count  # columns in use
+    room: Count  # columns that there is room for
+    changing: bool  # whether a change is on trial
+    values: dict[str, Any]  # by path; of a part that is in a model twice, the path of the first
+
+
+class Walk:
+    """The way through a model beside its template; where one is read, through the template alone.
+
+    What is written goes into `values` and `arrays`, by path; what is read is taken out. `sizes`
+    are sides of tensors, by their names in `parts`, and by class the attributes that follow.
+    """
+
+    def __init__(
+        self, values: dict[str, Any], arrays: Arrays, sizes: dict[str, Any], writes: bool
+    ) -> None:
+        self.values, self.arrays, self.sizes, self.writes = values, arrays, sizes, writes
+        self.known: dict[str, Any] = {}  # parts by path
+
+    def part(self, part: Any, like: Any, path: str = "") -> Any:
+        """Write a part, or fill the template's; returns it, or the one that it is the same as."""
+        if self.writes:
+            twice = [other for other, known in self.known.items() if known is part]
+            self.values.update((path, other) for other in twice)
+        if path in self.values:
+            same = self.values[path] if self.writes else self.values.pop(path)
+            need(type(self.known.get(same)) is type(like), path, f"a {type(like).__name__}", same)
+            return self.known[same]
+        wanted, found, kinds = fields(like) or {}, fields(part) or {}, self.kinds(like)
+        odd = wanted.keys() ^ found.keys()
+        need(not odd, path, "without attributes of its own", odd)
+        wanted.update(self.sizes.get(type(like).__name__, {}))
+        sides, state = dict(self.sizes), {}
+        for key, each in wanted.items():
+            at, kind = f"{path}.{key}" if path else key, kinds.get(key)
+            if isinstance(kind, str):
+                state[key] = self.tensor(found[key], each, at, kind.split(), sides)
+            elif kind is not None:
+                state[key] = self.value(found[key], each, at, kind)
+            elif fields(each) is not None:
+                state[key] = self.part(found[key], each, at)
+            else:
+                same = type(found[key]) is type(each) and found[key] == each
+                need(same or not self.writes, at, f"as in a new model, {each!r:.80}", found[key])
+                state[key] = each
+        check(type(like).__name__, state, self.sizes, path)
+        if not self.writes:
+            fill(like, state)
+        self.known[path] = part if self.writes else like
+        return self.known[path]
+
+    def kinds(self, like: Any) -> dict[str, Any]:
+        """What changes in a part; of a detector of River's all plain values may."""
+        if type(like).__module__.startswith("river."):
+            return {key: Plain for key, each in (fields(like) or {}).items() if not fields(each)}
+        known, found = parts(self.sizes["k"]), dict[str, Any]()
+        for base in type(like).__mro__:
+            found |= known.get(base.__name__, {})
+        return found
+
+    def stored(self, where: dict[str, Any], path: str, value: Any) -> Any:
+        """A value that is written, or what is read in its place."""
+        if self.writes:
+            where[path] = value
+        need(path in where, path, "in the file", "nothing")
+        return value if self.writes else where.pop(path)
+
+    def value(self, value: Any, like: Any, path: str, kind: Any) -> Any:
+        """A plain value of a type."""
+        plain = [*value] if isinstance(value, deque) else value
+        value = self.stored(self.values, path, plain)
+        try:
+            convert(value, kind)
+        except ValidationError as error:
+            raise LoadError(f"{path} is {value!r:.80}: {error}") from error
+        return deque(value, like.maxlen) if isinstance(like, deque) else value
+
+    def tensor(
+        self, value: Any, like: Any, path: str, names: list[str], sides: dict[str, Any]
+    ) -> Any:
+        """A tensor whose sides have these names, or a list of such."""
+        if isinstance(like, list):
+            pairs = enumerate(zip(value, like, strict=True))
+            return [self.tensor(*pair, f"{path}.{i}", names, sides) for i, pair in pairs]
+        value = self.stored(self.arrays, path, value)
+        found: Any = itertools.zip_longest(names, value.shape[: len(names)], fillvalue=0)
+        shape = tuple(int(n) if n.isdigit() else sides.setdefault(n, size) for n, size in found)
+        if (value.dtype, value.shape) != (like.dtype, shape):
+            said = f"{like.dtype} of shape {shape}, got {value.dtype} of shape {value.shape}"
+            raise LoadError(f"tensor {path} must be {said}")
+        fine = not path.endswith(FINITE) or np.isfinite(value).all()
+        need(fine, f"tensor {path}", "finite", value)
+        return value
+
+
+def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, Any]]:
+    """A new sampler, or None; its learner, on the CPU; and the sizes of what it has learned.
+
+    Before it is made, its weights are compared with those in the file.
+    """
+    (name, of_learner), names = document.learner, document.names
+    used, room = document.n_features, document.room
+    need(name in LEARNERS, "learner", f"one of {', '.join(LEARNERS)}", name)
+    check_keys(names)
+    check_keys(document.labels, "label")
+    labels = LabelIndex(of_learner["max_classes"], document.labels).labels
+    fine = used == CONSTANT + len(names) or not (used or names)
+    need(fine and used <= room <= used + used // 4, "room", "columns of the names", (used, room))
+    form = [of_learner["hidden_dim"], of_learner["n_layers"], "network" in of_learner["explorers"]]
+    shape = LEARNERS[name]._form(len(labels) if used else 0, room, *form)
+    wanted = shape._replace(n_features=used).n_parameters
+    need(wanted == n_weights <= MOST_WEIGHTS, "trainer.flat", f"{wanted:,} weights", n_weights)
+    sizes = {
+        **{"n_named": CONSTANT + len(names), "n_features": used, "room": room},
+        **{"n_weights": n_weights, "k": shape.n_classes},
+        **{"FeatureIndex": {"names": names}, "LabelIndex": {"labels": labels}},
+        "Trainer": {"shape": shape, "n_features": used},
+    }
+    learner = made(LEARNERS[name], of_learner | {"device": "cpu"})
+    if document.changing:
+        state = learner._state
+        trial = Trial(copy.deepcopy(state), copy.deepcopy(state), 0)
+        learner._state = replace(state, trial=trial)
+    if document.sampler is None:
+        return None, learner, sizes
+    name, of_sampler = document.sampler
+    need(name in SAMPLERS, "sampler", f"one of {', '.join(SAMPLERS)}", name)
+    return made(SAMPLERS[name], of_sampler | {"classifier": learner}), learner, sizes
+
+
+def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
+    """The `Document` and the tensors of a model, checked as they are when they are read."""
+    state, trainer, arrays = learner._state, learner._state.trainer, Arrays()
+    state.settle()
+    document = Document(
+        schema=SCHEMA,
+        made_by=river_ineural.__version__,
+        learner=(type(learner).__name__, given(learner)),
+        sampler=None if model is learner else (type(model).__name__, given(model)),
+        names=state.features.names,
+        labels=state.labels.labels,
+        n_features=trainer.n_features,
+        room=trainer.shape.n_features,
+        changing=state.trial is not None,
+        values={},
+    )
+    if document.sampler:
+        del document.sampler[1]["classifier"]
+    encoded([document.learner, document.sampler], "model")  # before a template is made of them
+    n_weights = trainer.shape._replace(n_features=trainer.n_features).n_parameters
+    sampler, like, sizes = template(document, n_weights)
+    more = vars(learner).keys() - vars(like).keys()
+    need(not more, "learner", "without attributes of its own", more)
+    walk = Walk(document.values, arrays, sizes, writes=True)
+    walk.part(state, like._state)
+    if sampler:
+        walk.part(model, sampler, "sampler")
+    return structs.asdict(document), arrays
+
+
+def read(found: Any, arrays: Arrays, device: str | None) -> Any:
+    """The model that was written, on a device, or on the one that it was written from.
+
+    Raises LoadError if what is there is no model, or another exception where no check fails first.
+    """
+    if type(found["schema"]) is not int or found["schema"] != SCHEMA:
+        raise LoadError(
+            f"it is of schema {found['schema']!r:.80}, and river_ineural "
+            f"{river_ineural.__version__} reads schema {SCHEMA}: load it with the version that "
+            f"made it ({found['made_by']:.80}), or learn the stream anew"
+        )
+    document = convert(found, Document)
+    device = device or str(document.learner[1]["device"])
+    fine = device.partition(":")[0] in ("cpu", "cuda")
+    need(fine, "device", "'cpu', 'cuda' or 'cuda:N'", device)
+    flat = arrays.get("trainer.flat", np.empty(0))
+    sampler, learner, sizes = template(document, flat.size)
+    walk = Walk(document.values, arrays, sizes, writes=False)
+    walk.part(learner._state, learner._state)
+    if sampler:
+        walk.part(sampler, sampler, "sampler")
+    if left := [*arrays, *document.values]:
+        raise LoadError(f"nothing refers to {', '.join(left):.80}")
+    learner.__dict__["device"] = device
+    return_to_device(learner)
+    return sampler or learner
