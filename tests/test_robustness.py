@@ -23,7 +23,6 @@ from streams import blobs, learned, small
 
 from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning import trainer
 from river_ineural.network.layout import Weights
 from river_ineural.network.scores import nearest_distribution, probabilities
@@ -451,16 +450,14 @@ def test_a_class_beyond_the_cap_asks_for_no_room(monkeypatch):
     assert model.known_labels == (0, 1)
 
 
-def test_labels_that_appear_together_are_known_once_and_up_to_the_cap():
-    """In the order in which they appear; the index that they were added to stays as it is."""
-    index = LabelIndex(3, ["a", "b", "a"])
+def test_labels_that_appear_together_are_known_up_to_the_cap():
+    """In the order in which they appear."""
+    model, frame = small(max_classes=3, classes=("a", "b", "a")), pd.DataFrame({"f": range(5)})
     with pytest.warns(UserWarning, match="max_classes=3"):
-        grown = index.grown(["c", "b", "c", "c", "d"])
-    assert (grown.labels, grown.index) == (["a", "b", "c"], {"a": 0, "b": 1, "c": 2})
-    assert index.labels == ["a", "b"]
-    assert grown.grown(["d"]) is grown
+        model.learn_many(frame, pd.Series(["c", "b", "c", "c", "d"]))
+    assert model.known_labels == ("a", "b", "c")
     with pytest.raises(ValueError, match="max_classes=2"):
-        LabelIndex(2, ["a", "b", "c"])
+        small(max_classes=2, classes=("a", "b", "c"))
 
 
 # Numbers of any size
@@ -482,17 +479,19 @@ def test_a_feature_far_from_zero_is_as_good_as_one_around_it(offset):
     assert right[1] > 0.85
 
 
+def in_other_units(n, factor, offset=0.0):
+    """A stream whose features are suddenly multiplied by a factor, and rise by an offset."""
+    for t, (x, y) in enumerate(blobs(n, n_features=3, n_classes=2, seed=4, noise=0.3)):
+        yield {f: factor * v + offset if t >= 400 else v for f, v in x.items()}, y
+
+
 @pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 @pytest.mark.parametrize(
     ("factor", "offset"), [(10.0**e, 0.0) for e in (-12, -7, -3, 12)] + [(1.0, 1e9)]
 )
 def test_other_units_are_learned_within_500_labels(kind, factor, offset):
-    """Whatever the features are suddenly multiplied by, by whatever they rise."""
-    stream, right = blobs(1_000, n_features=3, n_classes=2, seed=4, noise=0.3), []
-    model = small(kind, hidden_dim=16, n_steps=1)
-    for t, (x, y) in enumerate(stream):
-        if t >= 400:
-            x = {name: factor * value + offset for name, value in x.items()}
+    model, right = small(kind, hidden_dim=16, n_steps=1), []
+    for x, y in in_other_units(1_000, factor, offset):
         right.append(model.predict_one(x) == y)
         model.learn_one(x, y)
     assert np.mean(right[300:400]) > 0.95
@@ -502,18 +501,15 @@ def test_other_units_are_learned_within_500_labels(kind, factor, offset):
 @pytest.mark.parametrize("factor", [1e-12, 1e-8, 1e-5, 1e12])
 def test_a_sampler_does_not_ask_for_ever_in_other_units(factor):
     """After 200 rounds it is as sure as before, and right."""
-    stream, asked = blobs(900, n_features=3, n_classes=2, seed=4, noise=0.3), []
-    model, right = active.INeurALSampler(small(hidden_dim=16), seed=1), []
-    for t, (x, y) in enumerate(stream):
-        if t >= 400:
-            x = {name: factor * value for name, value in x.items()}
+    model, rounds = active.INeurALSampler(small(hidden_dim=16), seed=1), []
+    for x, y in in_other_units(900, factor):
         label, ask = model.predict_one(x)
-        right.append(label == y)
-        asked.append(ask)
+        rounds.append((label == y, ask))
         if ask:
             model.learn_one(x, y)
-    assert np.mean(right[600:]) > 0.95
-    assert np.mean(asked[600:]) < 0.3
+    right, asked = np.mean(rounds[600:], axis=0)
+    assert right > 0.95
+    assert asked < 0.3
 
 
 # Invariants
@@ -557,17 +553,18 @@ def test_any_stream_in_any_order_of_keys(stream, last, random):
     assert max(proba, key=proba.get) == model.predict_one(x) == max(scores, key=scores.get)
 
 
-@given(
-    st.integers(1, 5_000),
-    st.lists(
-        st.floats(-2, 2) | st.floats() | st.sampled_from([0.0, 1e-17]), min_size=1, max_size=20
-    ),
-    st.integers(0, 10**6),
-)
-def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, seed):
-    """A distribution with a floor, whose top is that of the scores; inf is first, NaN last."""
-    rng = np.random.default_rng(seed)
-    rows = rng.choice(np.array([*pool, *rng.normal(size=k % 7)]), (2, k))
+SCORES = st.sampled_from([1e-17, 1.0, 1e6, 2e6, 1e300]).flatmap(lambda s: st.floats(-s, s))
+NEAR = st.sampled_from([0.0, 1.0, -1.0, 1e-16, math.ulp(1.0)])  # of the runner-up to the top
+
+
+@given(st.integers(1, 5_000) | st.just(2), st.lists(SCORES | st.floats(), min_size=1), SCORES, NEAR)
+def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, top, near):
+    """A distribution with a floor, whose top is that of the scores; inf is first, NaN last. By
+    label it is the same to the bit, where two scores have a way of their own.
+    """
+    rng = np.random.default_rng(k)
+    rows = rng.choice(np.array([*pool, *rng.normal(size=k % 7)]), (3, k))
+    rows[2, :2] = (top, top + near)[:k]
     for row, p in zip(rows, probabilities(rows), strict=True):
         assert abs(p.sum() - 1) <= 1e-9
         assert (p >= min(0.001, 0.1 / k) * (1 - 1e-6)).all()
@@ -579,41 +576,16 @@ def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, seed):
         assert list(by_label.values()) == p.tolist()
 
 
-def close_scores(scale):
-    """Pairs of any distance, of neighbouring floats, and of a distance of 1."""
-    one = st.floats(-scale, scale)
-    steps = st.sampled_from([0.0, 1.0, -1.0, 1e-16, -1e-16])
-    return (
-        st.tuples(one, one)
-        | one.map(lambda a: (a, math.nextafter(a, math.inf)))
-        | one.map(lambda a: (math.nextafter(a, math.inf), a))
-        | st.tuples(one, steps).map(lambda pair: (pair[0], sum(pair)))
-    )
-
-
-@settings(max_examples=15)
-@given(st.lists(st.sampled_from([1e-17, 1.0, 1e6, 2e6, 1e300]).flatmap(close_scores), min_size=50))
-def test_probabilities_of_two_scores_are_to_the_bit_those_of_many_rows(pairs):
-    for pair, row in zip(pairs, probabilities(np.array(pairs)).tolist(), strict=True):
-        assert [*nearest_distribution(dict(zip("ab", pair, strict=True))).values()] == row
-
-
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [
         ([0.7, 0.2, 0.1], [0.6989, 0.2004, 0.1007]),  # a distribution, but for the share of uniform
-        ([1e30], [1]),
         ([-1e30, -1e30], [0.5, 0.5]),
         ([-1e30, 1e30], [0.001, 0.999]),
-        ([1e308, 1e308, -1e308], [0.4995, 0.4995, 0.001]),
         ([0.5, 0.5, -1e308, -1e308], [0.499, 0.499, 0.001, 0.001]),
         ([1e9 + 0.5, 1e9], [0.7495, 0.2505]),
-        ([math.inf], [1]),
-        ([-math.inf], [1]),
-        ([1e308, math.inf], [0.001, 0.999]),
         ([math.inf, math.inf, 0], [0.4995, 0.4995, 0.001]),
         ([-math.inf, 0.3, math.nan], [0.001, 0.998, 0.001]),
-        ([math.nan, math.nan], [0.5, 0.5]),
         ([math.nan, -math.inf], [0.5, 0.5]),
     ],
 )

@@ -29,7 +29,7 @@ __all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack
 Arrays = dict[str, NDArray[Any]]
 
 MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
-MOST_ITEMS = 300_000  # commas, brackets and braces of the header
+MOST_ITEMS = 150_000  # commas, brackets and braces of the header
 KEY = "river_ineural"  # of the metadata, behind which the checksum and the JSON are
 BEGINNING = b'{"__metadata__":{"%s":"' % KEY.encode()  # of the header
 AT = 8 + len(BEGINNING)  # of the checksum, in 8 digits
