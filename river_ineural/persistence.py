@@ -72,8 +72,8 @@ def load(path: Path, device: str | None = None) -> Any:
 
     Returns
     -------
-    A model of the class that was saved. On the same kind of machine its decisions, weights and
-    draws are those of the saved one to the bit; on another device to rounding.
+    A model of the class that was saved, which goes on as the saved one does: to the bit on the same
+    kind of machine, to rounding on another device.
 
     Raises
     ------

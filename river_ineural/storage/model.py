@@ -11,7 +11,8 @@ import copy
 import functools
 import itertools
 import random
-from collections import deque
+from collections import ChainMap, deque
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
@@ -19,14 +20,8 @@ import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert, structs
 from river.drift.binary.hddm_w import SampleInfo
 
-import river_ineural
-from river_ineural.active.base import BudgetedSampler
-from river_ineural.active.budget import Budget
+from river_ineural import INeurAL, NeurONAL, __version__, active
 from river_ineural.active.decision import REASONS, Reason
-from river_ineural.active.ineural import INeurALSampler
-from river_ineural.active.margin import MarginSampler
-from river_ineural.active.random import RandomSampler
-from river_ineural.classifier import INeurAL
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.versions import SCHEMA
@@ -34,7 +29,6 @@ from river_ineural.learning.change import Trial
 from river_ineural.learning.forest import NODES
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
-from river_ineural.neuronal import NeurONAL
 from river_ineural.protocol import return_to_device
 from river_ineural.storage.values import Arrays, LoadError, encoded, given, made
 
@@ -42,7 +36,9 @@ __all__ = ["LEARNERS", "SAMPLERS", "read", "written"]
 
 Kinds = dict[str, Any]
 LEARNERS: Kinds = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
-SAMPLERS: Kinds = {kind.__name__: kind for kind in (INeurALSampler, RandomSampler, MarginSampler)}
+SAMPLERS: Kinds = {
+    name: getattr(active, name) for name in ("INeurALSampler", "RandomSampler", "MarginSampler")
+}
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -154,9 +150,9 @@ def fields(part: Any) -> dict[str, Any] | None:
     if kind is random.Random:
         return {"state": part.getstate()}
     ours = kind.__module__.startswith(("river_ineural.", "river."))
-    if not ours or isinstance(part, tuple | Budget):
+    if not ours or isinstance(part, tuple | active.Budget):
         return None
-    if isinstance(part, BudgetedSampler):
+    if isinstance(part, active.BudgetedSampler):
         return {key: vars(part)[key] for key in vars(part) if key not in ("_lock", "classifier")}
     state = dict(part.__getstate__() or {})
     if kind is SampleInfo:  # whose average is compiled code, which gives its value
@@ -172,7 +168,7 @@ def fill(part: Any, state: dict[str, Any]) -> None:
         part.bit_generator.state = state["state"]
     elif isinstance(part, random.Random):
         part.setstate(state["state"])
-    elif hasattr(part, "__setstate__") and not isinstance(part, BudgetedSampler):
+    elif hasattr(part, "__setstate__") and not isinstance(part, active.BudgetedSampler):
         part.__setstate__(state)
     else:
         if isinstance(part, SampleInfo):
@@ -242,14 +238,12 @@ class Walk:
         self.known[path] = part if self.writes else like
         return self.known[path]
 
-    def kinds(self, like: Any) -> dict[str, Any]:
+    def kinds(self, like: Any) -> Mapping[str, Any]:
         """What changes in a part; of a detector of River's all plain values may."""
         if type(like).__module__.startswith("river."):
             return {key: Plain for key, each in (fields(like) or {}).items() if not fields(each)}
-        known, found = parts(self.sizes["k"]), dict[str, Any]()
-        for base in type(like).__mro__:
-            found |= known.get(base.__name__, {})
-        return found
+        known = parts(self.sizes["k"])
+        return ChainMap(*(known.get(base.__name__, {}) for base in type(like).__mro__))
 
     def stored(self, where: dict[str, Any], path: str, value: Any) -> Any:
         """A value that is written, or what is read in its place."""
@@ -303,12 +297,10 @@ def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, An
     shape = LEARNERS[name]._form(len(labels) if used else 0, room, *form)
     wanted = shape._replace(n_features=used).n_parameters
     need(wanted == n_weights <= MOST_WEIGHTS, "trainer.flat", f"{wanted:,} weights", n_weights)
-    sizes = {
-        **{"n_named": CONSTANT + len(names), "n_features": used, "room": room},
-        **{"n_weights": n_weights, "k": shape.n_classes},
-        **{"FeatureIndex": {"names": names}, "LabelIndex": {"labels": labels}},
-        "Trainer": {"shape": shape, "n_features": used},
-    }
+    sizes: dict[str, Any] = {"k": shape.n_classes, "room": room, "n_features": used}
+    sizes |= {"n_named": CONSTANT + len(names), "n_weights": n_weights}
+    sizes |= {"FeatureIndex": {"names": names}, "LabelIndex": {"labels": labels}}
+    sizes |= {"Trainer": {"shape": shape, "n_features": used}}
     learner = made(LEARNERS[name], of_learner | {"device": "cpu"})
     if document.changing:
         state = learner._state
@@ -327,7 +319,7 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
     state.settle()
     document = Document(
         schema=SCHEMA,
-        made_by=river_ineural.__version__,
+        made_by=__version__,
         learner=(type(learner).__name__, given(learner)),
         sampler=None if model is learner else (type(model).__name__, given(model)),
         names=state.features.names,
@@ -359,7 +351,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
     if type(found["schema"]) is not int or found["schema"] != SCHEMA:
         raise LoadError(
             f"it is of schema {found['schema']!r:.80}, and river_ineural "
-            f"{river_ineural.__version__} reads schema {SCHEMA}: load it with the version that "
+            f"{__version__} reads schema {SCHEMA}: load it with the version that "
             f"made it ({found['made_by']:.80}), or learn the stream anew"
         )
     document = convert(found, Document)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from river.drift import binary
 from zlib_ng import zlib_ng
 
-from river_ineural.active.budget import Budget
-from river_ineural.active.width import ConstantWidth, NeurONALWidth, TheoreticalWidth
+from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth
 from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 
 __all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack", "unpack"]
