@@ -20,7 +20,8 @@ import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert, structs
 from river.drift.binary.hddm_w import SampleInfo
 
-from river_ineural import INeurAL, NeurONAL, __version__, active
+import river_ineural
+from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.labels import LabelIndex
@@ -319,7 +320,7 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
     state.settle()
     document = Document(
         schema=SCHEMA,
-        made_by=__version__,
+        made_by=river_ineural.__version__,
         learner=(type(learner).__name__, given(learner)),
         sampler=None if model is learner else (type(model).__name__, given(model)),
         names=state.features.names,
@@ -351,7 +352,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
     if type(found["schema"]) is not int or found["schema"] != SCHEMA:
         raise LoadError(
             f"it is of schema {found['schema']!r:.80}, and river_ineural "
-            f"{__version__} reads schema {SCHEMA}: load it with the version that "
+            f"{river_ineural.__version__} reads schema {SCHEMA}: load it with the version that "
             f"made it ({found['made_by']:.80}), or learn the stream anew"
         )
     document = convert(found, Document)
