@@ -98,7 +98,7 @@ class INeurAL(NeuralClassifier):
         Steps after each example whose label was given, in [0, 1e6]. A fraction of a step is carried
         over to the next example. May be set later on, as `lr`.
     capacity
-        Examples in the history, at least 2. A quarter of them can be pseudo-labelled ones, which
+        Examples in the history, in [2, 1,000,000]. A quarter can be pseudo-labelled ones, which
         never push out an example whose label was given.
     explorers
         Who estimates the errors of f1, a tuple of some of "network", which is f2, and "forest",
@@ -161,7 +161,7 @@ class INeurAL(NeuralClassifier):
     lr = Live[float](real(SMALLEST), lambda model, lr: model._state.trainer.change_rate(lr))
     batch_size = Fixed[int](integer(1, MOST_CONTEXTS))
     n_steps = Live[float](real(0, MOST_STEPS))
-    capacity = Fixed[int](integer(2))
+    capacity = Fixed[int](integer(2, 1_000_000))
     explorers = Fixed[tuple[str, ...]](check_explorers)
     drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)
     classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)

@@ -267,7 +267,7 @@ BAD_PARAMETERS = {
         "lr": (0.0, -1e-3, math.nan, math.inf, "fast"),
         "batch_size": (0, 65_537),
         "n_steps": (-1, 1e7, math.inf),
-        "capacity": (1,),
+        "capacity": (1, 10**9),
         "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest")),
         "classes": ("ab", 5, ("a", None), ("a", ["b"])),
         "max_features": (0,),
@@ -404,6 +404,8 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
     """Which says what to lower; model and sampler are as they were, and go on."""
     with pytest.raises(ValueError, match="weights, more than 25,000,000: lower hidden_dim, max_f"):
         INeurAL(hidden_dim=10**6).learn_one({f"f{i}": 1.0 for i in range(100)}, 0)
+    with pytest.raises(ValueError, match="weights, more than 25,000,000: lower hidden_dim, max_f"):
+        INeurAL(hidden_dim=10**9)
     monkeypatch.setattr(trainer, "MOST_WEIGHTS", 3 * 8 * 2 * 8 + 2 * 8)
     model = learned(small(), [({**x, "f7": 1.0, "f8": 2.0, "f9": 3.0}, y) for x, y in STREAM])
     for call in (model.learn_one, model.check_one):  # there is no room for a third class

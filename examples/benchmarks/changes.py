@@ -78,11 +78,13 @@ def flips(rows: pd.DataFrame) -> str:
 
 
 def standing(rows: pd.DataFrame) -> str:
-    """Mistakes where nothing changes, with the length given and without."""
+    """Mistakes with the length given and without: where nothing changes, of which the mean is, and
+    where half of the classes come half-way.
+    """
     found = ratios(rows, OWN, TOLD, STILL)
     lines = [
         [stream, *(spread(of(rows, stream=stream, learner=n)) for n in (TOLD, OWN)), f"{ratio:.2f}"]
-        for stream, ratio in found.items()
+        for stream, ratio in [*found.items(), *ratios(rows, OWN, TOLD, HALVED).items()]
     ]
     heads = ("stream", "length given", "not given", "ratio")
     return f"{markdown(heads, lines)}\n\n{summary(found)}"
@@ -143,8 +145,10 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def beside_the_point(cell: Cell) -> bool:
-    """Whether a page says nothing of it: River's where nothing changes, a length where it does."""
-    return cell.learner in RIVER if cell.stream in STILL else cell.learner == TOLD
+    """Whether a page says nothing of it: River's where nothing changes, a length where names do."""
+    if cell.learner == TOLD:
+        return cell.stream not in STILL | HALVED
+    return cell.learner in RIVER and cell.stream in STILL
 
 
 def main() -> None:

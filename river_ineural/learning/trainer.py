@@ -70,6 +70,7 @@ class Trainer(Tensors):
         self.steps_due = self.explorations_due = 0.0
         self.pending: list[Fresh] = []  # weights to be written
         self.warned = False
+        check_size(shape, 0)
         self.dtype = np.float32 if like.dtype is torch.float32 else np.float64
         self.flat = like.new_zeros(shape.n_parameters)
         self.optimizer = Optimizer(self.flat)
@@ -176,12 +177,7 @@ class Trainer(Tensors):
         new = old._replace(n_classes=n_classes, n_features=room)
         if new.n_parameters > MOST_WEIGHTS:
             new = new._replace(n_features=max(n_features, old.n_features))
-        if new.n_parameters > MOST_WEIGHTS:
-            raise ValueError(
-                f"{n_features - CONSTANT:,} features, {n_classes:,} classes and hidden_dim="
-                f"{old.hidden_dim:,} make {new.n_parameters:,} weights, more than "
-                f"{MOST_WEIGHTS:,}: lower hidden_dim, max_features or max_classes."
-            )
+        check_size(new, n_features - CONSTANT)
         return new
 
     def settle(self) -> None:
@@ -229,6 +225,16 @@ class Trainer(Tensors):
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+
+def check_size(shape: Shape, n_named: int) -> None:
+    """Raise ValueError if so many features, and all else, make too many weights."""
+    if shape.n_parameters > MOST_WEIGHTS:
+        raise ValueError(
+            f"{n_named:,} features, {shape.n_classes:,} classes and hidden_dim="
+            f"{shape.hidden_dim:,} make {shape.n_parameters:,} weights, more than "
+            f"{MOST_WEIGHTS:,}: lower hidden_dim, max_features or max_classes."
+        )
 
 
 def of_width(trainer: Trainer, n_features: int) -> Trainer:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from river.drift import binary
 from zlib_ng import zlib_ng
 
-from river_ineural.active import Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth
+from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
 from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 
 __all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack", "unpack"]
@@ -28,7 +28,7 @@ __all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack
 Arrays = dict[str, NDArray[Any]]
 
 MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
-MOST_ITEMS = 150_000  # commas, brackets and braces of the header
+MOST_ITEMS = 260_000  # commas, brackets and braces of the header
 KEY = "river_ineural"  # of the metadata, behind which the checksum and the JSON are
 BEGINNING = b'{"__metadata__":{"%s":"' % KEY.encode()  # of the header
 AT = 8 + len(BEGINNING)  # of the checksum, in 8 digits
@@ -61,7 +61,7 @@ def mapping(pairs: list[Any]) -> dict[Any, Any]:
 
 
 OBJECTS = [  # that parameters may be
-    *(Budget, ConstantWidth, NeurONALWidth, TheoreticalWidth),
+    *(Budget, ConstantWidth, TheoreticalWidth),
     *(binary.DDM, binary.EDDM, binary.FHDDM, binary.HDDMA, binary.HDDMW),
 ]
 TAGS: dict[str, tuple[Any, Any, Any]] = {  # class, what stands for a value of it, and the way back
