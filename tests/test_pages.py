@@ -34,16 +34,8 @@ def blocks(page):
 
 def table(text):
     """Of what `compare` prints: name, and the numbers but for the seconds."""
-    rows, name = {}, ""
-    for line in text.splitlines():
-        found = re.match(r" (\S.*?)\s{2,}([\d.,]+(?:\s+[\d.,]+){5})\s*$", line)
-        if found:
-            name = found[1]
-            rows[name] = [float(number.replace(",", "")) for number in found[2].split()[:-1]]
-        elif name and re.match(r" \w", line):  # a name that goes on
-            rows[f"{name} {line.strip()}"] = rows.pop(name)
-            name = ""
-    return rows
+    found = re.findall(r"^(\S.*?)\s{2,}([\d.]+(?:\s+[\d.]+){5})$", text, re.M)
+    return {name: [float(number) for number in row.split()[:-1]] for name, row in found}
 
 
 def assert_alike(printed, said):
@@ -54,9 +46,8 @@ def assert_alike(printed, said):
     assert found == pytest.approx(expected, abs=0.02 + 1e-9)
 
 
-def run_bash(code, said, monkeypatch):
+def run_bash(code, said):
     """One command; accuracies as on the page within three points, for seeds are of a machine."""
-    monkeypatch.setenv("COLUMNS", "76")
     words = shlex.split(code)
     assert words[0] == "river-ineural"
     out = subprocess.run(
@@ -86,7 +77,7 @@ def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
     n_run = 0
     for language, code, said in blocks(page):
         if language == "bash":
-            run_bash(code, said, monkeypatch)
+            run_bash(code, said)
         else:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 __all__ = ["add"]
-
-FIGURES = (".svg", ".png", ".pdf")
 
 
 def add(commands: Any) -> None:
@@ -31,12 +28,13 @@ def add(commands: Any) -> None:
     say("--models", nargs="+", metavar="NAME", help="default: six; a wrong one lists all")
     say("--categories", nargs="+", default=[], metavar="COLUMN", help="numbers that are codes")
     say("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to learn nothing from")
-    say("--separator", help="between cells (default: guessed)")
-    say("--encoding", help="of the text, as latin-1 (default: guessed)")
-    say("--decimal", choices=[".", ","], help="mark in numbers (default: guessed)")
+    say("--separator", dest="sep", help="between cells (default: by the header)")
+    say("--encoding", help="of the text, as cp1252 or utf-16 (default utf-8)")
+    say("--decimal", default=".", help="mark in numbers (default .)")
+    say("--thousands", help="mark between thousands (default: none)")
+    say("--date-format", metavar="FORMAT", help="of times, as '%%d.%%m.%%Y' (default: ISO 8601)")
     say("--seed", type=int, default=0, help="of the learners (default 0)")
     say("--report", type=Path, help="page to write (default: FILE-compare.html)")
-    say("--figure", type=Path, help="write the figure too: .svg, .png or .pdf")
     command.set_defaults(run=run)
 
 
@@ -48,48 +46,33 @@ def run(options: argparse.Namespace, line: str) -> str:
     Why a contender failed; empty if none did.
     """
     try:
-        from rich.console import Console
-        from rich.progress import Progress
-
+        from river_ineural.compare import reporting
         from river_ineural.compare.contenders import CONTENDERS, DEFAULT
         from river_ineural.compare.reading import read_table
-        from river_ineural.compare.reporting import Report
         from river_ineural.compare.running import parse_budget, parse_delay
         from river_ineural.compare.running import run as run_one
     except ModuleNotFoundError as error:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
         ) from None
-    models = list(dict.fromkeys(options.models or DEFAULT))
+    models = options.models or DEFAULT
     for name in models:
         if name not in CONTENDERS:
             raise ValueError(f"no model {name!r}: there are {', '.join(CONTENDERS)}")
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
-    for path in filter(None, (page, options.figure)):  # before anything is run
-        if not path.parent.is_dir():
-            raise ValueError(f"{path} cannot be written: there is no folder {path.parent}")
-    if options.figure and options.figure.suffix not in FIGURES:
-        raise ValueError(f"--figure {str(options.figure)!r} must end in {' or '.join(FIGURES)}")
-    table = read_table(
-        *(options.file, options.target, options.time, options.drop, options.categories),
-        separator=options.separator,
-        encoding=options.encoding,
-        decimal=options.decimal,
-    )
-    budget, delay = parse_budget(options.budget, len(table)), parse_delay(options.delay, table)
-    notes = [f"{column.name}: {column.note}" for column in table.columns if column.note]
-    print(f"{table.name}: {table.written}", *table.notes, *notes, sep="\n", file=sys.stderr)
-    outcomes = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        for contender in (CONTENDERS[name] for name in models):
-            tick = partial(progress.advance, progress.add_task(contender.name, total=len(table)))
-            outcomes.append(run_one(contender, table, budget, delay, options.seed, tick))
-    report = Report(table, outcomes, options, line)
-    report.show(Console())
-    page.write_text(report.html(), encoding="utf8")
-    if options.figure:
-        report.figure().savefig(options.figure, dpi=150)
-    print(report.below, f"Page: {page}", sep="\n")
-    for each in outcomes:
-        print(*(f"{each.name}: {note}\n" for note in each.notes), sep="", end="", file=sys.stderr)
-    return "; ".join(f"{each.name} failed: {each.error}" for each in outcomes if each.error)
+    if not page.parent.is_dir():  # before anything is run
+        raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
+    csv = {name: getattr(options, name) for name in ("sep", "encoding", "decimal", "thousands")}
+    columns = options.target, options.time, options.drop, options.categories
+    table = read_table(options.file, *columns, options.date_format, **csv)
+    budget = parse_budget(options.budget, len(table))
+    delay = parse_delay(options.delay, table) if options.delay else None
+    sys.stderr.writelines(f"{note}\n" for note in table.notes)
+    outcomes = [run_one(CONTENDERS[name], table, budget, delay, options.seed) for name in models]
+    failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
+    if len(failures) < len(outcomes):
+        page.write_text(reporting.page(table, outcomes, options, line), encoding="utf8")
+        print(reporting.results(outcomes).to_string(float_format="{:.1f}".format))
+        label, share = next(iter(table.shares.items()))
+        print(f"\n{share:.1%} of the labels are {label!r}.\n{reporting.REST}\nPage: {page}")
+    return "; ".join(failures)

@@ -28,7 +28,6 @@ from river_ineural.compare.refitted import Refitted, numbered
 __all__ = ["CONTENDERS", "DEFAULT", "Contender", "MarginAndRest", "WithRest", "at_random"]
 
 Sampler = Callable[[Table, active.Budget, int], active.BudgetedSampler]
-MOST_CATEGORIES = 250  # of a column, for scikit-learn; the rarest share one
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,7 @@ class Contender:
 def behind(sampler: Any) -> bool:
     """Whether to ask at random, since fewer labels were asked for than an even pace allows.
 
-    With the labels left over the rounds left as its probability, so that all are asked for in the
-    end: a tree that has become sure of few labels would leave most of them. The budget has a
-    horizon.
+    The probability is the labels left over the rounds left, so that all are asked for in the end.
     """
     total, n = sampler.budget.total, sampler.budget.horizon
     left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
@@ -77,13 +74,9 @@ def at_random(
 
 def of_ours(kind: type[INeurAL]) -> Sampler:
     """I-NeurAL's decision around one of ours, which encodes categories and gaps itself."""
-
-    def make(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
-        gaps = bool(table.features.isna().any(axis=None))
-        learner = kind(categories=bool(table.categories), missing=gaps, seed=seed)
-        return active.INeurALSampler(learner, budget=budget, seed=seed)
-
-    return make
+    return lambda table, budget, seed: active.INeurALSampler(
+        kind(categories=True, missing=True, seed=seed), budget=budget, seed=seed
+    )
 
 
 def filled(table: Table) -> Any:
@@ -134,11 +127,11 @@ def of_scikit_learn(
 ) -> Contender:
     """A classifier, fitted again as its labels grow, that asks as I-NeurAL does.
 
-    A category is a column; one that the labels so far have not shown is none of them.
+    A category is a column, at most 250; one that the labels so far have not shown is none of them.
     """
 
     def sampler(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
-        one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=MOST_CATEGORIES)
+        one_hot = OneHotEncoder(handle_unknown="ignore", max_categories=250)
         kinds = [("numbers", numbers, table.numbers), ("text", one_hot, list(table.categories))]
         steps = ColumnTransformer(kinds, sparse_threshold=0), classifier(random_state=seed)
         learner = Refitted(lambda: clone(make_pipeline(*steps)), table.features)

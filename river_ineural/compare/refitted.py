@@ -14,15 +14,13 @@ __all__ = ["Refitted", "numbered"]
 X = dict[FeatureName, Any]
 
 GROWTH = 1.05  # of the labels since the last fit, from which on there is another
-BLOCK = 256  # rows whose predictions are made in one call
 ROW = "row"  # the one feature of an example: where in the data it is
 
 
 class Refitted(base.Classifier):
     """An `active.Learner` that is fitted anew whenever its labels have grown by 5 %.
 
-    A forest answers hundreds of rows as fast as one. So rows to come are answered ahead, a block at
-    a time, and what is left of a block is dropped at the next fit.
+    A forest answers hundreds of rows as fast as one, so rows are answered ahead, a block at a time.
 
     `make` makes a classifier of scikit-learn; `rows` are all examples in their order, an array
     (n, d) or a pandas frame, of which `{"row": t}` is the one of round t; `block` are rows a call.
@@ -30,7 +28,7 @@ class Refitted(base.Classifier):
 
     n_layers = 2  # of which the width of `INeurALSampler` makes nothing
 
-    def __init__(self, make: Callable[[], Any], rows: Any, block: int = BLOCK) -> None:
+    def __init__(self, make: Callable[[], Any], rows: Any, block: int = 256) -> None:
         self.make = make
         self.rows = getattr(rows, "iloc", rows)
         self.block = block
