@@ -38,23 +38,18 @@ def small_mnist(tmp_path, monkeypatch):
     return x, y
 
 
-def test_binary_and_original_labels(small_mnist):
+@pytest.mark.parametrize("multiclass", [False, True])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_stream_is_its_file(small_mnist, multiclass, seed):
+    """Pixels from 0 to 1, binary or original labels, in the order of the file or of the seed."""
     x, y = small_mnist
-    found, binary = datasets.MNIST().arrays()
-    np.testing.assert_allclose(found, x / 255, rtol=1e-6)
-    np.testing.assert_array_equal(binary, y % 2)
-    _, original = datasets.MNIST(multiclass=True).arrays()
-    np.testing.assert_array_equal(original, y)
-    assert datasets.MNIST(multiclass=True).n_classes == 10
-    assert datasets.MNIST().n_classes == 2
-
-
-def test_a_seed_draws_an_order_and_iteration_keeps_it(small_mnist):
-    x, _ = small_mnist
-    found, labels = datasets.MNIST(seed=3).arrays()
-    order = np.random.default_rng(3).permutation(20)
+    order = slice(None) if seed is None else np.random.default_rng(seed).permutation(20)
+    stream = datasets.MNIST(multiclass, seed)
+    assert stream.n_classes == (10 if multiclass else 2)
+    found, labels = stream.arrays()
     np.testing.assert_allclose(found, x[order] / 255, rtol=1e-6)
-    rows = list(datasets.MNIST(seed=3))
+    np.testing.assert_array_equal(labels, y[order] if multiclass else y[order] % 2)
+    rows = list(stream)
     assert [label for _, label in rows] == labels.tolist()
     np.testing.assert_array_equal([list(row.values()) for row, _ in rows], found)
     assert list(rows[0][0]) == [f"x{j}" for j in range(6)]
@@ -95,21 +90,17 @@ def openml(monkeypatch):
 
 
 def test_a_missing_file_says_all_three_ways_to_provide_it(no_files, openml):
-    with pytest.raises(FileNotFoundError, match=r"ijcnn\.npz") as error:
-        datasets.IJCNN().arrays()
-    for part in (datasets.FOLDER, str(no_files / "ijcnn.npz"), "OpenML", "no network"):
-        assert part in str(error.value)
-    assert openml.asked == [1575]
-    assert not any(no_files.iterdir())
-
-
-def test_what_fails_its_checksum_is_not_kept(no_files, monkeypatch):
-    def fetch_openml(**settings):
-        raise ValueError("md5 checksum of local file does not match")
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
-    with pytest.raises(FileNotFoundError, match="md5 checksum"):
-        datasets.MNIST().download(verbose=False)
+    """And nothing is kept of what cannot be fetched, or fails its checksum, or is no picture."""
+    openml.held[554] = np.full((5, 784), 0.5), np.zeros(5)
+    for kind, why in (
+        (datasets.IJCNN, "no network"),
+        (datasets.MNIST, "pixels are not whole numbers from 0 to 255"),
+    ):
+        with pytest.raises(FileNotFoundError, match=why) as error:
+            kind().arrays()
+        for part in (datasets.FOLDER, str(no_files / f"{kind.name}.npz"), "OpenML"):
+            assert part in str(error.value)
+    assert openml.asked == [1575, 554]
     assert not any(no_files.iterdir())
 
 
@@ -130,12 +121,6 @@ def test_a_sample_is_fetched_once_and_kept(no_files, openml, monkeypatch, capsys
     assert [file.name for file in no_files.iterdir()] == ["mnist.npz"]
 
 
-def test_pixels_that_are_not_bytes_are_refused(no_files, openml):
-    openml.held[554] = np.full((5, 784), 0.5), np.zeros(5)
-    with pytest.raises(FileNotFoundError, match="pixels are not whole numbers from 0 to 255"):
-        datasets.MNIST().download(verbose=False)
-
-
 def fetched(kind, data, target, openml, monkeypatch, multiclass=False):
     """Raw features and labels in the file made from what OpenML holds, in its order."""
     openml.held[kind.openml_id] = data, target
@@ -147,25 +132,18 @@ def fetched(kind, data, target, openml, monkeypatch, multiclass=False):
         return file["X"][back], file["y"][back]
 
 
-def test_phishing_is_made_one_hot_and_of_norm_1(no_files, openml, monkeypatch):
+def test_what_is_made_of_raw_features(no_files, openml, monkeypatch):
+    """Phishing: one-hot, of norm 1. IJCNN: dense. Letter: capitals and small ones, no digits."""
     attributes = pd.DataFrame({"a": ["-1", "1", "1"], "b": ["0", "-1", "1"]}, dtype="category")
     target = pd.Series(["1", "-1", "1"], dtype="category")
     x, y = fetched(datasets.PhishingWebsites, attributes, target, openml, monkeypatch)
     hot = [[1, 0, 0, 1, 0], [0, 1, 1, 0, 0], [0, 1, 0, 0, 1]]
     np.testing.assert_allclose(x, np.array(hot) / np.sqrt(2), rtol=1e-6)
     assert y.tolist() == [1, -1, 1]
-
-
-def test_ijcnn_is_made_dense(no_files, openml, monkeypatch):
-    dense = np.array([[0.0, 0.5], [-1.25, 0.0]])
-    x, y = fetched(
-        datasets.IJCNN, sparse.csr_matrix(dense), np.array(["-1", "1"]), openml, monkeypatch
-    )
+    dense, target = np.array([[0.0, 0.5], [-1.25, 0.0]]), np.array(["-1", "1"])
+    x, y = fetched(datasets.IJCNN, sparse.csr_matrix(dense), target, openml, monkeypatch)
     np.testing.assert_array_equal(x, dense.astype(np.float32))
     assert y.tolist() == [-1, 1]
-
-
-def test_letters_are_capitals_and_small_ones_without_digits(no_files, openml, monkeypatch):
     classes = np.array([0, 9, 10, 35, 36, 38, 46])  # digits 0 and 9, then A Z a d t
     x, y = fetched(datasets.Letter, classes[:, None], classes, openml, monkeypatch)
     np.testing.assert_array_equal(x.ravel(), classes[2:])
@@ -188,16 +166,10 @@ def test_another_file_under_that_name_is_refused(small_mnist, monkeypatch):
         datasets.MNIST().arrays()
 
 
-@pytest.mark.parametrize("kind", [datasets.PhishingWebsites, datasets.IJCNN])
-def test_two_classes_cannot_be_more(kind):
-    with pytest.raises(ValueError, match="leave multiclass at False"):
-        kind(multiclass=True)
-
-
-@pytest.mark.parametrize("seed", [-1, "1", 1.5])
-def test_a_bad_seed_is_named(seed):
-    with pytest.raises((TypeError, ValueError), match="seed"):
-        datasets.MNIST(seed=seed)
+@pytest.mark.parametrize("settings", [{"multiclass": True}, {"seed": -1}, {"seed": 1.5}], ids=str)
+def test_a_bad_parameter_is_named(settings):
+    with pytest.raises((TypeError, ValueError), match=next(iter(settings))):
+        datasets.IJCNN(**settings)  # which has two classes
 
 
 @needs_files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
 
-from river_ineural.datasets.openml import ADVICE, Decoded, fetch
 from river_ineural.inputs.validation import check_choice, check_seed
 
 __all__ = [
@@ -27,7 +27,10 @@ __all__ = [
 ]
 
 FOLDER = "RIVER_INEURAL_DATA"  # the environment variable that names the folder of the files
+ADVICE = 'pip install -e ".[data]" in a checkout, for scikit-learn, which fetches from OpenML'
 BALANCED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"  # letters of EMNIST's balanced split
+
+Decoded = tuple[NDArray[Any], NDArray[np.int64]]  # raw features and original labels
 
 
 def integers(target: Any) -> NDArray[np.int64]:
@@ -97,12 +100,15 @@ class PaperStream(base.Dataset):
         return any(path.is_file() for path in self._paths)
 
     def download(self, verbose: bool = True) -> None:
-        """Fetch the data set from OpenML, unless the file is there.
+        """Fetch the data set from OpenML, unless the file is there, and keep a fixed sample of it.
+
+        scikit-learn compares what arrives with the MD5 checksum that OpenML holds of it. The file
+        appears under its name when it is whole, so processes may do this side by side.
 
         Parameters
         ----------
         verbose
-            Whether to show a progress bar.
+            Whether to say that it is fetched.
 
         Raises
         ------
@@ -111,15 +117,22 @@ class PaperStream(base.Dataset):
         """
         if self.is_downloaded:
             return
-
-        def decode(data: Any, target: Any) -> Decoded:
-            x, y = self.decoded(data, target)
-            rows = np.isin(y, self.pair) if self.pair and not self.multiclass else slice(None)
-            return x[rows], y[rows]
-
         *_, path = self._paths
+        if verbose:
+            print(f"Fetching {path.name} from OpenML")
         try:
-            fetch(self.openml_id, decode, self.shape[0], path, verbose)
+            from sklearn.datasets import fetch_openml  # type: ignore[import-untyped]
+
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                found = fetch_openml(data_id=self.openml_id, parser="auto", data_home=folder)
+                x, y = self.decoded(found.data, found.target)
+                rows = np.arange(len(y))
+                if self.pair and not self.multiclass:
+                    rows = np.flatnonzero(np.isin(y, self.pair))
+                rows = np.random.default_rng(0).permutation(rows)[: self.shape[0]]
+                np.savez_compressed(Path(folder) / path.name, X=x[rows], y=y[rows])
+                (Path(folder) / path.name).replace(path)
         except (ImportError, OSError, ValueError) as error:
             raise FileNotFoundError(
                 f"{path.name} is not there. Either set {FOLDER} to a folder that holds it, or put "
@@ -177,10 +190,7 @@ class PhishingWebsites(PaperStream):
 
     Not `river.datasets.Phishing`, which is another set of 1,250 sites.
 
-    Parameters
-    ----------
-    multiclass, seed
-        As in `PaperStream`; two classes only.
+    `multiclass` and `seed` are those of `PaperStream`: two classes only.
 
     References
     ----------
@@ -203,10 +213,7 @@ class PhishingWebsites(PaperStream):
 class IJCNN(PaperStream):
     """The IJCNN 2001 neural network competition: misfires of an engine, one in ten.
 
-    Parameters
-    ----------
-    multiclass, seed
-        As in `PaperStream`; two classes only.
+    `multiclass` and `seed` are those of `PaperStream`: two classes only.
 
     References
     ----------
@@ -226,10 +233,7 @@ class IJCNN(PaperStream):
 class Letter(PaperStream):
     """EMNIST letters: A to M against N to Z.
 
-    Parameters
-    ----------
-    multiclass, seed
-        As in `PaperStream`; 26 classes.
+    `multiclass` and `seed` are those of `PaperStream`: 26 classes.
 
     References
     ----------
@@ -253,10 +257,7 @@ class Letter(PaperStream):
 class Fashion(PaperStream):
     """Fashion-MNIST: T-shirts against trousers.
 
-    Parameters
-    ----------
-    multiclass, seed
-        As in `PaperStream`; 10 classes, other rows.
+    `multiclass` and `seed` are those of `PaperStream`: 10 classes, other rows.
 
     References
     ----------
@@ -273,10 +274,7 @@ class Fashion(PaperStream):
 class MNIST(PaperStream):
     """Handwritten digits: even against odd.
 
-    Parameters
-    ----------
-    multiclass, seed
-        As in `PaperStream`; 10 classes.
+    `multiclass` and `seed` are those of `PaperStream`: 10 classes.
 
     References
     ----------
@@ -293,10 +291,7 @@ class MNIST(PaperStream):
 class CIFAR10(PaperStream):
     """Small photographs: horses against ships.
 
-    Parameters
-    ----------
-    multiclass, seed
-        As in `PaperStream`; 10 classes, other rows.
+    `multiclass` and `seed` are those of `PaperStream`: 10 classes, other rows.
 
     References
     ----------

@@ -113,13 +113,11 @@ class KnownPosterior(base.SyntheticDataset):
 
     def _posteriors(self, scores: Floats) -> Floats:
         """P(y | x) from the scores, both (B, k)."""
-        k = scores.shape[1]
         if self.margin is None:
             powers = np.exp(self.sharpness * (scores - scores.max(1, keepdims=True)))
             softmax: Floats = powers / powers.sum(1, keepdims=True)
             return softmax
-        rest = (1 - self.margin) / k
-        posteriors = np.full(scores.shape, rest)
+        posteriors = np.full(scores.shape, (1 - self.margin) / self.n_classes)
         posteriors[np.arange(len(scores)), scores.argmax(1)] += self.margin
         return posteriors
 
