@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from river_ineural.active.decision import Reason
 from river_ineural.inspection.recorder import Point, Recorder
-from river_ineural.inspection.words import ASKED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +19,13 @@ __all__ = ["plot"]
 
 STRETCHES = 40  # that the rounds are divided into
 ALONG = 2  # stretches that an accuracy is taken over
-COLOURS = {  # of the style that is set
+COLOURS: dict[Reason, str] = {  # of the style that is set
     "few classes": "C4",
     "gap": "C0",
     "audit": "C1",
     "warning": "C5",
     "change": "C3",
-    "budget": "gray",
+    "budget": "lightgray",
 }
 
 
@@ -39,8 +39,8 @@ def chosen(points: list[Point]) -> list[Point]:
 def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure | SubFigure:
     """Accuracy, labels asked for by their reason, and the budget, over the rounds.
 
-    Dotted lines stand where the learner noticed a change. Of `metrics.Accuracy` the thick line is
-    over a twentieth of the rounds, the thin one over all so far; other metrics are as they are.
+    Dotted lines stand where the learner noticed a change. Metrics are as they are; of
+    `metrics.Accuracy` a thick line is over a twentieth of the rounds.
 
     Parameters
     ----------
@@ -92,7 +92,8 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
     panels = figure.subplots(len(drawn), 1, sharex=True, squeeze=False)[:, 0]
     for panel, (draw, seen) in zip(panels, drawn, strict=True):
         draw(panel, seen)
-        draw_drifts(panel, recorder.drifts)
+        for drift in recorder.drifts:
+            panel.axvline(drift, color="gray", lw=1, ls=":", zorder=0)
     panels[-1].set(xlabel="round", xlim=(points[0].round, points[-1].round))
     return figure
 
@@ -105,18 +106,13 @@ def column(points: list[Point], name: str) -> NDArray[np.float64]:
 def draw_metrics(panel: Axes, points: list[Point]) -> None:
     """Each as it is; accuracy over a few stretches as well."""
     names, rounds = [*points[-1].metrics], column(points, "round")
-    for i, name in enumerate(names):
-        values = [point.metrics.get(name, math.nan) for point in points]
-        if name != "Accuracy":
-            panel.plot(rounds, values, color=f"C{i}", label=name)
-            continue
-        panel.plot(rounds, values, color=f"C{i}", lw=0.8, label="accuracy so far")
+    for name in names:
+        panel.plot(rounds, [point.metrics.get(name, math.nan) for point in points], label=name)
+    if "Accuracy" in names:
         right, answers = column(points, "right"), column(points, "answers")
         told = answers[ALONG:] - answers[:-ALONG]
-        recent = np.divide(
-            *(right[ALONG:] - right[:-ALONG], told), out=np.full(len(told), np.nan), where=told > 0
-        )
-        panel.plot(rounds[ALONG:], recent, color=f"C{i}", lw=2, label="over a twentieth")
+        recent = (right[ALONG:] - right[:-ALONG]) / np.where(told > 0, told, math.nan)
+        panel.plot(rounds[ALONG:], recent, lw=2, label="Accuracy over a twentieth")
     panel.set_ylabel(names[0].lower() if len(names) == 1 else "metrics")
     panel.legend(frameon=False, fontsize=8)
 
@@ -125,27 +121,15 @@ def draw_asks(panel: Axes, points: list[Point]) -> None:
     """In each stretch the share of the rounds that asked, by reason, and what was refused."""
     rounds = column(points, "round")
     width, bottom = np.diff(rounds), np.zeros(len(rounds) - 1)
-    for reason in (*ASKED, "budget"):
-        counts = np.diff([point.by_reason[reason] for point in points])
-        if not counts.any():
-            continue
-        share = 100 * counts / width
-        look: dict[str, Any] = {"color": COLOURS[reason]}
-        if reason == "budget":
-            look = {"facecolor": "none", "edgecolor": COLOURS[reason], "hatch": "////", "lw": 0}
-        label = {"budget": "refused by the budget"}.get(reason, reason)
-        panel.bar(rounds[:-1], share, width, bottom, align="edge", label=label, **look)
-        bottom += share
+    for reason, colour in COLOURS.items():
+        share = 100 * np.diff([point.by_reason[reason] for point in points]) / width
+        if share.any():
+            label = "refused by the budget" if reason == "budget" else reason
+            panel.bar(rounds[:-1], share, width, bottom, align="edge", label=label, color=colour)
+            bottom += share
     panel.set_ylabel("asked (%)")
     if panel.get_legend_handles_labels()[1]:
         panel.legend(frameon=False, fontsize=8)
-
-
-def draw_drifts(panel: Axes, rounds: tuple[int, ...]) -> None:
-    """Where the learner noticed a change of the stream; the last thing in a panel."""
-    for drift in rounds:
-        panel.axvline(drift, color="gray", lw=1, ls=":", zorder=0)
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def draw_left(panel: Axes, points: list[Point]) -> None:

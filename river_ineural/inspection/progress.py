@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from river_ineural.active.base import BudgetedSampler
-from river_ineural.inspection.words import ASKED, metrics_of, sampler_of
+from river_ineural.inspection.words import metrics_of, sampler_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,34 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["progress"]
 
 
-class Line:
-    """What the line says of a sampler.
-
-    Parameters
-    ----------
-    sampler
-        That runs.
-    total
-        Rounds of the stream, if known.
-    """
-
-    def __init__(self, sampler: BudgetedSampler, total: int | None) -> None:
-        self.sampler, self.total = sampler, total
-        self.counts = {**sampler.n_by_reason}
-        self.last = ""  # the reason of the last ask; several, where more were asked for since
-
-    def look(self, step: Any) -> str:
-        """Rounds, metrics, labels asked for and left, and the reason of the last ask."""
-        sampler, counts = self.sampler, self.sampler.n_by_reason
-        if new := [reason for reason in ASKED if counts[reason] > self.counts[reason]]:
-            self.last, self.counts = ", ".join(new), {**counts}
-        of = f" of {self.total:,}" if self.total else ""
-        parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
-        decision = sampler.last_decision
-        left = math.inf if decision is None else decision.budget_left
-        rest = f", {left:,.0f} left" if left < math.inf else ""
-        parts.append(f"{sampler.n_queries:,} asked{rest}")
-        return " · ".join([*parts, *([f"last: {self.last}"] if self.last else [])])
+def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
+    """Rounds, metrics, labels asked for and left, and the reason of the latest decision."""
+    of = f" of {total:,}" if total else ""
+    parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
+    parts.append(f"{sampler.n_queries:,} asked")
+    if decision := sampler.last_decision:
+        left = f"{decision.budget_left:,.0f} left" if decision.budget_left < math.inf else ""
+        parts += [*filter(None, [left]), f"last: {decision.reason}"]
+    return " · ".join(parts)
 
 
 def progress(
@@ -50,10 +31,10 @@ def progress(
 ) -> Iterator[Any]:
     """The steps of `evaluate.iter_progressive_val_score`, with a line in the terminal beside them.
 
-    The line tells rounds, the metric, labels asked for and left, the reason of the last ask (of all
-    since the step before, if there were several), and the time; it is written anew ten times a
-    second, and stays when the stream has ended. Where there is no terminal it is written once, at
-    the end. It takes rich, which the extra `inspection` brings.
+    The line tells rounds, the metrics, labels asked for and left, the reason of the latest
+    decision, and the time. It is written anew ten times a second, and stays when the stream has
+    ended. Where there is no terminal it is written once, at the end. It takes rich, which the extra
+    `inspection` brings.
 
     Parameters
     ----------
@@ -106,9 +87,10 @@ def _shown(
 ) -> Iterator[Any]:
     from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-    line, text = Line(sampler, total), TextColumn("{task.description}", markup=False)
+    text = TextColumn("{task.description}", markup=False)
     with Progress(text, TimeElapsedColumn(), console=console) as live:
-        task = live.add_task(line.look(None), total=total)
+        task = live.add_task(line(sampler, total, None), total=total)
         for step in steps:
-            live.update(task, completed=sampler.n_rounds, description=line.look(step))
+            told = line(sampler, total, step)
+            live.update(task, completed=sampler.n_rounds, description=told)
             yield step

@@ -159,15 +159,6 @@ class Recorder:
         """
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {
-                    "round": point.round,
-                    "asked": point.asked,
-                    "left": point.left,
-                    **{reason: point.by_reason[reason] for reason in REASONS},
-                    **point.metrics,
-                }
-                for point in self.points
-            ]
-        )
+        rows = [{**point._asdict(), **point.by_reason, **point.metrics} for point in self.points]
+        names = dict.fromkeys(name for point in self.points for name in point.metrics)
+        return pd.DataFrame(rows, columns=["round", "asked", "left", *REASONS, *names])

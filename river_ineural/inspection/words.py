@@ -10,7 +10,7 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.decision import REASONS, Decision, Reason
 from river_ineural.active.learner import route
 
-__all__ = ["ASKED", "explain", "metrics_of", "reasons", "sampler_of"]
+__all__ = ["explain", "metrics_of", "reasons", "sampler_of"]
 
 MEANING: dict[Reason, str] = {
     "few classes": "asked: fewer than two classes are known",
@@ -21,7 +21,6 @@ MEANING: dict[Reason, str] = {
     "none": "not asked: nothing spoke for it",
     "budget": "not asked: wanted, but the budget did not allow it",
 }
-ASKED: tuple[Reason, ...] = tuple(r for r in REASONS if MEANING[r].startswith("asked"))
 
 
 def sampler_of(model: Any) -> BudgetedSampler:
