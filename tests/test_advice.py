@@ -36,38 +36,27 @@ def code(message, before, after):
 
 NOON = dt.datetime(2024, 2, 29, 12, 30)
 TIMES = [
-    *((noon, noon.timestamp()) for noon in (NOON, NOON.replace(tzinfo=dt.UTC), pd.Timestamp(NOON))),
-    (NOON.date(), 738_945),
-    (NOON.time(), 12.5),
-    (dt.timedelta(minutes=2), 120),
-    (pd.Timedelta("2min"), 120),
-    (np.datetime64("1970-01-02"), 86_400),
-    (np.timedelta64(3, "m"), 180),
+    *(NOON, pd.Timestamp(NOON), NOON.date(), NOON.time(), dt.timedelta(minutes=2)),
+    *(pd.Timedelta("2min"), np.datetime64("1970-01-02"), np.timedelta64(3, "m")),
 ]
 
 
-@pytest.mark.parametrize(("value", "number"), TIMES, ids=repr)
-def test_a_time(value, number):
-    """The expression that is named makes a number of it, which is learned."""
+@pytest.mark.parametrize("value", TIMES, ids=repr)
+def test_a_time(value):
     message = said({"at": value})
     assert message.startswith(f"feature 'at' is {value!r} ({type(value).__name__}), not a number")
-    expression = message.partition("numbers of it first, ")[2]
-    expression = re.split(r" (?:are|counts) its", expression)[0]
-    made = eval(expression, {"value": value, "np": np})
-    assert made == pytest.approx(number)
-    small().learn_one({"at": made}, 1)
+    assert "make numbers of it first, as its hour or its seconds" in message
 
 
 @pytest.mark.parametrize("text", ["", "?", "NA", "null", " - ", "31.5", "2024-02-29 12:30:00"])
 def test_text_of_a_csv_file(text):
     """With the converter that is named a file is read and learned: gaps, numbers and times."""
     message = said({"it": text})
+    converters = eval(code(message, "with converters=", "}") + "}")
+    expected = 31.5 if text == "31.5" else None
     if text.startswith("2024"):
-        convert = "lambda text: " + code(message, "if it is a time, ", " are its seconds")
+        convert = "lambda text: " + code(message, "if it holds a time, ", " are its seconds")
         converters, expected = {"it": eval(convert, vars(dt))}, NOON.timestamp()
-    else:
-        converters = eval(code(message, "with converters=", "}") + "}")
-        expected = 31.5 if text == "31.5" else None
     file = io.StringIO(f'it,y\n"{text}",1\n')
     ((x, y),) = stream.iter_csv(file, target="y", converters=converters)
     assert x == {"it": expected}
@@ -78,9 +67,8 @@ def test_text_of_a_csv_file(text):
 def test_text_that_is_a_category(text):
     assert "INeurAL(categories=True)" in said({"job": text})
     small(categories=True).learn_one({"job": text}, 1)
-    if text == "clerk":
-        assert "river.preprocessing.OneHotEncoder" in said({"job": text})
-        (preprocessing.OneHotEncoder() | small()).learn_one({"job": text}, 1)
+    assert "river.preprocessing.OneHotEncoder" in said({"job": text})
+    (preprocessing.OneHotEncoder() | small()).learn_one({"job": text}, 1)
 
 
 @pytest.mark.parametrize("gap", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT], ids=str)
@@ -99,9 +87,9 @@ def test_a_missing_value(gap):
 
 def test_a_number_far_beyond():
     """In units of its standard deviation it is learned; so is one in the place of infinity."""
-    assert said({"bytes": 1e16}) == (
+    assert said({"bytes": 1e16}).startswith(
         "feature 'bytes' is 1e+16, beyond ±1e+15: scale it first, e.g. with "
-        "river.preprocessing.StandardScaler."
+        "river.preprocessing.StandardScaler"
     )
     model = preprocessing.StandardScaler() | small()
     learned(model, [({"bytes": 1e16 * i}, i % 2) for i in range(10)])
@@ -163,10 +151,10 @@ def strings(i):
 
 
 def test_names_that_hold_ids():
-    """5,000 within 100 rounds: one warning says what they look like; as values they do no harm."""
+    """5,000 within 100 rounds: one warning names the latest; as values they do no harm."""
     (message,) = told(quick(), rows_with(keys))
     assert message.startswith("5,000 new features or more within 100 learned examples")
-    assert "5,000 have names like 'clicked_…'" in message
+    assert "the latest of which is 'clicked_" in message
     assert "the value of one feature" in message
     assert told(quick(), rows_with(lambda i: {"clicked": float(i)})) == []
     assert told(quick(), rows_with(keys, 100)) == []  # the first row does not count
@@ -189,10 +177,10 @@ def test_a_category_that_is_an_id():
     """Of a frame of 5,000 rows: the column is named, and left out there is no warning."""
     frame = pd.DataFrame([x for x, _ in rows_with(strings, 5_000)])
     labels = pd.Series([i % 2 for i in range(5_000)])
-    with pytest.warns(UserWarning, match=r"5,000 are values of 'who'") as found:
+    with pytest.warns(UserWarning, match=r"is 'who=u") as found:
         quick(categories=True).learn_many(frame, labels)
     assert len(found) == 1
-    assert "leave it out, e.g. with river.compose.Discard" in str(found[0].message)
+    assert "e.g. with river.compose.Discard" in str(found[0].message)
     model = compose.Discard("who") | quick(categories=True)
     assert told(model, rows_with(strings, 20)) == []
     assert set(model["INeurAL"]._state.features.columns) == {"size", "job=a", "job=b"}

@@ -193,41 +193,28 @@ def objects(*values):
 DAYS = [dt.datetime(1970, 1, 1), dt.datetime(1970, 1, 3, 12)]
 DATES, TIMES = [day.date() for day in DAYS], [dt.time(1), dt.time(2, 30)]
 DURATIONS = [dt.timedelta(seconds=1), dt.timedelta(hours=1)]
-AS_NUMBERS = {  # columns NumPy or pandas or polars has numbers of, by what the error calls them
-    "strings": [
-        *(objects("1", "2"), objects(1, "2"), pd.Series(["1", "2"], dtype="string")),
-        *(pl.Series(["1", "2"]), pl.Series(["1", "2"], dtype=pl.Object)),
-    ],
-    "bytes": [objects(b"1", b"2"), pl.Series([b"1", b"2"])],
-    "categories": [
-        *(pd.Series(values, dtype="category") for values in (["1", "2"], [1, 2])),
-        *(pl.Series(["1", "2"], dtype=dtype) for dtype in (pl.Categorical, pl.Enum(["1", "2"]))),
-    ],
-    "dates": [
-        *(objects(*DATES), objects(*map(pd.Timestamp, DAYS)), objects(np.datetime64(5, "ns"))),
-        *(pd.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC"), pl.Series(DATES)),
-        pl.Series(DAYS),
-    ],
-    "times of day": [objects(*TIMES), pl.Series(TIMES)],
-    "durations": [
-        *(objects(*DURATIONS), objects(np.timedelta64(5, "ns"))),
-        *(pd.Series(DURATIONS), pl.Series(DURATIONS)),
-    ],
-    "not a number": [pd.Series(pd.period_range("1970", periods=2, freq="D")), objects(object())],
-    "complex": [objects(1, 2 + 0j), pd.Series([1, 2 + 0j])],
-    "lists": [
-        *(objects([1], [2]), pl.Series([[1], [2]])),
-        pl.Series([[1], [2]], dtype=pl.Array(pl.Int64, 1)),
-    ],
-    "structs": [pl.Series([{"a": 1}, {"a": 2}])],
-    "missing": [
-        *(objects(1, None), objects(1, pd.NA), objects(1.0, float("nan"))),
-        *(pd.Series([1, None], dtype="Int64"), pd.Series([True, None], dtype="boolean")),
-        *(pl.Series(values) for values in ([None, None], [1, None], [True, None])),
-        pl.Series([Decimal("1.5"), None]),
-    ],
-    "beyond": [objects(1, 10**400), pd.Series([2**53 + 1, 0])],
-}
+NO_NUMBERS = [  # though NumPy or pandas or polars has numbers of some, or one is inside
+    *(objects("1", "2"), objects(1, "2"), pd.Series(["1", "2"], dtype="string")),
+    *(pl.Series(["1", "2"]), pl.Series(["1", "2"], dtype=pl.Object)),
+    *(objects(b"1", b"2"), pl.Series([b"1", b"2"])),
+    *(pd.Series(values, dtype="category") for values in (["1", "2"], [1, 2])),
+    *(pl.Series(["1", "2"], dtype=dtype) for dtype in (pl.Categorical, pl.Enum(["1", "2"]))),
+    *(objects(*DATES), objects(*map(pd.Timestamp, DAYS)), objects(np.datetime64(5, "ns"))),
+    *(pd.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC"), pl.Series(DATES), pl.Series(DAYS)),
+    *(objects(*TIMES), pl.Series(TIMES), objects(*DURATIONS), objects(np.timedelta64(5, "ns"))),
+    *(pd.Series(DURATIONS), pl.Series(DURATIONS)),
+    *(pd.Series(pd.period_range("1970", periods=2, freq="D")), objects(object())),
+    *(objects(1, 2 + 0j), pd.Series([1, 2 + 0j]), objects([1], [2]), pl.Series([[1], [2]])),
+    *(pl.Series([[1], [2]], dtype=pl.Array(pl.Int64, 1)), pl.Series([{"a": 1}, {"a": 2}])),
+    *(objects(1, None), objects(1, pd.NA), objects(1.0, float("nan"))),
+    *(pd.Series([1, None], dtype="Int64"), pd.Series([True, None], dtype="boolean")),
+    *(pl.Series(values) for values in ([None, None], [1, None], [True, None])),
+    *(pl.Series([Decimal("1.5"), None]), objects(1, 10**400), pd.Series([2**53 + 1, 0])),
+]
+
+
+def kind_of(column):
+    return f"{type(column).__module__.partition('.')[0]} {column.dtype}"
 
 
 def with_numbers(column):
@@ -236,12 +223,10 @@ def with_numbers(column):
     return frame({"f0": [0.5] * len(column), "odd": column})
 
 
-@pytest.mark.parametrize("what", list(AS_NUMBERS))
-def test_what_is_not_a_number_is_an_error_that_names_the_column(what):
-    """Though it may look like one, or be one inside."""
-    for column in AS_NUMBERS[what]:
-        with pytest.raises(ValueError, match=rf"column 'odd' .*{what}.*: .* first"):
-            Frame(with_numbers(column))
+@pytest.mark.parametrize("column", NO_NUMBERS, ids=kind_of)
+def test_what_is_not_a_number_is_an_error_that_names_the_column(column):
+    with pytest.raises(ValueError, match=r"column 'odd' holds .* first"):
+        Frame(with_numbers(column))
 
 
 @pytest.mark.parametrize(
@@ -262,7 +247,7 @@ def test_what_is_not_a_number_is_an_error_that_names_the_column(what):
         pl.Series([Decimal("0.1"), Decimal("1234567890123.4567890123")]),
         pl.Series([1, Decimal("0.1")], dtype=pl.Object),
     ],
-    ids=lambda column: f"{type(column).__module__.partition('.')[0]} {column.dtype}",
+    ids=kind_of,
 )
 def test_real_numbers_of_any_type_are_their_floats(column):
     """As `float` has them, next to other columns and alone."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.inputs.encoder import Encoder
-from river_ineural.inputs.flood import MANY, Flood, likely_cause
+from river_ineural.inputs.flood import WARNING, Flood
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.values import LARGEST, checked
 from river_ineural.network.growth import Columns
@@ -293,8 +293,7 @@ class FeatureIndex:
         flood = self._flood.after(self.now, new, self.names, self.encoder)
         if flood.told and not self._flood.told:
             self._flood = flood
-            names = [*self.names, *new][-MANY:]  # the latest, but for those that took others' place
-            warnings.warn(likely_cause(names, self.encoder), stacklevel=7)
+            warnings.warn(WARNING.format(new[-1]), stacklevel=7)
         return flood
 
     def _longest_untouched(self, n: int) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,9 +9,16 @@ from river.base.typing import FeatureName
 
 from river_ineural.inputs.encoder import EQUALS, Encoder
 
-__all__ = ["MANY", "Flood", "likely_cause"]
+__all__ = ["MANY", "WARNING", "Flood"]
 
 MANY, WITHIN = 5_000, 100  # new names, and learned examples
+WARNING = (
+    f"{MANY:,} new features or more within {WITHIN} learned examples, the latest of which is "
+    "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
+    "these the value of one feature. Leave a category out that is another in each row, e.g. with "
+    "river.compose.Discard. Bring words without end down to a fixed number, e.g. with "
+    "river.preprocessing.FeatureHasher in front."
+)
 
 
 class Flood(NamedTuple):
@@ -41,45 +46,7 @@ class Flood(NamedTuple):
             return self
         n = len(new)
         if not known:
-            n = sum(column_of(name, encoder) is not None for name in new)
+            made = encoder is not None and encoder.categories
+            n = sum(made and EQUALS in str(name) for name in new)
         recent = (*(each for each in self.recent if each[0] > now - WITHIN), (now, n))
         return Flood(recent, sum(count for _, count in recent) >= MANY)
-
-
-def column_of(name: FeatureName, encoder: Encoder | None) -> str | None:
-    """The column of whose categories a feature is one; None if it is none."""
-    if encoder is None or not encoder.categories:
-        return None
-    column, equals, _ = str(name).partition(EQUALS)
-    return column if equals else None
-
-
-def stem_of(name: FeatureName) -> str:
-    """A name without its numbers and what follows its last separator: user_1a2b is user_…"""
-    return re.sub(r"(?<=[_=:])[^_=:]+$", "…", re.sub(r"\d+", "…", str(name)))
-
-
-def likely_cause(names: Sequence[FeatureName], encoder: Encoder | None) -> str:
-    """The text of the warning, by what at least half of the names have in common."""
-    columns = Counter(column_of(name, encoder) for name in names)
-    stems = Counter(map(stem_of, names))
-    ((column, of_column),), ((stem, alike),) = columns.most_common(1), stems.most_common(1)
-    if column is not None and 2 * of_column >= len(names):
-        cause = (
-            f"{of_column:,} are values of {column!r}. If it is an id, a name, free text or a time "
-            "as text, leave it out, e.g. with river.compose.Discard, or make a number of it"
-        )
-    elif 2 * alike >= len(names):
-        cause = (
-            f"{alike:,} have names like {stem!r}. If they hold ids, times or counters, make these "
-            "the value of one feature, or leave them out"
-        )
-    else:
-        cause = (
-            "names may hold what should be values. If they are words or keys without end, bring "
-            "them down to a fixed number, e.g. with river.preprocessing.FeatureHasher in front"
-        )
-    return (
-        f"{MANY:,} new features or more within {WITHIN} learned examples, each of which makes the "
-        f"networks larger: {cause}."
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 import math
 from collections.abc import Collection, Iterable, Iterator
@@ -24,42 +23,7 @@ from river_ineural.inputs.values import LARGEST, checked
 
 __all__ = ["Frame"]
 
-ENCODE = (
-    "encode it first, e.g. with river.preprocessing.OneHotEncoder, or let "
-    "INeurAL(categories=True) do it; convert it if it holds numbers as text"
-)
 CATEGORIES = (nw.Categorical, nw.Enum)
-# Types of columns, types of values in columns of objects, what they are and what to do with them.
-NOT_NUMBERS = (
-    (
-        (nw.Date, nw.Datetime),
-        (dt.date, np.datetime64),
-        "dates",
-        "turn it into numbers first, e.g. seconds since a fixed date",
-    ),
-    (
-        (nw.Duration,),
-        (dt.timedelta, np.timedelta64),
-        "durations",
-        "turn it into numbers first, e.g. seconds",
-    ),
-    (
-        (nw.Time,),
-        (dt.time,),
-        "times of day",
-        "turn it into numbers first, e.g. seconds since midnight",
-    ),
-    (CATEGORIES, (), "categories", ENCODE),
-    ((), (str,), "strings", ENCODE),
-    ((nw.Binary,), (bytes,), "bytes", "turn it into numbers first"),
-    (
-        (nw.List, nw.Array, nw.Struct),
-        (list, tuple, dict, np.ndarray),
-        "lists or structs",
-        "make each of their parts a column first",
-    ),
-    ((), (complex,), "complex numbers", "make their real and imaginary parts columns first"),
-)
 LONG = (nw.Int128, nw.UInt128)  # NumPy has none
 
 
@@ -259,7 +223,7 @@ def frame_values(frame: nw.DataFrame[Any], made: Made | None) -> NDArray[np.floa
     fine = (np.abs(values) <= LARGEST).all(axis=0)  # False for NaN and inf as well
     for i in np.flatnonzero(~fine):
         if made is None or not made.accounts_for(names[i], values[:, i]):
-            raise ValueError(_unfit(names[i]))
+            _checked(names[i], values[:, i][~(np.abs(values[:, i]) <= LARGEST)][0])
     return values
 
 
@@ -276,43 +240,29 @@ def _checked_column(name: Any, column: nw.Series[Any], made: Made | None) -> NDA
     something is made of them.
     """
     dtype = column.dtype  # which is found anew each time
-    categories = made is not None and made.encoder.categories and dtype in CATEGORIES
-    for dtypes, _, what, advice in NOT_NUMBERS:
-        if dtype in dtypes and not categories:
-            raise ValueError(f"column {name!r} holds {what}: {advice}.")
     if dtype in LONG:
         column = column.cast(nw.Float64)
-    if not categories:
+    if dtype not in CATEGORIES:
         values = column.to_numpy()
-        if values.dtype.kind in "biuf":  # pandas' sparse ones, for example
+        if values.ndim == 1 and values.dtype.kind in "biuf":  # pandas' sparse ones, for example
             return values.astype(np.float64)
     found = []
     for row, value in enumerate(column.to_list()):
         if made is not None and made.of(name, value, row):
             found.append(math.nan)
             continue
-        if categories and not is_missing(value):
+        if dtype in CATEGORIES and not isinstance(value, str) and not is_missing(value):
             raise ValueError(
                 f"column {name!r} holds categories that are not strings ({value!r}): turn it into "
                 "strings or into numbers first."
             )
-        found.append(_checked_value(name, value))
+        found.append(_checked(name, value))
     return np.array(found, np.float64)
 
 
-def _checked_value(name: Any, value: Any) -> float:
-    """A value of a column of objects: a number where the same feature of a dict is one."""
+def _checked(name: Any, value: Any) -> float:
+    """A value of a column: a number where the same feature of a dict is one."""
     try:
-        return checked(name, value)
-    except (TypeError, ValueError):
-        for _, types, what, advice in NOT_NUMBERS:
-            if isinstance(value, types):
-                raise ValueError(f"column {name!r} holds {what} ({value!r}): {advice}.") from None
-        raise ValueError(_unfit(name)) from None
-
-
-def _unfit(name: Any) -> str:
-    return (
-        f"column {name!r} holds a value that is missing, infinite, beyond ±{LARGEST:g} or not "
-        "a number: impute, encode or scale it first; INeurAL(missing=True) takes missing ones."
-    )
+        return checked(name, value, "column {!r} holds")
+    except TypeError as error:
+        raise ValueError(str(error)) from None
