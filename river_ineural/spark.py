@@ -6,7 +6,6 @@ import datetime
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from river_ineural.persistence import from_bytes, to_bytes
@@ -40,31 +39,16 @@ LABELS: dict[type[DataType], type] = {
     BooleanType: bool,
 }
 THRESHOLD = "spark.broadcast.UDFCompressionThreshold"  # of a broadcast, which is not loaded there
+COLUMNS = ("key", "id", "at", "features", "label")
 SPARE = 100_000  # bytes, for what goes with the model
 DAY = datetime.timedelta(days=1)
 MILLISECOND = datetime.timedelta(milliseconds=1)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Names of the columns of the rows."""
-
-    key: str
-    id: str
-    order: str
-    features: str
-    label: str
 
 
 def by_key(
     rows: DataFrame,
     model: Any,
     *,
-    key: str = "key",
-    id: str = "id",
-    order: str = "at",
-    features: str = "features",
-    label: str = "label",
     idle: datetime.timedelta | None = 30 * DAY,
     most_waiting: int = 1_000,
 ) -> DataFrame:
@@ -79,19 +63,12 @@ def by_key(
     Parameters
     ----------
     rows
-        A streaming data frame; further columns are left out.
+        A streaming data frame with these columns; further ones are left out. `key`: grouped by.
+        `id`: text that tells the rows of a key apart. `at`: what can be sorted, e.g. a timestamp.
+        `features`: structs or maps from text, null in rows of a label. `label`: text, integers or
+        booleans, null in rows to be predicted.
     model
         A sampler of `active` around an `INeurAL` or a `NeurONAL`, with or without labels learned.
-    key
-        Column of the keys, which can be grouped by.
-    id
-        Column of text that tells the rows of a key apart.
-    order
-        Column that can be sorted, e.g. a timestamp.
-    features
-        Column of structs or of maps from text, null in rows of a label.
-    label
-        Column of text, integers or booleans, null in rows to be predicted.
     idle
         Time, by the clock of the machines, after which a silent key is forgotten; None: never. With
         it a query of `availableNow` does not end.
@@ -114,12 +91,10 @@ def by_key(
     >>> decisions = by_key(rows, INeurALSampler(INeurAL(seed=1)))  # doctest: +SKIP
     """
     check_options(model, idle, most_waiting)
-    columns = Columns(key, id, order, features, label)
-    out = schema_of(rows, columns)
-    keyed = Keyed(first_model(model, rows, out, label), columns, idle, most_waiting)
-    grouped = rows.select(*vars(columns).values()).groupBy(key)
+    out = schema_of(rows)
+    keyed = Keyed(first_model(model, rows, out), idle, most_waiting)
     mode = "None" if idle is None else "ProcessingTime"
-    return grouped.transformWithState(keyed, out, "Append", mode)
+    return rows.select(*COLUMNS).groupBy("key").transformWithState(keyed, out, "Append", mode)
 
 
 def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int) -> None:
@@ -135,13 +110,13 @@ def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int
         raise ValueError(f"idle must be a positive time or None, got {idle}.")
 
 
-def first_model(model: Any, rows: DataFrame, out: StructType, label: str) -> bytes:
+def first_model(model: Any, rows: DataFrame, out: StructType) -> bytes:
     """The model that each key starts with; raises if it knows other labels, or is too large."""
     kind = LABELS[type(out["prediction"].dataType)]
     for known in model.classifier.known_labels:
         if type(known) is not kind:
             raise TypeError(
-                f"the model knows the label {known!r}, and the column {label!r} is of "
+                f"the model knows the label {known!r}, and the column 'label' is of "
                 f"{kind.__name__}: give labels of one type."
             )
     data = to_bytes(model)
@@ -149,7 +124,7 @@ def first_model(model: Any, rows: DataFrame, out: StructType, label: str) -> byt
     return data
 
 
-def schema_of(rows: DataFrame, columns: Columns) -> StructType:
+def schema_of(rows: DataFrame) -> StructType:
     """Of what `by_key` makes of these rows.
 
     Raises
@@ -158,25 +133,26 @@ def schema_of(rows: DataFrame, columns: Columns) -> StructType:
         If a column is missing or of another type.
     """
     found = {field.name: field.dataType for field in rows.schema}
-    for role, name in vars(columns).items():
+    for name in COLUMNS:
         if name not in found:
-            raise ValueError(f"no column {name!r}, which {role}= names: there are {list(found)}.")
-    key, id, _, features, label = (found[name] for name in vars(columns).values())
+            raise ValueError(
+                f"no column {name!r}: there are {list(found)}; name it with withColumnRenamed."
+            )
+    key, id, _, features, label = (found[name] for name in COLUMNS)
     if not isinstance(id, StringType):
-        raise TypeError(f"{columns.id!r} must be of text, got {id.simpleString()}: cast it.")
+        raise TypeError(f"'id' must be of text, got {id.simpleString()}: cast it.")
     if not isinstance(features, StructType) and not (
         isinstance(features, MapType) and isinstance(features.keyType, StringType)
     ):
         raise TypeError(
-            f"{columns.features!r} must be a struct or a map from text, got "
-            f"{features.simpleString()}: e.g. struct('age', 'income')."
+            f"'features' must be a struct or a map from text, got {features.simpleString()}: e.g. "
+            "struct('age', 'income')."
         )
     if type(label) not in LABELS:
         raise TypeError(
-            f"{columns.label!r} must be of text, integers or booleans, got {label.simpleString()}: "
-            "cast it."
+            f"'label' must be of text, integers or booleans, got {label.simpleString()}: cast it."
         )
-    out = StructType([StructField(columns.key, key), StructField(columns.id, id)])
+    out = StructType([StructField("key", key), StructField("id", id)])
     out = out.add("event", "string").add("prediction", label).add("ask", "boolean")
     out = out.add("reason", "string").add("gap", "double").add("threshold", "double")
     for name in ("n_rounds", "n_queries", "n_waiting", "n_unknown"):
@@ -199,11 +175,8 @@ def check_size(rows: DataFrame, n_bytes: int) -> None:
 class Keyed(StatefulProcessor):
     """What Spark runs for each key of each micro-batch: see `by_key`."""
 
-    def __init__(
-        self, first: bytes, columns: Columns, idle: datetime.timedelta | None, most_waiting: int
-    ) -> None:
+    def __init__(self, first: bytes, idle: datetime.timedelta | None, most_waiting: int) -> None:
         self.first = first  # the model that each key starts with
-        self.columns = columns
         self.idle = None if idle is None else max(1, int(idle / MILLISECOND))
         self.most_waiting = most_waiting
 
@@ -222,7 +195,7 @@ class Keyed(StatefulProcessor):
         if known is None and self.idle is not None:
             self.handle.registerTimer(now + self.idle)
         learner = KeyLearner(self, known)
-        found = [learner.take(key[0], row) for row in in_order(rows, self.columns)]
+        found = [learner.take(key[0], row) for row in sorted(rows, key=place)]
         self.learner.update((*learner.state(), now))
         return iter(found)
 
@@ -243,15 +216,10 @@ class Keyed(StatefulProcessor):
         return iter((learner.row(key[0], None, "expired"),))
 
 
-def in_order(rows: Iterator[Row], columns: Columns) -> list[Row]:
-    """Rows by what orders them; those without it come first, to be refused."""
-
-    def place(row: Row) -> tuple[Any, ...]:
-        at, id = row[columns.order], row[columns.id]
-        has = at is not None and id is not None
-        return (has, at, row[columns.label] is not None, id) if has else (has,)
-
-    return sorted(rows, key=place)
+def place(row: Row) -> tuple[Any, ...]:
+    """What orders a row; those without it come first, to be refused."""
+    has = row["at"] is not None and row["id"] is not None
+    return (has, row["at"], row["label"] is not None, row["id"]) if has else (has,)
 
 
 class KeyLearner:
@@ -274,30 +242,25 @@ class KeyLearner:
             event, decided = self.learn_or_predict(key, row)
         except (TypeError, ValueError) as error:
             event, decided = "refused", {"error": str(error)}
-        return self.row(key, row[self.keyed.columns.id], event, **decided)
+        return self.row(key, row["id"], event, **decided)
 
     def learn_or_predict(self, key: Any, row: Row) -> tuple[str, dict[str, Any]]:
         """The event, and what else is to be said."""
-        columns, features = self.keyed.columns, self.keyed.features
-        id, x, y = row[columns.id], row[columns.features], row[columns.label]
-        for name, value in (
-            (columns.key, key),
-            (columns.id, id),
-            (columns.order, row[columns.order]),
-        ):
+        for name, value in (("key", key), ("id", row["id"]), ("at", row["at"])):
             if value is None:
                 raise ValueError(f"{name!r} is null.")
+        id, x, y = row["id"], row["features"], row["label"]
         if x is not None and y is None:
             return "prediction", self.predict(id, x)
         if x is not None:
             self.model.learn_one(as_dict(x), y)
             return "learned", {}
         if y is None:
-            raise ValueError(f"{columns.features!r} and {columns.label!r} are null.")
+            raise ValueError("'features' and 'label' are null.")
         if id not in self.waiting:
             self.n_unknown += 1
             return "unknown", {}
-        (text,) = features.getValue((id,)) or ("",)  # it is there: the id waits
+        (text,) = self.keyed.features.getValue((id,)) or ("",)  # it is there: the id waits
         self.model.learn_one(json.loads(text), y)
         self.drop(id)
         return "learned", {}
@@ -333,16 +296,15 @@ class KeyLearner:
 
     def row(self, key: Any, id: str | None, event: str, **decided: Any) -> Row:
         """A row of `schema_of`."""
-        columns = self.keyed.columns
-        empty = dict.fromkeys(("prediction", "ask", "reason", "gap", "threshold"))
-        counts = {
+        said = {
+            **dict.fromkeys(("prediction", "ask", "reason", "gap", "threshold")),
             "n_rounds": self.model.n_rounds,
             "n_queries": self.model.n_queries,
             "n_waiting": len(self.waiting),
             "n_unknown": self.n_unknown,
+            "error": None,
         }
-        ids = {columns.key: key, columns.id: id}
-        return Row(**ids, event=event, **{**empty, **counts, "error": None, **decided})
+        return Row(key=key, id=id, event=event, **said | decided)
 
 
 def as_dict(x: Row | dict[str, Any]) -> dict[str, Any]:

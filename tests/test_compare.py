@@ -41,61 +41,39 @@ def read(cells, tmp_path, **options):
 DAYS = {"it (weekday)": [3, 6, 3], "it (month)": [2, 12, 2], "it (days)": [19782, 19722, 19782]}
 TIMES = {"it (weekday)": [3, 4, 3], "it (hour)": [12, 0, 12], "it (month)": [2, 3, 2]}
 TIMES |= {"it (days)": [19782.5, 19783, 19782.5]}
+NINETEEN = [*map(str, range(19))]
+LEFT_OUT = {
+    "ids": "it: left out: 150 different texts in 150 rows, as ids have",
+    "counters": "it: left out: larger in each row, as counters are",
+}
+USELESS = "it: 1 cells, as {!r}, are no numbers of use: taken as missing"
+AS_TEXT = "it: '1,5' is read as text: say --decimal, --thousands or --date-format"
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),
-    "a word among numbers": (
-        [*map(str, range(19)), "many"],
-        {},
-        {"it": [*range(19), np.nan]},
-        "it: 1 cells, as 'many', are no numbers of use: taken as missing",
-    ),
-    "infinity among numbers": (
-        [*map(str, range(19)), "-inf"],
-        {},
-        {"it": [*range(19), np.nan]},
-        "it: 1 cells, as '-inf', are no numbers of use: taken as missing",
-    ),
+    **{
+        f"{cell} among numbers": (
+            *([*NINETEEN, cell], {}),
+            *({"it": [*range(19), np.nan]}, USELESS.format(cell)),
+        )
+        for cell in ("many", "-inf")
+    },
     "true and false": (["true", "False", "", "TRUE"], {}, {"it": [1, 0, np.nan, 1]}, ""),
     "text": (["yes", "no ", "", "1"], {}, {"it": ["yes", "no", np.nan, "1"]}, ""),
     "codes": (["01", "2", "01"], {"categories": ["it"]}, {"it": ["01", "2", "01"]}, ""),
     "ISO 8601": (["2024-02-29T12:00Z", "2024-03-01 01:00+01:00", "2024-02-29T12Z"], {}, TIMES, ""),
-    "dates": (
-        ["29.02.2024", "31.12.2023", "29.02.2024"],
-        {"date_format": "%d.%m.%Y"},
-        DAYS,
-        "",
-    ),
+    "dates": (["29.02.2024", "31.12.2023", "29.02.2024"], {"date_format": "%d.%m.%Y"}, DAYS, ""),
     "decimal commas": (
-        ["1.234,5", "2,25", "3"],
-        {"decimal": ",", "thousands": "."},
-        {"it": [1234.5, 2.25, 3]},
-        "",
+        *(["1.234,5", "2,25", "3"], {"decimal": ",", "thousands": "."}),
+        *({"it": [1234.5, 2.25, 3]}, ""),
     ),
-    "what may be numbers": (
-        ["1,5", "2,5", "1"],
-        {},
-        {"it": ["1,5", "2,5", "1"]},
-        "it: '1,5' is read as text: say --decimal, --thousands or --date-format",
-    ),
+    "what may be numbers": (["1,5", "2,5", "1"], {}, {"it": ["1,5", "2,5", "1"]}, AS_TEXT),
     "nothing": ([""] * 3, {}, {}, ""),
-    "a counter": (
-        map(str, range(150)), {}, {}, "it: left out: larger in each row, as counters are",
-    ),
-    "ids": (
-        [f"c{i}" for i in range(150)],
-        {},
-        {},
-        "it: left out: 150 different texts in 150 rows, as ids have",
-    ),
-    "large ids": (
-        [f"{10**17 + i}" for i in range(150)],
-        {},
-        {},
-        "it: left out: 150 different texts in 150 rows, as ids have",
-    ),
+    "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
+    "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
+    "large ids": ([f"{10**17 + i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "a few kinds": ([f"c{i}" for i in range(90)], {}, {"it": [f"c{i}" for i in range(90)]}, ""),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("cells", "options", "features", "said"), COLUMNS.values(), ids=COLUMNS)
@@ -122,16 +100,8 @@ def rows(n=240, k=2, seed=0):
     age[rng.random(n) < 0.1] = np.nan
     at = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(n) * 20, unit="min")
     tall = rng.choice(["true", "false"], n)
-    return pd.DataFrame(
-        {
-            "id": [f"c{i}" for i in range(n)],
-            "at": at,
-            "age": age,
-            "job": job,
-            "tall": tall,
-            "y": label,
-        }
-    )
+    ids = [f"c{i}" for i in range(n)]
+    return pd.DataFrame({"id": ids, "at": at, "age": age, "job": job, "tall": tall, "y": label})
 
 
 @pytest.fixture
@@ -175,12 +145,7 @@ def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
 PLAIN = "größe;y\n1.5;a\n2;b\n3;a\n"
 READ = {  # a text, options; the features, and the labels
     "cp1252": (PLAIN.encode("cp1252"), {"encoding": "cp1252"}, [1.5, 2, 3], "aba"),
-    "UTF-16, as Excel saves text": (
-        PLAIN.encode("utf-16"),
-        {"encoding": "utf-16"},
-        [1.5, 2, 3],
-        "aba",
-    ),
+    "UTF-16": (PLAIN.encode("utf-16"), {"encoding": "utf-16"}, [1.5, 2, 3], "aba"),
     "a byte order mark": (PLAIN.encode("utf-8-sig"), {}, [1.5, 2, 3], "aba"),
     "gz": (gzip.compress(PLAIN.encode()), {}, [1.5, 2, 3], "aba"),
     "tabs": ("x\ty\n1\ta\n\tb\n2\ta\n", {}, [1, np.nan, 2], "aba"),

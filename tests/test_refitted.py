@@ -91,24 +91,3 @@ def test_it_is_fitted_whenever_labels_have_grown_by_a_twentieth(counting):
         learner.learn_one({"row": row}, 1)
     assert learner.scores_one({"row": 9}) != before
     assert counting.called == [256, 256]
-
-
-def test_it_asks_below_the_threshold_of_ineural():
-    """2γβ (share left)^thrift by I-NeurAL's defaults, a twentieth of the budget held back first."""
-    x, y = data(400)
-    model = sampler(LogisticRegression, x, 0.1, 0)
-    spared = 0
-    for t, (example, label) in enumerate(zip(numbered(y), y.tolist(), strict=True), 1):
-        known, asked = len(model.classifier.known_labels), model.n_queries
-        _, ask = model.predict_one(example)
-        if known > 1:
-            left = max(0, ((40 - asked) / 40 - 0.05 * (1 - t / 400)) / 0.95)
-            decision = model.last_decision
-            assert decision.threshold == pytest.approx(0.96 * left**0.75, abs=1e-9)
-            below = decision.gap < decision.threshold or decision.reason == "audit"
-            assert ask == (below and asked < 40)
-            spared += not ask and asked < 40
-        if ask:
-            model.learn_one(example, label)
-    assert spared > 20
-    assert model.n_queries > 30
