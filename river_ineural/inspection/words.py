@@ -67,35 +67,28 @@ def explain(decision: Decision | None) -> str:
     >>> from river_ineural.active import Decision
     >>> explain(Decision(True, "audit", float("nan"), float("nan"), 9))
     'asked: at random, or surer than labels have confirmed; 9 labels left'
-    >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9)).partition(", ")[2])
-    for the gap of 0.125 is below the threshold of 0.500; 9 labels left
-    >>> trusting = Decision(
-    ...     True, "gap", 0.1, 0.5, 9, {"forest": 0.8}, {"forest": -0.2}
-    ... )
-    >>> print(explain(trusting).partition("; ")[2])
-    9 labels left; trust in the forest 0.80, which adds -0.200 to the gap
+    >>> forest = {"forest": 0.8}, {"forest": -0.2}
+    >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9, *forest)).replace("; ", "\\n"))
+    asked: a close call
+    the gap is 0.125 and the threshold 0.500
+    9 labels left
+    trust in the forest 0.80, which adds -0.200 to the gap
     """
     if decision is None:
         return "no round yet"
     _, reason, gap, threshold, left, trust, added = decision
-    words, compared = MEANING[reason], not math.isnan(threshold)
-    if compared and gap < threshold:
-        words += f", for the gap of {gap:.3f} is below the threshold of {threshold:.3f}"
-    elif compared and reason == "none":
-        words = f"not asked: the gap of {gap:.3f} is not below the threshold of {threshold:.3f}"
-    elif compared:
-        words += f", though the gap of {gap:.3f} is not below the threshold of {threshold:.3f}"
-    if left == math.inf:
-        words += "; no limit"
-    else:
-        words += f"; {left:,.0f} label{'' if left == 1 else 's'} left"
-    if compared and trust:
-        words += "; trust in " + ", in ".join(
-            f"the {name} {value:.2f}"
-            + (f", which adds {added[name]:.3f} to the gap" if name in added else "")
+    parts = [MEANING[reason]]
+    if not math.isnan(threshold):
+        parts.append(f"the gap is {gap:.3f} and the threshold {threshold:.3f}")
+    labels = "label" if left == 1 else "labels"
+    parts.append("no limit" if left == math.inf else f"{left:,.0f} {labels} left")
+    if trust and not math.isnan(threshold):
+        each = (
+            f"the {name} {value:.2f}, which adds {added.get(name, 0.0):.3f} to the gap"
             for name, value in trust.items()
         )
-    return words
+        parts.append(f"trust in {', in '.join(each)}")
+    return "; ".join(parts)
 
 
 def reasons(model: Any) -> str:
