@@ -18,7 +18,8 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.inputs.printed import check_parameters, most_labels, theorem_rate, unit_vector
+from river_ineural.active.budget import Budget
+from river_ineural.inputs.printed import check_parameters, theorem_rate, unit_vector
 
 __all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
 
@@ -180,6 +181,8 @@ class INeurAL(ActiveLearningClassifier):
         self.hidden_dim, self.n_layers, self.batch_size = hidden_dim, n_layers, batch_size
         self.budget, self.explores, self.device = budget, explores, device
         check_parameters(self)
+        most = Budget(budget, rounds).total
+        self.most = math.inf if most is None else most  # labels
         self.n_rounds = self.n_queries = self.drawn = 0
         self.history: list[tuple[Tensor, Tensor, Tensor]] = []  # line 2: of each x_t with its r_t
         self._seeds = np.random.SeedSequence(seed).spawn(4)
@@ -203,7 +206,7 @@ class INeurAL(ActiveLearningClassifier):
     def _ask_for_label(self, x: Any, y_pred: dict[ClfTarget, float]) -> bool:
         top, second = sorted(y_pred.values(), reverse=True)[:2]  # lines 8 and 9
         wanted = abs(top - second) < 2 * self.gamma * self.beta(self.n_rounds)  # line 11
-        return wanted and self.n_queries < most_labels(self.budget, self.rounds)
+        return wanted and self.n_queries < self.most
 
     def predict_one(self, x: X, **kwargs: Any) -> tuple[ClfTarget, bool]:  # type: ignore[override]
         """A round: the label predicted, and whether to ask for the true one."""

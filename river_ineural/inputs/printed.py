@@ -13,7 +13,7 @@ from torch import Tensor
 
 from river_ineural.inputs.validation import check_choice, check_integer, check_real, check_seed
 
-__all__ = ["check_parameters", "check_positive", "most_labels", "theorem_rate", "unit_vector"]
+__all__ = ["check_parameters", "check_positive", "theorem_rate", "unit_vector"]
 
 ROUNDING = 1e-3  # a norm that differs from 1 by no more counts as 1
 
@@ -43,7 +43,6 @@ def check_parameters(model: Any) -> None:
             check_positive(name, getattr(model, name))
     check_choice("optimizer", model.optimizer, ("sgd", "adam"))
     check_choice("explores", model.explores, (True, False))
-    most_labels(model.budget, model.rounds)
     check_device(model.device)
     check_seed(model.seed)
 
@@ -88,31 +87,6 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
     check_integer("hidden_dim", hidden_dim, least=1)
     check_positive("kappa_nu", kappa_nu)
     return kappa_nu / (math.sqrt(rounds) * hidden_dim)
-
-
-def most_labels(budget: float | int | None, rounds: int) -> float:
-    """How many labels may be asked for in so many rounds; None is no limit.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is neither None, nor a share (a float in [0, 1]), nor a number (an int of at least 0).
-
-    Examples
-    --------
-    >>> most_labels(0.03, 12_000), most_labels(60, 12_000), most_labels(None, 12_000)
-    (360, 60, inf)
-    """
-    if budget is None:
-        return math.inf
-    if not isinstance(budget, float):
-        check_integer("budget", budget, least=0)
-        return budget
-    if not 0 <= budget <= 1:
-        raise ValueError(
-            f"budget must be a share in [0, 1] as a float, got {budget}: write an int for a number."
-        )
-    return math.floor(budget * rounds + 1e-9)  # but for rounding: 0.29 · 100 is 28.999…
 
 
 def unit_vector(x: Mapping[FeatureName, Any], features: Iterable[FeatureName]) -> Tensor:
