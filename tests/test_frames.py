@@ -75,7 +75,9 @@ def test_columns_in_another_order_missing_or_unknown(kind):
 
 
 def test_columns_that_are_not_strings():
-    """pandas allows them, and dicts with the same keys are the same examples."""
+    """pandas allows them, and dicts with the same keys are the same examples, in their places."""
+    X = pd.DataFrame({2: [0.5], 0: objects(1), ("a", 1): [2], 1: objects(True)})
+    assert Frame(X).values.tolist() == [[0.5, 1.0, 2.0, 1.0]]
     xs = [dict(enumerate(x.values())) for x in XS]
     model = learned(small(), [(x, y) for x, (_, y) in zip(xs, STREAM, strict=True)])
     assert_matches_row_by_row(model, pd.DataFrame(xs), xs)
@@ -258,12 +260,6 @@ def test_real_numbers_of_any_type_are_their_floats(column):
         assert values[:, place].tolist() == expected
         assert values.dtype == np.float64
         assert values.flags.c_contiguous
-
-
-def test_columns_of_objects_among_columns_that_are_not_named_by_strings():
-    """Each keeps its place."""
-    X = pd.DataFrame({2: [0.5], 0: objects(1), ("a", 1): [2], 1: objects(True)})
-    assert Frame(X).values.tolist() == [[0.5, 1.0, 2.0, 1.0]]
 
 
 def test_two_columns_of_one_name():
