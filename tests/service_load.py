@@ -39,13 +39,19 @@ AGAIN = 0.1  # share of the requests that are sent twice
 PATIENCE = 120.0  # seconds, of anything
 
 
+def free_port() -> int:
+    """One that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
 class Process:
     """The service in a process of its own."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.command = [sys.executable, str(SERVICE), "--folder", str(folder)]
         self.command += ["--port", str(self.port), *options]
