@@ -217,14 +217,12 @@ def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_
 @FORMS
 @given(shape=shapes, seed=st.integers(0, 2**32))
 def test_without_f2_f1_is_the_same_and_all_there_is(form, shape, seed):
-    """Its scores, its gradient, and its size."""
+    """Its gradient, which has the scores in it, and its size."""
     rng = np.random.default_rng(seed)
     flat, learned = fresh(shape, rng), examples(shape, rng, 3)
     alone, of_f1 = shape._replace(explores=False), Weights(flat, shape).networks[0]
     assert alone.n_parameters == len(of_f1)
     both, one = Passed(form, shape, flat), Passed(form, alone, of_f1)
-    scores = [passed.score(learned[0], False) for passed in (both, one)]
-    np.testing.assert_allclose(*scores, atol=1e-12)
     gradients = [passed.gradient(*learned, exploring=False) for passed in (both, one)]
     torch.testing.assert_close(gradients[0][: len(of_f1)], gradients[1])
     assert not gradients[0][len(of_f1) :].any()

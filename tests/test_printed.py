@@ -43,22 +43,20 @@ def matrices(theta):
     return [[*part[:-1], part[-1].flatten()] for part in (theta[:depth], theta[depth:])]
 
 
-def pair(k, n_layers, optimizer, monkeypatch, change=None, of_twin=None):
+def pair(k, n_layers, optimizer, monkeypatch, change=None):
     """The print in float64, and its twin with the same θ_0 and the same generators.
 
-    Parameters are those above but for a change, of the print and of the twin.
+    Parameters are those above but for a change, of the print alone.
     """
     monkeypatch.setattr(paper.Networks, "_dtype", torch.float64)
     eta1 = ETA[optimizer]
     own = {"lr": eta1, "exploration_lr": eta1 / 2, "n_layers": n_layers, "optimizer": optimizer}
     model = learner(k, **own | (change or {}))
     model.initialize(*(f"f{j}" for j in range(DIM)))
-    told = PRINTED | own | (of_twin or {})
     make = {"sgd": sgd, "adam": adam}[optimizer]
     twin = Printed(
         matrices(model.classifier.theta),
-        *(k, told["rounds"], told["gamma"], told["delta"], told["batch_size"]),
-        *(make(told["lr"]), make(told["exploration_lr"])),
+        *(k, ROUNDS, PRINTED["gamma"], PRINTED["delta"], BATCH, make(eta1), make(eta1 / 2)),
         *map(copy.deepcopy, (model._subsets, model._draws, model._returns)),
     )
     return model, twin
@@ -129,18 +127,9 @@ def test_every_round_is_as_printed(k, n_layers, optimizer, monkeypatch):
     ids=str,
 )
 def test_a_parameter_that_differs_shows(change, differ, monkeypatch):
-    """δ and T too, which only β_t has: 2 % narrower with 0.2 for 0.1; in both none does."""
+    """δ and T too, which only β_t has: 2 % narrower with 0.2 for 0.1."""
     with pytest.raises(AssertionError, match=f"{differ} differ"):
         run_side_by_side(*pair(2, 2, "adam", monkeypatch, change), stream(2))
-    both = pair(2, 2, "adam", monkeypatch, change, of_twin=change)
-    run_side_by_side(*both, stream(2, rounds=60))
-
-
-def test_the_width_by_hand():
-    """Of T = 300, k = 2, L = 3, δ = 0.1: (√2 + 9/√2 + √(2 log 6,000)) / √t."""
-    model = learner(n_layers=3)
-    constant = math.sqrt(2) + 9 / math.sqrt(2) + math.sqrt(2 * math.log(6_000))
-    assert [model.beta(t) for t in (1, 100)] == pytest.approx([constant, constant / 10])
 
 
 def test_initial_weights_have_the_variances_of_the_paper():
@@ -152,20 +141,6 @@ def test_initial_weights_have_the_variances_of_the_paper():
         assert [w.shape for w in (first, second, last)] == [(200, inputs), (200, 200), (1, 200)]
         for w, variance in (first, 0.01), (second, 0.01), (last, 0.005):
             assert w.var().item() == pytest.approx(variance, rel=5 / math.sqrt(w.numel() / 2))
-
-
-def test_the_embedding_where_all_units_are_off():
-    """That half is 0, the other is x / √2; elsewhere the norm of both is 1."""
-    model = learner()
-    x, _ = next(stream(2))
-    model.initialize(*x)
-    networks = model.classifier
-    contexts = networks.contexts(torch.tensor([*x.values()]), networks.e)
-    torch.testing.assert_close(networks.phi(contexts).norm(dim=1), torch.ones(2))
-    networks.f1[0].weight.data.copy_(-contexts.sum(0).expand(WIDTH, -1))
-    off = networks.phi(contexts)
-    assert not off[:, : 2 * DIM].any()
-    torch.testing.assert_close(off[:, 2 * DIM :], contexts / math.sqrt(2))
 
 
 def played(model, examples):
@@ -182,7 +157,7 @@ def test_a_full_omega_is_a_reservoir(monkeypatch):
     """Room for 5 iterates: each of 41 is kept as often as the others, and one of them predicts."""
     counts = np.zeros(41)
     examples = list(stream(2, rounds=40))
-    n_runs = 60
+    n_runs = 40
     for seed in range(n_runs):
         model = learner(seed=seed, hidden_dim=2, batch_size=2, lr=0.1)
         model.initialize(*examples[0][0])
@@ -236,14 +211,12 @@ def test_a_late_label_has_the_residual_of_the_weights_that_predict_by_then():
 
 def test_without_f2_the_score_is_f1():
     model = learner(explores=False)
-    decisions = played(model, stream(2))
-    assert 0 < model.n_queries < ROUNDS
+    assert played(model, stream(2)) != played(learner(), stream(2))
     assert len(model.classifier.theta) == len(model.hat.theta) == 2
     x, _ = next(stream(2))
     networks = model.classifier
     f1 = networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e))
     assert list(networks.scores_one(x).values()) == f1.tolist()
-    assert decisions != played(learner(), stream(2))
 
 
 @pytest.mark.parametrize(("budget", "cap"), [(0, 0), (7, 7), (0.05, 15), (1.0, None), (None, None)])
@@ -358,13 +331,16 @@ def test_a_gpu_has_the_weights_and_the_decisions_of_the_cpu(optimizer, cuda, mon
         torch.testing.assert_close(own, other.cpu())
 
 
-def test_f2_has_the_rate_of_f1_unless_told():
-    def rates(**settings):
-        model = paper.INeurAL((0, 1), 100, hidden_dim=10, **settings)
-        model.initialize("a")
-        return [step.param_groups[0]["lr"] for step in model.steps]
-
-    assert rates() == [0.01, 0.01]  # of the theorems
-    assert rates(lr=0.5) == [0.5, 0.5]
-    assert rates(lr=0.5, exploration_lr=0.1) == [0.5, 0.1]
-    assert rates(exploration_lr=0.1) == [0.01, 0.1]
+@pytest.mark.parametrize(
+    ("given", "rates"),
+    [
+        ({}, [0.01, 0.01]),  # of the theorems
+        ({"lr": 0.5}, [0.5, 0.5]),
+        ({"lr": 0.5, "exploration_lr": 0.1}, [0.5, 0.1]),
+        ({"exploration_lr": 0.1}, [0.01, 0.1]),
+    ],
+)
+def test_f2_has_the_rate_of_f1_unless_told(given, rates):
+    model = paper.INeurAL((0, 1), 100, hidden_dim=10, **given)
+    model.initialize("a")
+    assert [step.param_groups[0]["lr"] for step in model.steps] == rates

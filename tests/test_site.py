@@ -142,55 +142,57 @@ class Visit:
         self.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_loads_and_fits_the_screen(browser, site, scheme):
-    """No error, no other host, no raw TeX, nothing beyond the edge, the figures of the scheme."""
-    wrong = {}
-    with Visit(browser, site, scheme) as visit:
-        for name in PAGES:
-            page = visit(name)
-            problems = [*visit.problems]
-            problems += [f"TeX: {each}" for each in re.findall(RAW_TEX, page.evaluate(TEXT))]
-            code = page.evaluate(CODE)
-            problems += [f"long code: {line}" for line in code if len(line) > COLUMNS]
-            for width in WIDTHS:
-                page.set_viewport_size({"width": width, "height": 900})
-                problems += [f"{width}, too wide: {each}" for each in page.evaluate(TOO_WIDE)]
-                problems += [f"{width}, scrolled: {each}" for each in page.evaluate(SCROLLED)]
-                if page.evaluate("document.documentElement.scrollWidth") > width:
-                    problems.append(f"{width}, the page scrolls sideways")
-            page.evaluate("scrollTo(0, document.body.scrollHeight)")
-            for figure in page.evaluate(FIGURES):
-                wanted = "#only-" not in figure["src"] or figure["src"].endswith(scheme)
-                right = figure["shown"] == wanted <= figure["drawn"] and figure["alt"]
-                problems += [] if right else [f"figure: {figure}"]
-            if problems:
-                wrong[name] = problems
-        assert not wrong
-        page.evaluate(
-            "document.querySelector('.md-content').insertAdjacentHTML('beforeend', "
-            "'<div style=\"width: 2000px\">wide</div>')"
-        )
-        assert page.evaluate(TOO_WIDE)  # which would be found
+def problems_of(page, scheme):
+    """What is wrong with a page as it is shown."""
+    problems = [f"TeX: {each}" for each in re.findall(RAW_TEX, page.evaluate(TEXT))]
+    code = page.evaluate(CODE)
+    problems += [f"long code: {line}" for line in code if len(line) > COLUMNS]
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        problems += [f"{width}, too wide: {each}" for each in page.evaluate(TOO_WIDE)]
+        problems += [f"{width}, scrolled: {each}" for each in page.evaluate(SCROLLED)]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            problems.append(f"{width}, the page scrolls sideways")
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    for figure in page.evaluate(FIGURES):
+        wanted = "#only-" not in figure["src"] or figure["src"].endswith(scheme)
+        right = figure["shown"] == wanted <= figure["drawn"] and figure["alt"]
+        problems += [] if right else [f"figure: {figure}"]
+    return problems
 
 
-def test_no_link_is_broken(browser, site):
-    """Pages and anchors of the site, and files that it serves."""
-    links, ids = {}, {}
+def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, site):
+    """No error, no other host, no raw TeX, nothing beyond the edge, the figures of the scheme.
+
+    Links are those to pages and anchors of the site, and to files that it serves.
+    """
+    wrong, links, ids = {}, {}, {}
     with Visit(browser, site) as visit:
         for name in PAGES:
             page = visit(name)
             ids[address(site, name)] = {*page.evaluate(IDS)}
             links[name] = {link for link in page.evaluate(LINKS) if link.startswith(site)}
+            if problems := visit.problems + problems_of(page, "light"):
+                wrong[name] = problems
+        page.evaluate(
+            "document.querySelector('.md-content').insertAdjacentHTML('beforeend', "
+            "'<div style=\"width: 2000px\">wide</div>')"
+        )
+        assert page.evaluate(TOO_WIDE)  # which would be found
         assert sum(map(len, links.values())) > 20 * len(PAGES)
-        broken = []
         for link in sorted(set().union(*links.values())):
             target, anchor = urldefrag(link)
             if anchor not in ids.get(target, ()) and (
                 anchor or not (target in ids or visit.page.request.get(target).ok)
             ):
-                broken.append((link, [name for name, found in links.items() if link in found]))
-    assert not broken
+                wrong[link] = [name for name, found in links.items() if link in found]
+    with Visit(browser, site, "dark") as visit:
+        for name in PAGES:
+            if "#only-dark" in (DOCS / f"{name}.md").read_text():
+                page = visit(name)
+                if problems := visit.problems + problems_of(page, "dark"):
+                    wrong[f"{name}, dark"] = problems
+    assert not wrong
 
 
 def test_code_is_copied_without_prompts_and_what_it_prints(browser, site):
