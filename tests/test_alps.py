@@ -80,15 +80,6 @@ def test_losses_and_consistency_by_hand():
         assert space.agreed(x) == (labels.pop() if len(labels) == 1 else None)
 
 
-def test_without_slack_only_the_best_is_consistent():
-    """So there is always an agreement, on the class that is predicted."""
-    model = ready(slack=0.0)
-    for x, y in STREAM[20:40]:
-        model.classifier.learn_one(x, y)
-        leader = model.classifier.predict_proba_one(x)
-        assert model.classifier.agreed(x) == max(leader, key=leader.__getitem__)
-
-
 def test_probabilities_follow_a_second_training():
     model = ready()
     x, y = STREAM[30]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 import river_ineural
+from river_ineural.inputs import loops
 from river_ineural.network import batch, compiled
 
 ROOT = Path(river_ineural.__file__).parent
@@ -95,8 +96,6 @@ def test_active_touches_no_underscore_name_of_a_learner(path):
 
 
 def test_no_loop_takes_more_than_eight_arrays():
-    from river_ineural.inputs import loops
-
     for module in (batch, compiled, loops):
         for function, loop in vars(module).items():
             if hasattr(loop, "py_func"):
@@ -106,30 +105,24 @@ def test_no_loop_takes_more_than_eight_arrays():
 
 def test_what_is_public_can_be_imported():
     """The names that users write."""
-    from river_ineural import (
-        INeurAL,
-        NeurONAL,
-        active,
-        baselines,
-        datasets,
-        inspection,
-        paper,
-    )
-
-    for owner, names in (
-        (active, "INeurALSampler RandomSampler MarginSampler Budget Decision"),
-        (active, "Learner ChangingLearner"),
-        (active, "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
-        (baselines, "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
-        (inspection, "Recorder Point explain plot progress reasons"),
-        (paper, "INeurAL Networks theorem_rate GAMMAS"),
-        (datasets, "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
+    for room, names in (
+        ("active", "INeurALSampler RandomSampler MarginSampler Budget Decision"),
+        ("active", "Learner ChangingLearner"),
+        ("active", "ConstantWidth TheoreticalWidth Width BudgetedSampler"),
+        ("baselines", "NeuALNTKF NeuALNTKD ALPS RetrainedNetwork"),
+        ("inspection", "Recorder Point explain plot progress reasons"),
+        ("paper", "INeurAL Networks theorem_rate GAMMAS"),
+        ("datasets", "MNIST IJCNN Letter Fashion CIFAR10 PhishingWebsites KnownPosterior"),
     ):
-        assert set(names.split()) <= set(owner.__all__)
-    assert sys.modules["river_ineural"].__all__ == [
+        module = importlib.import_module(f"river_ineural.{room}")
+        assert set(names.split()) <= set(module.__all__)
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert river_ineural.__all__ == [
         *("INeurAL", "NeurONAL", "active", "baselines", "datasets"),
         *("inspection", "load", "paper", "save"),
     ]
-    assert [kind.__name__ for kind in (INeurAL, NeurONAL)] == ["INeurAL", "NeurONAL"]
+    assert [river_ineural.INeurAL.__name__, river_ineural.NeurONAL.__name__] == (
+        river_ineural.__all__[:2]
+    )
     with pytest.raises(AttributeError, match="nothing"):
         river_ineural.nothing  # noqa: B018

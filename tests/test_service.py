@@ -138,7 +138,8 @@ def posted(http, path, **body):
     return answer.status_code, answer.json()
 
 
-def test_what_is_sent_again_counts_once_and_what_contradicts_is_refused(http, journal):
+def test_what_contradicts_is_refused_and_changes_nothing(http, journal):
+    """What is sent again counts once."""
     x = {"age": 1.0, "size": 2.0}
     status, first = posted(http, "/predictions", id="a", x=x)
     assert (status, first["ask"], first["reason"]) == (200, True, "few classes")
@@ -192,12 +193,14 @@ NOT_UNDERSTOOD = {
 }
 
 
-def test_what_cannot_be_understood_changes_nothing(http, journal):
+@pytest.mark.parametrize(
+    ("path", "body", "status"), NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD)
+)
+def test_what_cannot_be_understood_changes_nothing(path, body, status, http, journal):
     before = to_bytes(journal._model)
-    for what, (path, body, status) in NOT_UNDERSTOOD.items():
-        answer = http.post(path, content=body, headers=JSON)
-        assert (answer.status_code, bool(answer.json()["detail"])) == (status, True), what
-        assert to_bytes(journal._model) == before, what
+    answer = http.post(path, content=body, headers=JSON)
+    assert (answer.status_code, bool(answer.json()["detail"])) == (status, True)
+    assert to_bytes(journal._model) == before
     assert posted(http, "/predictions", id="b", x={"age": 1.0})[0] == 200
 
 
