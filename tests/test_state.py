@@ -5,12 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import os
 import pickle
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +15,6 @@ import torch
 from river import preprocessing
 from streams import blobs, learned, shifting, small
 
-import river_ineural
 from river_ineural import INeurAL, NeurONAL, active, baselines, paper
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
@@ -88,9 +83,9 @@ def model():
 
 UNIT = [
     ({name: value / np.linalg.norm([*x.values()]) for name, value in x.items()}, y)
-    for x, y in blobs(120, n_features=4, seed=2, noise=0.6)
+    for x, y in blobs(90, n_features=4, seed=2, noise=0.6)
 ]
-PRINTED = functools.partial(paper.INeurAL, (0, 1), 120, gamma=0.1, hidden_dim=12, batch_size=8)
+PRINTED = functools.partial(paper.INeurAL, (0, 1), 90, gamma=0.1, hidden_dim=12, batch_size=8)
 OTHERS = {
     "a retrained network": lambda **given: active.RandomSampler(
         baselines.RetrainedNetwork(8, n_epochs=3, **given), p=0.3, seed=2
@@ -101,14 +96,10 @@ OTHERS = {
     "a frozen network": functools.partial(baselines.NeuALNTKF, 6, gamma=0.3),
     "a trained network": functools.partial(baselines.NeuALNTKD, 6, gamma=0.3, n_epochs=3),
     "hypotheses": functools.partial(baselines.ALPS, 4, 20, hidden_dim=6, n_epochs=3),
-    "as printed, sgd": functools.partial(PRINTED, lr=0.3),
-    "as printed, Adam": functools.partial(PRINTED, lr=3e-3, optimizer="adam", budget=0.5),
+    "as printed": functools.partial(PRINTED, lr=3e-3, optimizer="adam", budget=0.5),
 }
-MAKERS = {
-    name + " in a pipeline" * pipeline: functools.partial(make, pipeline, **settings)
-    for name, settings in VARIANTS.items()
-    for pipeline in (False, True)
-} | OTHERS
+MAKERS = {name: functools.partial(make, **settings) for name, settings in VARIANTS.items()}
+MAKERS |= {"in a pipeline": functools.partial(make, pipeline=True)} | OTHERS
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -128,7 +119,7 @@ def test_same_seed_same_run_and_copies_and_clones_do_as_they_should(name):
     assert run(clone, stream) == run(made(seed=1), stream) == expected
     assert run(made(seed=7), stream) != expected
     assert run(made(seed=None), stream) != run(made(seed=None), stream)
-    for n in (0, 10, 70) if name in OTHERS else (70,):
+    for n in (0, 70) if name in OTHERS else (70,):
         model = made(seed=1)
         run(model, stream[:n])
         before = pickle.dumps(model)
@@ -147,20 +138,6 @@ def test_the_seed_of_the_sampler_decides_when_it_explores():
         asked.append([model.predict_one(x)[1] for x, _ in STREAM * 3])
     assert any(asked[0])
     assert asked[0] == asked[1] != asked[2]
-
-
-def test_another_process_runs_the_same():
-    """Nothing depends on how a process hashes strings, nor on what ran in it before."""
-    path = map(str, (Path(river_ineural.__file__).parents[1], Path(__file__).parent))
-    code = "import test_state as t; print(t.run(t.make(pipeline=True), t.STREAM))"
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONHASHSEED": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.strip() == run(make(pipeline=True), STREAM)
 
 
 def test_a_pickle_holds_no_tensor(model):
@@ -189,11 +166,10 @@ def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
 
 @of_each_kind
 def test_predicting_changes_nothing(settings):
-    """A thousand predictions of all kinds, unknown features among them, leave the pickle alone."""
+    """Predictions of all kinds, unknown features among them, leave the pickle alone."""
     model = learned(small(**settings), STREAM[:40])
     before = pickle.dumps(model)
-    for t in range(250):
-        x, _ = STREAM[t % len(STREAM)]
+    for t, (x, _) in enumerate(STREAM):
         model.predict_one(x)
         model.predict_proba_one({**x, f"unknown {t}": 1.0})
         model.scores_one({"only unknown": 1.0})
@@ -203,31 +179,25 @@ def test_predicting_changes_nothing(settings):
     assert pickle.dumps(model) == before
 
 
-def test_sampler_predictions_leave_the_classifier_without_self_training(model):
+def test_a_sampler_changes_neither_x_nor_without_self_training_its_learner(model):
     model.self_training = False
     before = pickle.dumps(model.classifier)
-    for x, _ in STREAM * 3:
-        model.predict_one(x)
-    assert pickle.dumps(model.classifier) == before
-
-
-def test_learning_does_not_change_what_it_is_given(model):
-    for x, y in STREAM[70:80]:
+    for x, _ in STREAM:
         given = list(x.items())
         model.predict_one(x)
-        model.learn_one(x, y)
         assert list(x.items()) == given
+    assert pickle.dumps(model.classifier) == before
+    model.learn_one(x, 1)
+    assert list(x.items()) == given
 
 
-@pytest.mark.parametrize("seed", [1, None])
-def test_no_global_generator_or_thread_count_is_touched(seed):
+def test_no_global_generator_or_thread_count_is_touched():
     """torch's, NumPy's and Python's generators, torch's threads and default dtype."""
-
     n_threads = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
         before = snapshot()
-        model = make(pipeline=True, seed=seed)
+        model = make(pipeline=True, seed=None)
         run(model, STREAM[:60])
         inner = model.classifier[-1]
         inner.learn_many(FRAME, pd.Series([y for _, y in STREAM[:40]]))
@@ -257,23 +227,16 @@ def test_memory_counts_what_torch_holds():
     assert sampler._raw_memory_usage > model._raw_memory_usage
 
 
-def measured(model):
-    """Its memory usage, the second time: looking into an object gives it a `__dict__` of 300 bytes
-    that it did without before, which would show in networks as small as these.
-    """
-    return [model._raw_memory_usage for _ in range(2)][1]
-
-
 def test_memory_is_constant():
-    """After 20,000 rounds as after 5,000, within 1 %: around a pipeline, at a budget of 3 %, with
+    """After 10,000 rounds as after 5,000, within 1 %: around a pipeline, at a budget of 3 %, with
     labels that come late or never, but for those on their way, which are no more than the budget of
     the rounds they are expected for.
     """
-    inner = small(hidden_dim=4, capacity=1000)
+    inner = small(hidden_dim=4, capacity=500)
     model = active.INeurALSampler(preprocessing.StandardScaler() | inner, budget=0.03, seed=1)
-    stream, usage, waiting = blobs(5_000, n_features=3, n_classes=3), [], []
-    for n_passes in (1, 3):
-        for x, y in stream * n_passes:
+    usage, waiting = [], []
+    for _ in range(2):
+        for x, y in blobs(5_000, n_features=3, n_classes=3):
             if model.predict_one(x)[1]:
                 waiting.append((x, y))
             if len(waiting) == 10:
@@ -281,22 +244,15 @@ def test_memory_is_constant():
                 waiting.pop(0)  # this one is lost
         assert 50 < model.n_pending <= 0.03 * 5_000 + 75
         expected, model._pending = model._pending, Pending()
-        usage.append(measured(model))
+        # The second time: looking into an object gives it a `__dict__` that it did without before.
+        usage.append([model._raw_memory_usage for _ in range(2)][1])
         model._pending = expected
-    assert model.n_rounds == 20_000
-    assert 100 < model.n_queries <= 675
-    assert model.n_pseudo_labels > 5_000
+    assert 100 < model.n_queries <= 375
+    assert model.n_pseudo_labels > 2_500
     assert abs(usage[1] / usage[0] - 1) < 0.01
 
 
 # Devices
-
-
-def test_to_cpu_is_harmless(model):
-    """It returns the model itself, which goes on as before."""
-    twin = copy.deepcopy(model)
-    assert model.classifier.to("cpu") is model.classifier
-    assert run(model, STREAM[70:]) == run(twin, STREAM[70:])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
