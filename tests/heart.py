@@ -9,6 +9,7 @@ import contextlib
 import copy
 import faulthandler
 import io
+import os
 import pickle
 import random
 import signal
@@ -69,21 +70,13 @@ def assert_whole(model):
     state = model._state  # the one before has other rows, but counts with this one
     for rows in state.history.filled:
         assert state.history.x[rows].isfinite().all()
-    for flat in (
-        state.trainer.flat,
-        state.trainer.average.flat,
-        *state.trainer.optimizer.moments,
-    ):
+    trainer = state.trainer
+    for flat in (trainer.flat, trainer.average.flat, *trainer.optimizer.moments):
         assert flat.isfinite().all()
     assert state.scaling.moments.isfinite().all()
     assert len(model._state.labels) >= k
-    assert pickle.loads(pickle.dumps(model)).scores_one(STREAM[0][0]) == model.scores_one(
-        STREAM[0][0]
-    )
-
-
-class Injected(BaseException):
-    """Not caught by accident."""
+    x = STREAM[0][0]
+    assert pickle.loads(pickle.dumps(model)).scores_one(x) == model.scores_one(x)
 
 
 def exceptions_at_every_call():
@@ -115,45 +108,41 @@ def at_every(model, every, by_call=False):
 
 def raised_at(at, model, t, by_call):
     """Whether a growing `learn_one` has an at-th call or line to raise at; it is whole after."""
+    x, y = grower(model, t)
+    before = model.scores_one(x)
+    raised = stops(partial(model.learn_one, x, y), at, by_call)
+    assert before.keys() <= model.scores_one(x).keys()
+    assert_whole(model)
+    return raised
+
+
+def stops(call, at, by_call):
+    """Whether a call was stopped at the at-th call into C, or line, of the package, if it has it.
+
+    By a MemoryError and by an interrupt.
+    """
     n_seen = 0
 
-    def count():
+    def see(frame, event, arg):
         nonlocal n_seen
-        n_seen += 1
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        n_seen += event == ("c_call" if by_call else "line")
         if n_seen > at:
             sys.setprofile(None)
             sys.settrace(None)
             raise MemoryError if by_call else KeyboardInterrupt
+        return see
 
-    def profile(frame, event, arg):
-        if event == "c_call" and frame.f_code.co_filename.startswith(PACKAGE):
-            count()
-
-    def trace(frame, event, arg):
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            return None
-        if event == "line":
-            count()
-        return trace
-
-    x, y = grower(model, t)
-    before = model.scores_one(x)
     try:
-        if by_call:
-            sys.setprofile(profile)
-        else:
-            sys.settrace(trace)
-        model.learn_one(x, y)
+        (sys.setprofile if by_call else sys.settrace)(see)
+        call()
     except (MemoryError, KeyboardInterrupt):
-        raised = True
-    else:
-        raised = False
+        return True
     finally:
         sys.setprofile(None)
         sys.settrace(None)
-    assert before.keys() <= model.scores_one(x).keys()
-    assert_whole(model)
-    return raised
+    return False
 
 
 def interrupts():
@@ -196,17 +185,20 @@ def labels_of_a_sampler():
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    def learn(begin, end):
+    def interrupted(call, seconds):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            call()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        return False
+
+    def learn(stopped_by, *given):
         """Whether it was stopped."""
         model = copy.deepcopy(before)
-        try:
-            begin()
-            model.learn_one(*STREAM[0])
-            end()
-            stopped = False
-        except (KeyboardInterrupt, MemoryError):
-            end()
-            stopped = True
+        stopped = stopped_by(partial(model.learn_one, *STREAM[0]), *given)
         learner = model.classifier
         n = {learner._state.history.added[0], learner.n_labels, model._n_labels, model._n_learned}
         assert n in ({20}, {21}), n
@@ -215,14 +207,6 @@ def labels_of_a_sampler():
         assert n == {21} or pickle.dumps(model) == whole
         return stopped
 
-    def call_into_c(frame, event, arg):
-        nonlocal n_calls
-        if event == "c_call" and frame.f_code.co_filename.startswith(PACKAGE):
-            n_calls += 1
-            if n_calls > at:
-                sys.setprofile(None)
-                raise MemoryError
-
     before = active.INeurALSampler(INeurAL(hidden_dim=4, capacity=32, seed=1), seed=1)
     for i, (x, y) in enumerate(STREAM[:21]):
         before._account.spend(), before._account.round()
@@ -230,16 +214,13 @@ def labels_of_a_sampler():
         if i:
             before.learn_one(x, y)
     signal.signal(signal.SIGALRM, interrupt)
-    rng, n_stopped, at, whole = random.Random(0), 0, 0, pickle.dumps(copy.deepcopy(before))
+    rng, n_stopped, whole = random.Random(0), 0, pickle.dumps(copy.deepcopy(before))
     while n_stopped < 300:
-        times = rng.uniform(1e-5, 1.5e-3), 0.0
-        n_stopped += learn(*(partial(signal.setitimer, signal.ITIMER_REAL, s) for s in times))
-    while True:
-        n_calls = 0
-        if not learn(partial(sys.setprofile, call_into_c), partial(sys.setprofile, None)):
-            return n_stopped
+        n_stopped += learn(interrupted, rng.uniform(1e-5, 1.5e-3))
+    at = 0
+    while learn(stops, at, True):
         at += 1
-        n_stopped += 1
+    return n_stopped + at
 
 
 def together(n_threads, work):
@@ -331,8 +312,6 @@ def threads_and_a_budget():
 
 def a_fork_after_a_frame():
     """A child goes on where the parent was, after `predict_many`."""
-    import os
-
     import pandas as pd
     import torch
 
@@ -356,8 +335,6 @@ def a_fork_after_a_frame():
 
 def forks_while_threads_learn():
     """Each of 50 children predicts and learns at once, with whole models; so does the parent."""
-    import os
-
     from river import preprocessing
 
     warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of any fork beside threads
@@ -407,43 +384,40 @@ def forks_while_threads_learn():
     return 2 * 25
 
 
+@contextlib.contextmanager
+def usual(setter, value, before):
+    """Within, something of torch's is set to a value."""
+    setter(value)
+    try:
+        yield
+    finally:
+        setter(before)
+
+
 def modes_of_torch():
     """What a user sets around calls changes neither decisions nor what can be done next."""
     import torch
 
-    stream = shifting(50, 6, 3)
-
     def run(around, kind):
         model = active.INeurALSampler(kind(hidden_dim=8, batch_size=8, seed=1), budget=30, seed=1)
         decisions = []
-        for t, (x, y) in enumerate(stream):
+        for t, (x, y) in enumerate(shifting(50, 6, 3)):
             with around() if t % 2 else contextlib.nullcontext():
                 decisions.append(model.predict_proba_one(x))
                 if decisions[-1][1]:
                     model.learn_one(x, y)
-                if t == 21:
-                    model = pickle.loads(pickle.dumps(model))
-                if t == 31:
-                    model = copy.deepcopy(model)
+                if t in (21, 31):
+                    model = pickle.loads(pickle.dumps(model)) if t == 21 else copy.deepcopy(model)
         return decisions
 
-    @contextlib.contextmanager
-    def default(setter, value, usual):
-        setter(value)
-        try:
-            yield
-        finally:
-            setter(usual)
-
-    arounds = (
-        torch.inference_mode,
-        torch.no_grad,
-        lambda: default(torch.set_default_dtype, torch.float16, torch.float32),
-        lambda: default(torch.set_default_device, "meta", None),
-    )
     for kind in (INeurAL, NeurONAL):
         expected = run(contextlib.nullcontext, kind)
-        for around in arounds:
+        for around in (
+            torch.inference_mode,
+            torch.no_grad,
+            partial(usual, torch.set_default_dtype, torch.float16, torch.float32),
+            partial(usual, torch.set_default_device, "meta", None),
+        ):
             assert run(around, kind) == expected, (kind, around)
 
 
@@ -486,25 +460,16 @@ def compilation_is_told():
     """On a terminal, once, when it takes long; nothing on a pipe."""
     from river_ineural.network import loops
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    said = {}
-    for kind in (Terminal, io.StringIO):
+    for terminal in (True, False):
         loops.notices.told, loops.notices.spent, loops.PATIENCE = False, 0.0, 0.0
-        usual, sys.stderr = sys.stderr, kind()
-        try:
+        said = io.StringIO()
+        said.isatty = lambda terminal=terminal: terminal
+        with contextlib.redirect_stderr(said):
             source = lambda x: x + 2.0  # noqa: E731
             source.__module__ = "river_ineural.made_up"
             function = loops.numba.njit(source)
-            function(1.0)
-            function(1)
-            said[kind] = sys.stderr.getvalue()
-        finally:
-            sys.stderr = usual
-    assert said[Terminal].count("compiling its loops") == 1
-    assert not said[io.StringIO]
+            function(1.0), function(1)
+        assert said.getvalue().count("compiling its loops") == terminal, said.getvalue()
 
 
 if __name__ == "__main__":
