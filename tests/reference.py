@@ -92,35 +92,24 @@ class ReferenceClassifier:
 
     exploration_lr, balance, span = 1e-3, 0.0, 50
 
-    def __init__(
-        self,
-        hidden_dim,
-        n_layers,
-        lr,
-        batch_size,
-        n_steps,
-        capacity,
-        explorers,
-        drift_detector,
-        seed,
-        encodes=False,
-    ):
-        self.m, self.depth, self.lr, self.encodes = hidden_dim, n_layers, lr, encodes
-        self.batch_size, self.n_steps, self.explorers = batch_size, n_steps, explorers
-        self.n_networks = 1 + ("network" in explorers)
+    def __init__(self, of, encodes=False):
+        """With the parameters `of` a model of the package's."""
+        self.m, self.depth, self.lr, self.encodes = of.hidden_dim, of.n_layers, of.lr, encodes
+        self.batch_size, self.n_steps, self.explorers = of.batch_size, of.n_steps, of.explorers
+        self.n_networks = 1 + ("network" in of.explorers)
         self.of_weights, self.of_batches, self.of_trees = (
-            np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)
+            np.random.default_rng(child) for child in np.random.SeedSequence(of.seed).spawn(3)
         )
         self.features, self.labels, self.room = [], [], 0
         self.seen, self.counts = [], []  # raw examples, and what each counts in the statistics
         self.mean, self.scale, self.squashed, self.rms = 0.0, 1.0, False, 0.0
-        self.capacities = [capacity - max(1, capacity // 4), max(1, capacity // 4)]
+        self.capacities = [of.capacity - max(1, of.capacity // 4), max(1, of.capacity // 4)]
         self.rings, self.n_added = [[], []], [0, 0]  # examples as dicts: given, pseudo-labelled
         self.theta1 = None
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
         self.forest = ReferenceForest(self.of_trees)
-        self.watch = ReferenceWatch() if drift_detector == "surprise" else None
+        self.watch = ReferenceWatch() if of.drift_detector == "surprise" else None
         self.trial = None
 
     # Encoding
@@ -263,15 +252,8 @@ class ReferenceClassifier:
         label = self.labels.index(y)
         reward = [float(i == label) for i in range(len(self.labels))]
         residual = [r - f for r, f in zip(reward, f1, strict=True)]
-        return {
-            "x": x,
-            "label": label,
-            "reward": reward,
-            "residual": residual,
-            "weight": w,
-            "said": said,
-            "scores": scores,
-        }
+        known = {"x": x, "label": label, "weight": w, "reward": reward, "residual": residual}
+        return {**known, "said": said, "scores": scores}
 
     def take_in(self, arrived, pseudo_label):
         """Into statistics, trust, history and trees; then steps."""
@@ -645,7 +627,7 @@ class ReferenceSampler:
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
         self.heard, self.reach, self.reasons = [], 1.0, []
-        self.n_hardly = 0
+        self.n_hardly, self.threshold = 0, None
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
             self.burst = budget.burst
@@ -654,7 +636,7 @@ class ReferenceSampler:
 
     def round(self, x):
         """Lines 4 to 12 and 18 to 26: predicted label, whether to ask, scores."""
-        self.t += 1
+        self.t, self.threshold = self.t + 1, None
         labels, scores = self.classifier.labels, self.classifier.scores(x)
         top, gap = top_and_gap(scores) if labels else (None, 0.0)
         if self.horizon is None:
@@ -684,12 +666,12 @@ class ReferenceSampler:
             return "few classes" if few else "none"
         self.reach -= (self.reach - 1) * self.budget / 1024
         changing = self.classifier.trial is not None
-        threshold = (
-            float(self.share(may, len(labels), held_back=not changing)) ** 0.75 * 2 * self.gamma
-        )
-        threshold *= self.width(self.t, len(labels), self.classifier.depth)
+        share = float(self.share(may, len(labels), held_back=not changing))
+        threshold = 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth)
+        threshold *= share**0.75
         if self.n_waiting:
             threshold *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
+        self.threshold = threshold
         if gap < threshold:
             return "change" if changing else "gap"
         if changing:
