@@ -203,15 +203,15 @@ def test_generated_streams_change_where_they_say():
     assert (before[:10_000].mean(), before[10_000:].mean()) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "after"),
-    [("renamed", [3, 4, 5]), ("one", [3]), ("gone", [0]), ("half", [1, 2, 3])],
-)
-def test_labels_are_renamed_half_way(kind, after):
+def test_labels_are_renamed_half_way():
     y = np.arange(600) % 3
-    stream = changing.relabelled(kind, np.zeros((600, 2)), y, seed=0)
-    assert np.array_equal(stream.y[:300], y[:300])
-    assert (sorted({*stream.y[300:].tolist()}), stream.changes) == (after, (300,))
+    for kind, after in (
+        *(("renamed", [3, 4, 5]), ("one", [3])),
+        *(("gone", [0]), ("half", [1, 2, 3])),
+    ):
+        stream = changing.relabelled(kind, np.zeros((600, 2)), y, seed=0)
+        assert np.array_equal(stream.y[:300], y[:300])
+        assert (sorted({*stream.y[300:].tolist()}), stream.changes) == (after, (300,))
 
 
 @pytest.mark.usefixtures("folder")

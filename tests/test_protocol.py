@@ -120,29 +120,28 @@ def test_river_s_wrappers_of_one_learner(name, scaled):
     assert pickle.dumps(learner) == before
 
 
+class Replaces(base.BinaryDriftAndWarningDetector):
+    """Warns after 20 labels, and finds a drift after 30."""
+
+    def __init__(self):
+        super().__init__()
+        self.n = 0
+
+    def update(self, x):
+        self.n += 1
+        self._warning_detected = 20 <= self.n < 30
+        self._drift_detected = self.n == 30
+
+
 def test_a_wrapper_may_put_another_model_in_the_place_of_its_own():
     """After a drift the sampler decides by what predicts now."""
-
-    class Replaced(base.BinaryDriftAndWarningDetector):
-        """Warns after 20 labels, and finds a drift after 30."""
-
-        def __init__(self):
-            super().__init__()
-            self.n = 0
-
-        def update(self, x):
-            self.n += 1
-            self._warning_detected = 20 <= self.n < 30
-            self._drift_detected = self.n == 30
-
-    wrapper = drift.DriftRetrainingClassifier(small(), Replaced())
+    wrapper = drift.DriftRetrainingClassifier(small(), Replaces())
     first = wrapper.model
     model = active.INeurALSampler(wrapper, gamma=1e3, seed=1)
     for x, y in STREAM:
         model.predict_one(x)
         model.learn_one(x, y)
-    assert wrapper.model is not first
-    assert route(wrapper)[0] is wrapper.model
+    assert first is not wrapper.model is route(wrapper)[0]
     assert wrapper.model._state.history.n_labelled > first._state.history.n_labelled
 
 

@@ -171,7 +171,7 @@ def turning(n_before, n_after, seed=1):
 
 
 @pytest.mark.parametrize(
-    ("kind", "budget", "horizon"), [(Float64, 0.9, 160), (Outputs64, 0.6, None)]
+    ("kind", "budget", "horizon"), [(Float64, 0.9, 170), (Outputs64, 0.6, None)]
 )
 def test_every_round_agrees_with_plain_defaults(kind, budget, horizon):
     """Both learners, all explorers, the drift detector and its trial, in the default sampler.
@@ -179,7 +179,7 @@ def test_every_round_agrees_with_plain_defaults(kind, budget, horizon):
     Only the hidden layers are narrower than by default, and the budget is as large as it takes.
     One learner has a horizon, the other a bucket: the sampler does not know which learner it has.
     """
-    stream = list(turning(80, 80))
+    stream = list(turning(90, 80))
     model, twin = pair(kind, hidden_dim=8)
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)
     assert (len(twin.features), len(twin.labels)) == (4, 3)
