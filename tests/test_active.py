@@ -308,14 +308,18 @@ def test_other_samplers_pass_weights_on(kind):
 
 @pytest.mark.parametrize("shape", ["alone", "around a scaler"])
 def test_debug_one_says_what_the_next_round_does(shape):
-    """With labels on their way and a budget that shrinks; it changes nothing."""
-    _, _, model, _ = shaped(shape, WithoutAudits, gamma=2.0, budget=Budget(0.1, burst=40))
-    for i, (x, y) in enumerate(STREAM[:40]):
+    """With labels on their way, a budget that shrinks, and a newcomer; it changes nothing."""
+    budget, newcomer = Budget(0.1, burst=200), 0
+    _, _, model, _ = shaped(shape, WithoutAudits, gamma=1e3, budget=budget)
+    for i, (x, y) in enumerate(STREAM):
         if i >= 10:
             text, after = model.debug_one(x), copy.deepcopy(model)
             assert after.predict_one(x)
             assert f"threshold: {after.last_decision.threshold:.5f}" in text
             assert all(str(label) in text for label in route(model.classifier)[0].known_labels)
-        if model.predict_one(x)[1] and x["f0"] > 0:
-            model.learn_one(x, y)
-    assert model.n_pending > 0
+            newcomer += model._newcomers.there
+        model.predict_one(x)
+        if i % 10:
+            model.learn_one(x, y if i > 110 else y % 2)
+    assert model.n_pending == 12
+    assert newcomer

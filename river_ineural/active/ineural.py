@@ -312,7 +312,9 @@ class INeurALSampler(BudgetedSampler):
             ahead = copy.copy(self._account)
             ahead.round()
             sizes = len(learner.known_labels), learner.n_layers
-            share = ahead.share(not getattr(learner, "changing", False), sizes[0])
+            share = 1.0
+            if not self._newcomers.there:
+                share = ahead.share(not getattr(learner, "changing", False), sizes[0])
             return f"{table}\nthreshold: {self._threshold(ahead, *sizes, share):.5f}"
 
     @classmethod
