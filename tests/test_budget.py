@@ -178,13 +178,13 @@ def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operation
     """Whatever is asked, learned and pickled in any order: against a plain list of the latest."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pending, "PATIENCE", 30)
-        patched.setattr(pending, "MOST", 6)
+        patched.setattr(pending, "MOST", 3)
         waiting, expected, now = pending.Pending(), [], 0
         for operation, i, passed in operations:
             now += passed
             if operation == "ask":
                 waiting.ask(WAITED_FOR[i], now)
-                expected = [*expected, (now, KEYS[i])][-6:]
+                expected = [*expected, (now, KEYS[i])][-3:]
             elif operation == "copy":
                 waiting = pickle.loads(pickle.dumps(waiting))
             else:

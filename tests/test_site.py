@@ -197,14 +197,9 @@ def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, sit
 def test_formulas_are_drawn_in_the_font_of_the_site(browser, site):
     with Visit(browser, site) as visit:
         page = visit("how-it-decides")
-        assert page.locator("math").count() > 50
-        written = (ROOT / "docs" / "how-it-decides.md").read_text().count("\\[")
+        written = (DOCS / "how-it-decides.md").read_text().count("\\[")
         assert page.locator(".equation math[display=block]").count() == written > 5
         page.evaluate("document.fonts.ready")
         assert page.evaluate("document.fonts.check('16px Formulas')")
         loaded = page.evaluate("[...document.fonts].filter((f) => f.status == 'loaded').length")
         assert loaded == 1
-        boxes = page.evaluate(
-            "[...document.querySelectorAll('math')].map((e) => e.getBoundingClientRect().height)"
-        )
-        assert min(boxes) > 5
