@@ -14,7 +14,7 @@ import pytest
 from river_ineural import datasets
 
 ROOT = Path(__file__).parents[1]
-SCRIPTS, ASSETS = ROOT / "examples" / "benchmarks", ROOT / "docs" / "assets"
+SCRIPTS = ROOT / "examples" / "benchmarks"
 if not SCRIPTS.is_dir():
     pytest.skip("benchmarks are in a checkout only", allow_module_level=True)
 pytest.importorskip("matplotlib", reason="needs the extra benchmark")
@@ -326,16 +326,3 @@ def test_times_and_bytes_are_measured(monkeypatch):
         assert (table.drop(columns="ratio", errors="ignore") > 0).all(None)
     kept = keep.measure(speed.new_model(2), 1)
     assert [row["way"] for row in kept if row["bytes"] > 0] == [*keep.WAYS, *keep.IN_MEMORY]
-
-
-# Figures
-
-
-def test_figures_of_pages_are_at_most_150_kb_and_come_in_pairs(tmp_path):
-    """Those of the pages, and one that the rows make now."""
-    changes.draw_curves(common.read(common.RESULTS / "changes.csv"), tmp_path)
-    figures = [*ASSETS.glob("*.svg"), *tmp_path.glob("*.svg")]
-    for figure in figures:
-        assert 5_000 < figure.stat().st_size <= 150_000, figure.name
-        other = {"light": "dark", "dark": "light"}[figure.stem.rpartition("-")[2]]
-        assert figure.with_name(f"{figure.stem.rpartition('-')[0]}-{other}.svg").exists()

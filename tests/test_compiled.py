@@ -17,13 +17,6 @@ from river_ineural.network.modules import unit
 LIKE = torch.empty(0, dtype=torch.float64)
 
 
-def normalizer_of(x):
-    """Statistics of the rows of x, whose first column is the constant's."""
-    scaling = Scaling(LIKE).widened(x.shape[1], slice(0, 0), np.zeros(0))
-    scaling.update(x)
-    return scaling
-
-
 def raw_rows(rng, n, d):
     """Raw vectors: the first column is left to the constant."""
     x = rng.normal(2.0, 1.0, size=(n, d))
@@ -64,13 +57,6 @@ def test_running_statistics_are_those_of_all_rows(offset, width):
     z = np.where(squashed, np.arcsinh(z), z)
     expected = z / np.linalg.norm(z, axis=1, keepdims=True)
     np.testing.assert_allclose(standardized(x, normalizer), expected, atol=2e-3)
-
-
-def test_the_unit_of_a_feature_does_not_matter():
-    """In powers of two, so that nothing is rounded: the same numbers, whatever the units."""
-    x, units = raw_rows(np.random.default_rng(3), 20, 4), 2.0 ** np.array([0, 40, -30, 1])
-    expected, actual = (standardized(rows, normalizer_of(rows)) for rows in (x, x * units))
-    np.testing.assert_array_equal(actual, expected)
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 70))

@@ -7,7 +7,6 @@ import importlib.util
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -55,16 +54,6 @@ def test_constants_that_a_page_names_are_in_the_code():
     constants = re.findall(r"`([A-Z][A-Z_]+)`", (DOCS / "deviations.md").read_text())
     assert len(constants) > 20
     assert not [n for n in constants if not re.search(rf"^ *(?:\w+, )*{n}\b.* = ", source, re.M)]
-
-
-def test_a_ratio_is_of_means_and_their_mean_is_geometric():
-    rows = figures.chosen("tabular", {})
-    rows = rows[rows["seed"] < 5]  # those of both learners
-    means = rows.groupby(["learner", "stream"])["regret"].mean()
-    over = (means["I-NeurAL"] / means[tabular.FOREST])[list(tabular.STREAMS)]
-    said = figures.text("tabular.ratio", under=tabular.FOREST, digits="6")
-    assert float(said) == pytest.approx(np.exp(np.log(over).mean()), abs=1e-6)
-    assert figures.text("tabular.losses", under=tabular.FOREST) == str((over > 1).sum())
 
 
 def test_labels_needed_are_read_off_between_two_shares():

@@ -185,35 +185,6 @@ def test_a_dead_network_scores_zero(form, outputs):
         np.testing.assert_array_equal(Passed(form, shape, flat).score(x), 0)
 
 
-@given(shapes, st.integers(1, 3), st.integers(0, 4), st.integers(0, 2**32))
-def test_a_late_class_or_feature_leaves_f1_of_known_classes(shape, n_new, n_new_features, seed):
-    """Weights of known classes and features are kept bit by bit; new ones are drawn.
-
-    f2 may move: of contexts the input gradient is dense in all blocks, so its norm grows.
-    """
-    k, d, *_ = shape
-    rng = np.random.default_rng(seed)
-    flat, x = fresh(shape, rng), unit(rng, 2, d)
-    larger = shape._replace(n_classes=k + n_new, n_features=d + n_new_features)
-    grown = grow(flat, shape, larger, (d, d + n_new_features), rng)
-    old, new = Weights(flat, shape), Weights(grown, larger)
-    for layer, known in zip(new.first_layers, old.first_layers, strict=True):
-        blocks = known.shape[1]
-        assert torch.equal(layer[:, :blocks, :d], known)
-        assert layer[:, blocks:].all()
-        assert layer[..., d:].all()
-    for layer, known in zip(new.outputs, old.outputs, strict=True):
-        assert torch.equal(layer[: len(known)], known)
-    assert not new.f2.output[len(old.f2.output) :].any()
-    assert all(torch.equal(*layers) for layers in zip(new.deep, old.deep, strict=True))
-    wider = np.pad(x, ((0, 0), (0, n_new_features)))
-    before, after = (
-        Passed(Loops, *of).score(rows)[0]
-        for *of, rows in ((shape, flat, x), (larger, grown, wider))
-    )
-    np.testing.assert_allclose(after[:, :k], before, atol=1e-12)
-
-
 @FORMS
 @given(shape=shapes, seed=st.integers(0, 2**32))
 def test_without_f2_f1_is_the_same_and_all_there_is(form, shape, seed):
@@ -226,35 +197,3 @@ def test_without_f2_f1_is_the_same_and_all_there_is(form, shape, seed):
     gradients = [passed.gradient(*learned, exploring=False) for passed in (both, one)]
     torch.testing.assert_close(gradients[0][: len(of_f1)], gradients[1])
     assert not gradients[0][len(of_f1) :].any()
-
-
-def test_initial_weights_have_the_paper_s_variance():
-    """N(0, 2/m) in hidden layers, the first a third of that, N(0, 1/m) in the output layer; all
-    layers have mean 0. f2 is silent.
-    """
-    shape = Shape(n_classes=3, n_features=40, hidden_dim=200, n_layers=3)
-    empty = shape._replace(n_classes=0, n_features=0)
-    nothing, used = torch.zeros(empty.n_parameters).double(), (0, shape.n_features)
-    w = Weights(grow(nothing, empty, shape, used, np.random.default_rng(0)), shape)
-    assert not w.f2.output.any()
-    parts = [(layer, 0.3**2 * 2 / 200) for layer in w.first_layers]
-    parts += [(w.f1.hidden[0], 2 / 200), (w.f2.hidden[0], 2 / 200), (w.f1.output, 1 / 200)]
-    for part, variance in parts:
-        n = part.numel()
-        assert abs(part.mean()) < 5 * (variance / n) ** 0.5
-        assert abs(part.var() / variance - 1) < 5 * (2 / n) ** 0.5
-
-
-@pytest.mark.parametrize("outputs", [False, True])
-def test_reserved_columns_change_nothing(outputs):
-    """Room for features not yet in use is 0 in all weights."""
-    tight, roomy, empty = (Shape(*n, 8, 2, True, outputs) for n in ((2, 4), (2, 9), (0, 0)))
-    nothing = torch.zeros(empty.n_parameters).double()
-    flats = [
-        grow(nothing, empty, shape, (0, 4), np.random.default_rng(3)) for shape in (tight, roomy)
-    ]
-    assert not any(layer[..., 4:].any() for layer in Weights(flats[1], roomy).first_layers)
-    x = unit(np.random.default_rng(3), 3, 4)
-    expected = Passed(Loops, tight, flats[0]).score(x)
-    found = Passed(Loops, roomy, flats[1]).score(np.pad(x, ((0, 0), (0, 5))))
-    np.testing.assert_allclose(found, expected, atol=1e-12)
