@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -229,39 +228,6 @@ def test_a_token_is_asked_for(journal):
             wrong = client.get(path, headers={"Authorization": "Bearer other"})
             assert wrong.status_code == 401
             assert client.get(path, headers={"Authorization": "Bearer secret"}).status_code == 200
-
-
-def test_warming_up_compiles_all_that_a_stream_needs():
-    """In a process that has nothing compiled or loaded: of no loop another version is, after it."""
-    code = """
-        import sys
-        sys.path.append(sys.argv[1])
-        from river import datasets
-        from river_ineural import INeurAL, active
-        from service import warm_up
-
-        def compiled():
-            modules = [m for name, m in sys.modules.items() if name.startswith("river_ineural.")]
-            named = {f for module in modules for f in vars(module).values() if callable(f)}
-            loops = [f for f in named if hasattr(f, "nopython_signatures")]
-            return {(loop.__name__, each) for loop in loops for each in loop.nopython_signatures}
-
-        model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, seed=1)
-        warm_up(model)
-        assert model.n_rounds == 0
-        before = compiled()
-        for x, y in datasets.Phishing().take(400):
-            if model.predict_one(x)[1]:
-                model.learn_one(x, y)
-        print(len(before) > 3, compiled() - before)
-    """
-    out = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), str(EXAMPLES)],
-        capture_output=True,
-        text=True,
-        timeout=170,
-    )
-    assert out.stdout == "True set()\n", out.stdout + out.stderr[-2000:]
 
 
 # The journal
@@ -522,16 +488,20 @@ def test_asks_are_handed_over_once(with_orders, tmp_path, monkeypatch, capsys):
         ("", "http://127.0.0.1:9", "set LABEL_STUDIO_TOKEN"),
         ("personal", "http://127.0.0.1:9", "http://127.0.0.1:9/api/token/refresh: ConnectError"),
         ("personal", "http://127.0.0.1:x", "InvalidURL"),
-        ("personal", None, "404 Not Found"),
+        ("personal", None, "404 Not Found"),  # the service is no Label Studio
     ],
 )
 def test_what_cannot_be_handed_over_says_why(
     token, address, said, http, tmp_path, monkeypatch, capsys
 ):
+    options = [
+        "--label-studio",
+        address or str(http.base_url),
+        "--cursor",
+        str(tmp_path / "cursor"),
+    ]
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", token)
-    address = address or str(http.base_url)  # no Label Studio
-    options = ["--project", "3", "--label-studio", address, "--cursor", str(tmp_path / "cursor")]
-    monkeypatch.setattr(sys, "argv", ["label_studio.py", *options])
+    monkeypatch.setattr(sys, "argv", ["label_studio.py", "--project", "3", *options])
     with pytest.raises(SystemExit) as ended:
         label_studio.main()
     assert ended.value.code == 1
