@@ -10,53 +10,9 @@ from hypothesis import given
 
 from river_ineural import INeurAL
 from river_ineural.inputs.loops import scatter
-from river_ineural.learning.scaling import Scaling
-from river_ineural.network import batch, compiled, standardizing
-from river_ineural.network.modules import unit
+from river_ineural.network import batch, compiled
 
 LIKE = torch.empty(0, dtype=torch.float64)
-
-
-def raw_rows(rng, n, d):
-    """Raw vectors: the first column is left to the constant."""
-    x = rng.normal(2.0, 1.0, size=(n, d))
-    x[:, 0] = 0
-    return x
-
-
-def standardized(x, scaling):
-    """Rows as the networks see them."""
-    return standardizing.standardized(x, scaling.raw.scaling)
-
-
-@pytest.mark.parametrize("width", [6, 300], ids=["narrow", "wide"])
-@pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_running_statistics_are_those_of_all_rows(offset, width):
-    """Moments of all rows at once, what is subtracted and multiplied with, and what is squashed."""
-    x = raw_rows(np.random.default_rng(1), 50, width)
-    x[:, 1:] = x[:, 1:] ** 3 + offset
-    x[:, 4] = 7.5  # never varies
-    x[:, 5] = np.arange(50) % 3 == 0  # a flag
-    normalizer = Scaling(LIKE).widened(width, slice(0, 0), np.zeros(0))
-    for part in np.split(x, [1, 2, 20]):
-        normalizer.update(part)
-    mean = x.mean(0)
-    powers = [((x - mean) ** power).sum(0) for power in (2, 3, 4)]
-    np.testing.assert_allclose(normalizer.moments, [mean, *powers], rtol=1e-8, atol=1e-9)
-    squashed = np.full(width, width <= 256)
-    squashed[[0, 4, 5]] = False
-    spread = np.where(squashed, x.std(0), (powers[2] / 50) ** 0.25)
-    spread[[0, 4, 5]] = 1, 1, 2
-    of_normal = np.mean(np.arcsinh(np.random.default_rng(0).normal(size=10**6)) ** 2)
-    shift = mean.copy()
-    shift[0] = -np.sqrt(np.where(squashed, of_normal, x.var(0) / spread**2).sum())
-    expected = [shift, 1 / spread, squashed]
-    np.testing.assert_allclose(normalizer.scaling, expected, atol=1e-12, rtol=2e-3)
-    z = (x - mean) / spread
-    z[:, 0] = shift[0] * -1
-    z = np.where(squashed, np.arcsinh(z), z)
-    expected = z / np.linalg.norm(z, axis=1, keepdims=True)
-    np.testing.assert_allclose(standardized(x, normalizer), expected, atol=2e-3)
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 70))
@@ -118,18 +74,6 @@ def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_lab
     batch.oppose(f1, targets, rows, n_labelled, most, sign, moved)
     np.testing.assert_array_equal(sign, expected)
     assert moved[0] == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
-
-
-@given(first=st.integers(0, 2), seed=st.integers(0, 2**32))
-def test_perturb_moves_by_the_radius_against_the_direction(first, seed):
-    """All columns from the first that may move; not at all where the direction is 0."""
-    rng = np.random.default_rng(seed)
-    x, direction = rng.normal(size=(2, 3, 5))
-    direction[1] = 0
-    moved = x.copy()
-    batch.perturb(direction, np.array([0.25]), first, moved)
-    free = np.where(np.arange(5) < first, 0, direction)
-    np.testing.assert_allclose(x - moved, 0.25 * unit(torch.from_numpy(free)))
 
 
 class Float64(INeurAL):

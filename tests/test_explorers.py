@@ -63,26 +63,6 @@ def test_a_third_explorer_needs_no_more_than_the_protocol(monkeypatch):
 
 
 @BOTH
-@pytest.mark.parametrize("n_layers", [2, 3])
-def test_f2_says_0_before_it_has_learned(kind, n_layers):
-    """Also of a class that has just appeared, where it has an output of its own."""
-    model = kind(hidden_dim=8, n_layers=n_layers, n_steps=0, explorers=("network",), seed=1)
-
-    def networks(x):
-        state = model._state
-        return state.trainer.score(state.vectors(x, np.array([list(x.values())])), state.scaling)
-
-    for i, (x, y) in enumerate(blobs(9, n_classes=3)):
-        model.learn_one(x, y)
-        f1, f2 = networks(x)
-        assert f1.any() or i == 0  # one example alone is its own mean
-        assert not f2.any()
-    model.n_steps = 8
-    model.learn_one(x, y)
-    assert networks(x)[1].any()
-
-
-@BOTH
 def test_what_explorers_added_to_the_gap_is_told_with_the_decision(kind):
     sampler = INeurALSampler(small(kind), budget=0.5, horizon=60, seed=1)
     for x, y in blobs(60, n_features=4, n_classes=3, seed=1):

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-from types import SimpleNamespace
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-import torch
 from kept import sealed
 from streams import learned, small
 
 from river_ineural import INeurAL
 from river_ineural.learning import trees
-from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES, Forest
-from river_ineural.learning.history import History
+from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 from river_ineural.storage.values import unpack
 
@@ -65,32 +60,6 @@ def test_it_is_believed_where_thresholds_part_the_classes_and_not_where_a_slope_
     assert least <= trust <= most
 
 
-@hypothesis.given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 40))
-def test_it_says_what_votes_are_beyond_f1(seed, n_classes, n):
-    """Votes are a distribution; what f1 has beyond 0 and 1 stays."""
-    rng = np.random.default_rng(seed)
-    forest = Forest(rng, np.float32)
-    history = History(64, rng, torch.empty(0)).resized(5, n_classes)
-    scaling = SimpleNamespace(varies=lambda: np.ones(5, bool), narrow=True)
-    x = rng.normal(size=(20, 5)).astype(np.float32)
-    inside = rng.random((20, n_classes)).astype(np.float32)
-    assert not forest.estimate(x, inside, inside).any()
-    for _ in range(n):
-        targets = np.zeros((1, 2, n_classes), np.float32)
-        targets[0, 0, rng.integers(n_classes)] = 1
-        example = rng.normal(size=(1, 5)).astype(np.float32)
-        history.add(example, targets, np.ones(1, np.float32), pseudo_label=False)
-        forest.learn(history, scaling, range(4), 1)
-    votes = inside + forest.estimate(x, inside, inside)
-    assert votes == pytest.approx(np.clip(votes, 0, 1), abs=1e-5)
-    assert votes.sum(axis=1) == pytest.approx(np.ones(20))
-    beyond = inside + np.where(rng.random(inside.shape) < 0.5, 3, 0).astype(np.float32)
-    whole = np.where(beyond > 1, 1, beyond)
-    np.testing.assert_allclose(
-        forest.estimate(x, beyond, beyond), forest.estimate(x, whole, whole), atol=1e-6
-    )
-
-
 # What a tree is
 
 
@@ -114,14 +83,6 @@ def test_a_tree_knows_its_examples():
             said.append(child[node])
         assert (said == classes).all() == all_right
         assert (np.bincount(said, minlength=3) > 0).sum() > 1
-
-
-def test_examples_of_no_weight_teach_nothing():
-    model = INeurAL(seed=1)
-    for x, y in corners(10):
-        model.learn_one(x, y, w=0.0)
-    assert not (forest_of(model).child >= 0).any()
-    assert model.trust["forest"] == 0.5
 
 
 # What bounds it

@@ -177,17 +177,6 @@ def test_a_step_that_is_not_finite_is_not_taken(form):
 
 
 @FORMS
-@pytest.mark.parametrize("outputs", [False, True])
-def test_a_dead_network_scores_zero(form, outputs):
-    """Where no unit is active the gradient is 0, and nothing divides by it."""
-    shape = Shape(n_classes=2, n_features=3, hidden_dim=8, n_layers=2, outputs=outputs)
-    for n in (1, 20):
-        flat = torch.zeros(shape.n_parameters)
-        x = unit(np.random.default_rng(0), n, 3, np.float32)
-        np.testing.assert_array_equal(Passed(form, shape, flat).score(x), 0)
-
-
-@FORMS
 @given(shape=shapes, seed=st.integers(0, 2**32))
 def test_without_f2_f1_is_the_same_and_all_there_is(form, shape, seed):
     """Its gradient, which has the scores in it, and its size."""
