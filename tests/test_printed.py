@@ -155,25 +155,24 @@ def played(model, examples):
 
 def test_a_full_omega_is_a_reservoir(monkeypatch):
     """Room for 5 iterates: each of 41 is kept as often as the others, and one of them predicts."""
-    counts = np.zeros(41)
-    examples = list(stream(2, rounds=40))
-    n_runs = 40
+    counts, examples, n_runs = np.zeros(41), list(stream(2, rounds=40)), 40
+
+    def key(theta):
+        return tuple(torch.cat([w.flatten() for w in theta]).tolist())
+
     for seed in range(n_runs):
         model = learner(seed=seed, hidden_dim=2, batch_size=2, lr=0.1)
         model.initialize(*examples[0][0])
         monkeypatch.setattr(paper, "MOST_KEPT", 5 * sum(w.numel() for w in model.hat.theta))
-        every = [model.omega[0]]
+        every = [key(model.omega[0])]
         for example in examples:
             played(model, [example])
-            every.append([w.clone() for w in model.hat.theta])
+            every.append(key(model.hat.theta))
             assert len(model.omega) == min(5, len(every))
-        keys = [tuple(torch.cat([w.flatten() for w in theta]).tolist()) for theta in every]
         for theta in model.omega:
-            counts[keys.index(tuple(torch.cat([w.flatten() for w in theta]).tolist()))] += 1
-        kept = model.omega[model.drawn]
-        assert all(map(torch.equal, model.classifier.theta, kept))
-    early, late = counts[:20].sum(), counts[21:].sum()
-    assert abs(early - late) < 4 * math.sqrt(n_runs * 5)
+            counts[every.index(key(theta))] += 1
+        assert key(model.classifier.theta) == key(model.omega[model.drawn])
+    assert abs(counts[:20].sum() - counts[21:].sum()) < 4 * math.sqrt(n_runs * 5)
 
 
 def test_returned_is_what_predicted_in_some_round():
