@@ -166,6 +166,7 @@ def test_what_contradicts_is_refused_and_changes_nothing(http, journal):
 
 NOT_UNDERSTOOD = {
     "a half": ("/predictions", '{"id"', 422),
+    "nothing": ("/predictions", "", 422),
     "a list": ("/labels", "[]", 422),
     "NaN": ("/predictions", '{"id": "a", "x": {"age": [NaN]}}', 422),
     "an infinite number": ("/predictions", '{"id": "b", "x": {"age": 1e999}}', 422),
