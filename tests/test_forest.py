@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import io
 
 import numpy as np
 import pytest
-from kept import sealed
+from kept import opened, sealed
 from streams import learned, small
 
 from river_ineural import INeurAL
 from river_ineural.learning import trees
 from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
-from river_ineural.storage.values import unpack
 
 
 def corners(n, seed=0, n_features=6):
@@ -130,7 +128,7 @@ def test_rounding_is_no_threshold():
 )
 def test_trees_that_lead_nowhere_are_refused(name, value, fine):
     model = learned(small(hidden_dim=16), corners(30))
-    document, arrays = unpack(io.BytesIO(to_bytes(model)))
+    document, arrays = opened(to_bytes(model))
     leaf = int(np.flatnonzero(forest_of(model).feature[0] < 0)[0])
     place = ("child", leaf) if name == "leaf" else (name, 0)
     arrays[f"explorers.parts.forest.{place[0]}"][0, place[1]] = value
