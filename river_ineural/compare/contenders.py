@@ -150,15 +150,15 @@ MEDIAN = SimpleImputer(strategy="median", add_indicator=True, keep_empty_feature
 CONTENDERS = {
     "ineural": Contender("I-NeurAL", of_ours(INeurAL)),
     "neuronal": Contender("NeurONAL", of_ours(NeurONAL)),
-    **of_river("logistic", "logistic regression", regression, encoded),
-    **of_river("forest", "adaptive forest", lambda k, seed: forest.ARFClassifier(seed=seed)),
+    **of_river("logistic", "logistic", regression, encoded),
+    **of_river("forest", "forest", lambda k, seed: forest.ARFClassifier(seed=seed)),
     **of_river(
         "tree", "Hoeffding tree", lambda k, seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
     ),
     "sklearn-forest": of_scikit_learn("random forest", RandomForestClassifier),
     "sklearn-boosting": of_scikit_learn("gradient boosting", HistGradientBoostingClassifier),
     "sklearn-logistic": of_scikit_learn(
-        "logistic regression",
+        "logistic",
         partial(LogisticRegression, max_iter=1_000),
         make_pipeline(MEDIAN, StandardScaler()),
     ),

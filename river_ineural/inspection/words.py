@@ -68,7 +68,8 @@ def explain(decision: Decision | None) -> str:
     >>> explain(Decision(True, "audit", float("nan"), float("nan"), 9))
     'asked: at random, or surer than labels have confirmed; 9 labels left'
     >>> forest = {"forest": 0.8}, {"forest": -0.2}
-    >>> print(explain(Decision(True, "gap", 0.125, 0.5, 9, *forest)).replace("; ", "\\n"))
+    >>> decision = Decision(True, "gap", 0.125, 0.5, 9, *forest)
+    >>> print(explain(decision).replace("; ", "\\n"))
     asked: a close call
     the gap is 0.125 and the threshold 0.500
     9 labels left
