@@ -712,10 +712,14 @@ class ReferenceSampler:
         self.heard.append(y)
 
     def hardly_known(self):
-        """Whether a class has a 32nd of its even share of the labels, 64 labels after its first."""
+        """Whether a class has a 32nd of its even share of the labels, 64 labels after its first; or
+        two of them one or two labels each, 32 labels after, of ten labels a class.
+        """
         known, n = set(self.heard), len(self.heard)
+        age = {y: n - 1 - self.heard.index(y) for y in known}
         late = {y for y in known if 32 * self.heard.count(y) * len(known) <= n}
-        return any(n - 1 - self.heard.index(y) < 64 for y in late)
+        new = [y for y in known if self.heard.count(y) <= 2 and age[y] < 32]
+        return any(age[y] < 64 for y in late) or (n >= 10 * len(known) and len(new) >= 2)
 
 
 def flatten(theta):

@@ -46,8 +46,7 @@ LEFT_OUT = {
     "ids": "it: left out: 150 different texts in 150 rows, as ids have",
     "counters": "it: left out: larger in each row, as counters are",
 }
-USELESS = "it: 1 cells, as {!r}, are no numbers of use: taken as missing"
-AS_TEXT = "it: '1,5' is read as text: say --decimal, --thousands or --date-format"
+USELESS = "it: 1 cells, as {!r}, are no numbers of use: missing"
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),
@@ -67,7 +66,6 @@ COLUMNS = {  # cells and options; features, and what is said
         *(["1.234,5", "2,25", "3"], {"decimal": ",", "thousands": "."}),
         *({"it": [1234.5, 2.25, 3]}, ""),
     ),
-    "what may be numbers": (["1,5", "2,5", "1"], {}, {"it": ["1,5", "2,5", "1"]}, AS_TEXT),
     "nothing": ([""] * 3, {}, {}, ""),
     "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
     "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
@@ -155,6 +153,7 @@ READ = {  # a text, options; the features, and the labels
     "labels that are missing": ("x,y\n1,a\n2,NA\n3,NaN\n4,?\n5,b\n6,\n", {}, [1, 5], "ab"),
     "labels none and -": ("x,y\n1,none\n2,-\n", {}, [1, 2], ["none", "-"]),
     "labels that are numbers": ("x,y\n1,0\n2,1\n3,0\n", {}, [1, 2, 3], "010"),
+    "labels 1 and 1.0": ("x,y\n1,1.0\n2,1\n3,0\n", {}, [1, 2, 3], "110"),
     "spaces": ("x, y\n 1, a\n2 ,a \n3, b\n", {}, [1, 2, 3], "aab"),
     "empty lines": ("x,y\n\n1,a\n\n2,b\n\n", {}, [1, 2], "ab"),
 }
@@ -189,6 +188,8 @@ WRONG = [
     ("a,y\n1,\n2,\n", "", "'y' has 0 different values in 0 rows"),
     ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), "", "'y' has 150 different values"),
     ("a,y\n,a\n,b\n", "", "no column of data.csv is left"),
+    ("a,y,y\n1,a,a\n2,b,b\n", "", "data.csv has two columns 'y', which would tell"),
+    ("a;y\n1,5;a\n2,5;b\n", "", "'a' holds '1,5': say --decimal, .* or --categories a"),
     ("a,y\n1,a\n1,b,\n", "", "Expected 2 fields in line 3, saw 3 .* belong in quotes"),
     ("a,y\n1,5,a\n2,5,b\n", "", "rows have more cells than the header .* belong in quotes"),
     (TWO, "--budget 200%", "--budget '200%' is none: write 5%"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from river_ineural.active.newcomers import LATE, PATIENCE, Newcomers
+from river_ineural.active.newcomers import LATE, PATIENCE, SETTLED, SEVERAL, Newcomers
 
 
 @example([*[1] * 100, 0, *[1] * 2 * PATIENCE])  # what stays as rare is no newcomer
+@example([*[1] * 40, 0, 2, 2, *[1] * PATIENCE])  # two that have come together
 @given(st.lists(st.integers(0, 3), max_size=100))
 def test_it_is_told_from_all_labels(labels):
     newcomers = Newcomers()
@@ -16,4 +17,7 @@ def test_it_is_told_from_all_labels(labels):
         newcomers.see(label)
         seen = labels[:n]
         late = [y for y in set(seen) if seen.count(y) * LATE * len(set(seen)) <= n]
-        assert newcomers.there == any(n - 1 - seen.index(y) < PATIENCE for y in late)
+        age = {y: n - 1 - seen.index(y) for y in seen}
+        new = [y for y in age if seen.count(y) <= SEVERAL and age[y] < PATIENCE // 2]
+        several = n >= SETTLED * len(age) and len(new) >= SEVERAL
+        assert newcomers.there == (several or any(age[y] < PATIENCE for y in late))

@@ -85,6 +85,8 @@ def read_table(
                 f"no column {wanted!r} in {path.name}: there are {list(cells)}, unless --separator "
                 "says another separator"
             )
+    if f"{target}.1" in cells:  # as pandas writes it
+        raise ValueError(f"{path.name} has two columns {target!r}, which would tell: rename one")
     missing, notes = cells[target].isin(NO_LABEL), []
     for label, n in cells[target][missing].value_counts().items():
         notes.append(f"{n:,} rows are left out, as {label!r} is no label")
@@ -95,6 +97,8 @@ def read_table(
         if is_numeric_dtype(at):  # which only grow
             drop = [*drop, time]
     labels = cells.pop(target)
+    if (numbers := pd.to_numeric(labels, errors="coerce")).notna().all():  # 1.0 and 1 are one
+        labels = numbers.convert_dtypes().astype(str)
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
             f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
@@ -167,20 +171,23 @@ def read_column(
     the format (ISO 8601 if it is None); else, or if it is said to be a `category`, text.
     """
     given, note = cells.dropna().infer_objects(), ""
-    numbers = pd.to_numeric(given, errors="coerce").astype(float)
-    numbers = numbers.where(numbers.abs() <= LARGEST)
     text = given.astype(str).str.strip()
-    odd = text[numbers.isna()]
     if category:
         return text.reindex(cells.index), note
+    numbers = pd.to_numeric(given, errors="coerce").astype(float)
+    numbers = numbers.where(numbers.abs() <= LARGEST)
+    odd = text[numbers.isna()]
     if len(odd) <= (1 - NEARLY_ALL) * len(given):
-        for cell in odd[:1]:
-            note = f"{len(odd):,} cells, as {cell!r}, are no numbers of use: taken as missing"
+        if len(odd):
+            note = f"{len(odd):,} cells, as {odd.iloc[0]!r}, are no numbers of use: missing"
         return numbers.reindex(cells.index), note
     if (times := to_times(text, date_format)).notna().all():
         return times.reindex(cells.index), note
     if odd.str.match(MARKED).mean() >= NEARLY_ALL:
-        note = f"{odd.iloc[0]!r} is read as text: say --decimal, --thousands or --date-format"
+        raise ValueError(
+            f"column {given.name!r} holds {odd.iloc[0]!r}: say --decimal, --thousands or "
+            f"--date-format, or --categories {given.name} if it is text"
+        )
     return text.reindex(cells.index), note
 
 

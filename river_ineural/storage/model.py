@@ -192,6 +192,7 @@ class Document(Struct):
     room: Count  # columns that there is room for
     changing: bool  # whether a change is on trial
     values: dict[str, Any]  # by path; of a part that is in a model twice, the path of the first
+    notes: dict[str, dict[str, Any]]  # what a user has set on the learner and the sampler
 
 
 class Walk:
@@ -217,6 +218,8 @@ class Walk:
             need(type(self.known.get(same)) is type(like), path, f"a {type(like).__name__}", same)
             return self.known[same]
         wanted, found, kinds = fields(like) or {}, fields(part) or {}, self.kinds(like)
+        if isinstance(part, active.BudgetedSampler):
+            found = {key: found[key] for key in wanted}  # without notes
         odd = wanted.keys() ^ found.keys()
         need(not odd, path, "without attributes of its own", odd)
         wanted.update(self.sizes.get(type(like).__name__, {}))
@@ -329,14 +332,17 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
         room=trainer.shape.n_features,
         changing=state.trial is not None,
         values={},
+        notes={},
     )
     if document.sampler:
         del document.sampler[1]["classifier"]
     encoded([document.learner, document.sampler], "model")  # before a template is made of them
     n_weights = trainer.shape._replace(n_features=trainer.n_features).n_parameters
     sampler, like, sizes = template(document, n_weights)
-    more = vars(learner).keys() - vars(like).keys()
-    need(not more, "learner", "without attributes of its own", more)
+    for name, part, new in (("learner", learner, like), ("sampler", model, sampler)):
+        if new:
+            document.notes[name] = {key: vars(part)[key] for key in vars(part).keys() - vars(new)}
+    encoded(document.notes, "notes")
     walk = Walk(document.values, arrays, sizes, writes=True)
     walk.part(state, like._state)
     if sampler:
@@ -367,6 +373,10 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
         walk.part(sampler, sampler, "sampler")
     if left := [*arrays, *document.values]:
         raise LoadError(f"nothing refers to {', '.join(left):.80}")
+    for name, part in (("learner", learner), ("sampler", sampler)):
+        for key, note in document.notes.get(name, {}).items():
+            need(part and not hasattr(part, key), f"notes.{name}", "of a user", key)
+            part.__dict__[key] = note
     learner.__dict__["device"] = device
     return_to_device(learner)
     return sampler or learner
