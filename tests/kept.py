@@ -195,7 +195,7 @@ def changed(document, path, value):
     return document
 
 
-DROPPED = object()
+DROPPED = "what is dropped"
 ODD = (
     *(None, True, -1, 0, 3, 10**6, 2**62, 1.5, -2.5, 1e300, "", "os.system", "trainer", [], {}),
     *([[]], {"$tuple": []}, {"$dict": [[[], 1]]}, {"$float64": "x"}, {"$bytes": "zz"}, DROPPED),

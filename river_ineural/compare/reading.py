@@ -73,12 +73,12 @@ def read_table(
 ) -> Table:
     """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz).
 
-    `csv` are parameters of `pandas.read_csv`: encoding, decimal, thousands and sep, which is
-    guessed from the header if it is None. Rows without a label are left out. Rows are sorted
-    by the column `time` of times or numbers, if there is one. `categories` are read as text.
+    `csv` are parameters of `pandas.read_csv`: encoding, sep, decimal and thousands. The first
+    three are guessed if they are None. Rows without a label are left out. Rows are sorted by the
+    column `time` of times or numbers, if there is one. `categories` are read as text.
     Whatever cannot be understood is a ValueError that says where, and what to do.
     """
-    cells = read_cells(path, target, categories, **csv)
+    cells, notes = read_cells(path, target, categories, **csv)
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
             raise ValueError(
@@ -87,7 +87,7 @@ def read_table(
             )
     if f"{target}.1" in cells:  # as pandas writes it
         raise ValueError(f"{path.name} has two columns {target!r}, which would tell: rename one")
-    missing, notes = cells[target].isin(NO_LABEL), []
+    missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
         notes.append(f"{n:,} rows are left out, as {label!r} is no label")
     cells, at = cells[~missing], None
@@ -119,13 +119,44 @@ def read_table(
     return Table(frame, tuple(labels), at, tuple(notes))
 
 
-def read_cells(path: Path, target: str, categories: Sequence[str], **csv: Any) -> pd.DataFrame:
-    """What pandas reads, with the labels and the categories as text."""
+def guessed(path: Path, how: dict[str, Any]) -> list[str]:
+    """Fill in how a file is written where that is not said; what was guessed, but for the usual."""
+    text, said = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}, {}
+    if not how.get("encoding"):
+        how["encoding"] = "utf-8"
+        try:
+            pd.read_csv(path, **{**text, "encoding": "utf-8", "sep": ","})
+        except UnicodeDecodeError:
+            how["encoding"] = said["--encoding"] = "cp1252"
+    text["encoding"] = how["encoding"]
+    if not how.get("sep"):
+        heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
+        how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
+        if how["sep"] != ",":
+            said["--separator"] = how["sep"]
+    if not how.get("decimal"):
+        cells = pd.read_csv(path, nrows=1000, **{**text, "sep": how["sep"]})
+        columns = [cells[name].dropna() for name in cells]
+        how["decimal"] = "."
+        if any(map(has_decimal_commas, filter(len, columns))):
+            how["decimal"] = said["--decimal"] = ","
+    return [f"guessed {option} {mark!r}" for option, mark in said.items()]
+
+
+def has_decimal_commas(text: pd.Series[str]) -> bool:
+    """Whether cells are numbers with a comma that does not part thousands."""
+    numbers = text.str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").mean()
+    thousands = text.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})*\s*").mean()
+    return bool(numbers >= NEARLY_ALL > thousands)
+
+
+def read_cells(
+    path: Path, target: str, categories: Sequence[str], **csv: Any
+) -> tuple[pd.DataFrame, list[str]]:
+    """What pandas reads, with the labels and the categories as text; what was guessed."""
     how: dict[str, Any] = {"skipinitialspace": True, **csv}
     try:
-        if not how.get("sep"):
-            frames = {s: pd.read_csv(path, nrows=0, **{**how, "sep": s}) for s in SEPARATORS}
-            how["sep"] = max(frames, key=lambda sep: frames[sep].shape[1])
+        notes = guessed(path, how)
         cells = pd.read_csv(
             path,
             na_values=MISSING,
@@ -142,7 +173,7 @@ def read_cells(path: Path, target: str, categories: Sequence[str], **csv: Any) -
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None
-    return cells
+    return cells, notes
 
 
 def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
