@@ -146,8 +146,9 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
 def has_decimal_commas(text: pd.Series[str]) -> bool:
     """Whether cells are numbers with a comma that does not part thousands."""
     numbers = text.str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").mean()
-    thousands = text.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})*\s*").mean()
-    return bool(numbers >= NEARLY_ALL > thousands)
+    commas = text[text.str.contains(",")]
+    thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
+    return bool(len(commas) and numbers >= NEARLY_ALL > thousands)
 
 
 def read_cells(
