@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from river_ineural.active.newcomers import LATE, PATIENCE, SETTLED, SEVERAL, Newcomers
+from river_ineural.active.newcomers import FEW, LATE, PATIENCE, SETTLED, SEVERAL, Newcomers
 
 
 @example([*[1] * 100, 0, *[1] * 2 * PATIENCE])  # what stays as rare is no newcomer
@@ -18,6 +18,6 @@ def test_it_is_told_from_all_labels(labels):
         seen = labels[:n]
         late = [y for y in set(seen) if seen.count(y) * LATE * len(set(seen)) <= n]
         age = {y: n - 1 - seen.index(y) for y in seen}
-        new = [y for y in age if seen.count(y) <= SEVERAL and age[y] < PATIENCE // 2]
+        new = [y for y in age if seen.count(y) <= FEW and age[y] < PATIENCE // 2]
         several = n >= SETTLED * len(age) and len(new) >= SEVERAL
         assert newcomers.there == (several or any(age[y] < PATIENCE for y in late))

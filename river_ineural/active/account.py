@@ -119,7 +119,7 @@ class Account:
             proportion to the rounds that are left. Nothing is held back of a total without a
             horizon.
         n_classes
-            Known classes: the more there are, the likelier others come late.
+            Known classes, at least 2: the more there are, the likelier others come late.
 
         Examples
         --------
@@ -136,7 +136,7 @@ class Account:
             if self.bucket is not None:
                 left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
             elif self.budget.horizon is not None:
-                held = min(MOST_HELD, HELD_TOTAL * max(1, n_classes - 1))
+                held = min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
                 to_come = 1 - self.n_rounds / self.budget.horizon
                 left = (left - held * max(0.0, to_come)) / (1 - held)
         return 0.0 if left < 0 else 1.0 if left > 1 else left

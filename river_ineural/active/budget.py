@@ -107,9 +107,11 @@ def check_limit(limit: Any) -> None:
         return
     if isinstance(limit, float):
         if 1 < limit < math.inf:
-            labels = f"{limit:.0f} for so many labels"
-            share = f"{round(limit / 100, 12)!r} for {limit:g} % of the rounds"
-            ways = [labels] * (limit > 100 or limit.is_integer()) + [share] * (limit <= 100)
+            ways = []
+            if limit > 100 or limit.is_integer():
+                ways.append(f"{limit:.0f} for so many labels")
+            if limit <= 100:
+                ways.append(f"{round(limit / 100, 12)!r} for {limit:g} % of the rounds")
             raise ValueError(
                 f"budget must be at most 1.0 as a float, a share of the rounds, got {limit!r}: "
                 f"write {', '.join(ways)}."

@@ -199,11 +199,12 @@ class INeurALSampler(BudgetedSampler):
                 self._note_drifts(learner)
             return scores, top, ask
 
-    def _threshold(self, account: Account, n_classes: int, n_layers: int, share: float) -> float:
+    def _threshold(self, account: Account, n_classes: int, learner: Any) -> float:
         """2γβ_t · share^(3/4), and less while labels are on their way: not all is asked for."""
-        beta, t = self.width or USUAL, account.n_rounds
-        threshold: float = 2 * self.gamma * beta(t, n_classes if n_classes > 2 else 2, n_layers)
-        threshold *= share**THRIFT
+        beta, t, k = self.width or USUAL, account.n_rounds, n_classes if n_classes > 2 else 2
+        threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
+        if not self._newcomers.there:  # whose labels are worth a full budget
+            threshold *= account.share(not getattr(learner, "changing", False), k) ** THRIFT
         if n_pending := self._pending.count(t):
             there = self._n_labels + FIRST  # more, for a model that has none asks for some
             threshold *= there / (there + n_pending)
@@ -223,8 +224,7 @@ class INeurALSampler(BudgetedSampler):
             return self._of_few_classes(n_classes - len(unseen))
         account, changing = self._account, getattr(learner, "changing", False)
         self._reach.fade(account.rate or SILENCE)
-        share = 1.0 if self._newcomers.there else account.share(not changing, n_classes)
-        threshold = self._threshold(account, n_classes, learner.n_layers, share)
+        threshold = self._threshold(account, n_classes, learner)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         if changing:  # until it is known what of the past still holds
@@ -311,11 +311,8 @@ class INeurALSampler(BudgetedSampler):
             table = learner.debug_one(transformed(pipelines, x, {}))
             ahead = copy.copy(self._account)
             ahead.round()
-            sizes = len(learner.known_labels), learner.n_layers
-            share = 1.0
-            if not self._newcomers.there:
-                share = ahead.share(not getattr(learner, "changing", False), sizes[0])
-            return f"{table}\nthreshold: {self._threshold(ahead, *sizes, share):.5f}"
+            threshold = self._threshold(ahead, len(learner.known_labels), learner)
+            return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,8 @@ __all__ = ["Newcomers"]
 
 LATE = 32  # of a class hardly known: this part of its even share of the labels, or less
 PATIENCE = 64  # labels after its first: what is still as rare then may be a slip of the pen
-SEVERAL = 2  # classes of at most as many labels that come within half of that
+SEVERAL = 2  # new classes, where others may come
+FEW = 2  # labels of a class that counts as one of several
 SETTLED = 10  # labels a class from which on several new ones are late
 
 
@@ -49,5 +50,5 @@ class Newcomers:
         most = self._n / (LATE * len(self._seen))
         ages = [(n, self._n - first) for n, first in self._seen.values()]
         rare = any(n <= most and age < PATIENCE for n, age in ages)
-        n_new = sum(n <= SEVERAL and age < PATIENCE // 2 for n, age in ages)
+        n_new = sum(n <= FEW and age < PATIENCE // 2 for n, age in ages)
         self.there = rare or (self._n >= SETTLED * len(ages) and n_new >= SEVERAL)

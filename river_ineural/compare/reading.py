@@ -120,15 +120,8 @@ def read_table(
 
 
 def guessed(path: Path, how: dict[str, Any]) -> list[str]:
-    """Fill in how a file is written where that is not said; what was guessed, but for the usual."""
+    """Fill in separator and decimal mark where they are not said; what is not the usual."""
     text, said = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}, {}
-    if not how.get("encoding"):
-        how["encoding"] = "utf-8"
-        try:
-            pd.read_csv(path, **{**text, "encoding": "utf-8", "sep": ","})
-        except UnicodeDecodeError:
-            how["encoding"] = said["--encoding"] = "cp1252"
-    text["encoding"] = how["encoding"]
     if not how.get("sep"):
         heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
         how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
@@ -169,6 +162,9 @@ def read_cells(
         if not isinstance(cells.index, pd.RangeIndex):  # cells that pandas takes for names of rows
             raise ValueError("rows have more cells than the header")
     except (LookupError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # it is no UTF-8
+            cells, notes = read_cells(path, target, categories, **{**csv, "encoding": "cp1252"})
+            return cells, ["guessed --encoding 'cp1252'", *notes]
         raise ValueError(
             f"{path.name} cannot be read: {error} (line 1 is the header; --separator says what "
             "stands between cells; cells that have it belong in quotes; --encoding says how text "

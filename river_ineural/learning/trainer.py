@@ -61,6 +61,7 @@ class Trainer(Tensors):
         rng: np.random.Generator,
         like: Tensor,
     ) -> None:
+        check_size(shape, 0)
         self.shape = shape
         self.recipe = recipe
         self.lr = lr
@@ -70,7 +71,6 @@ class Trainer(Tensors):
         self.steps_due = self.explorations_due = 0.0
         self.pending: list[Fresh] = []  # weights to be written
         self.warned = False
-        check_size(shape, 0)
         self.dtype = np.float32 if like.dtype is torch.float32 else np.float64
         self.flat = like.new_zeros(shape.n_parameters)
         self.optimizer = Optimizer(self.flat)
