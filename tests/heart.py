@@ -145,30 +145,37 @@ def stops(call, at, by_call):
     return False
 
 
-def interrupts():
-    """200 of them, by a signal at a random moment of growth; a churning vocabulary among it."""
+def interrupted(call, seconds):
+    """Whether a call was interrupted, by a signal after so long, before it was done."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    warnings.filterwarnings("ignore", "max_features")  # how far a model gets is a matter of time
     signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        call()
+        signal.setitimer(signal.ITIMER_REAL, 0)  # here, so that one that comes so late is caught
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def interrupts():
+    """200 of them, by a signal at a random moment of growth; a churning vocabulary among it."""
+
+    def grow(model, churns):
+        for i in range(100):
+            x, y = grower(model, i)
+            model.learn_one(dict(list(x.items())[-9:]) if churns else x, y)
+
+    warnings.filterwarnings("ignore", "max_features")  # how far a model gets is a matter of time
     rng, n_interrupted, t = random.Random(0), 0, 0
     models = [trained(), trained(max_features=9)]
     while n_interrupted < 200:
         t += 1
         model = copy.deepcopy(models[t % 2])
-        try:
-            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3))
-            for i in range(100):
-                x, y = grower(model, i)
-                if t % 2:
-                    x = dict(list(x.items())[-9:])
-                model.learn_one(x, y)
-        except KeyboardInterrupt:
-            n_interrupted += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        n_interrupted += interrupted(partial(grow, model, t % 2), rng.uniform(1e-5, 2e-3))
         if not t % 2:
             assert_whole(model)
         model.learn_one(*STREAM[0])
@@ -181,19 +188,6 @@ def labels_of_a_sampler():
 
     Either it counts for the history, the learner and the sampler, or nothing has changed.
     """
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    def interrupted(call, seconds):
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            call()
-        except KeyboardInterrupt:
-            return True
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        return False
 
     def learn(stopped_by, *given):
         """Whether it was stopped."""
@@ -213,7 +207,6 @@ def labels_of_a_sampler():
         before._pending.ask(x, i + 1)
         if i:
             before.learn_one(x, y)
-    signal.signal(signal.SIGALRM, interrupt)
     rng, n_stopped, whole = random.Random(0), 0, pickle.dumps(copy.deepcopy(before))
     while n_stopped < 300:
         n_stopped += learn(interrupted, rng.uniform(1e-5, 1.5e-3))
