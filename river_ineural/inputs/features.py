@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import struct
 import warnings
 from collections.abc import Collection, Iterable, Mapping
@@ -109,14 +108,6 @@ class FeatureIndex:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._load()
         self.__dict__.update(state, touched=state["touched"].copy(), _flood=Flood())
-        self._name_columns()
-
-    def _copy(self) -> FeatureIndex:
-        other = copy.copy(self)  # by way of what is pickled
-        other._flood = self._flood
-        return other
-
-    def _name_columns(self) -> None:
         self.columns = {name: self.first_column + i for i, name in enumerate(self.names)}
         self._forget_last()
 
@@ -250,8 +241,9 @@ class FeatureIndex:
         if len(new) > room:
             self._warn()
             new = new if self.recycles else new[:room]
-        other = self._copy()
-        other._flood = self._flooded(new)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _flood=self._flooded(new))
+        other._forget_last()
         other.columns, other.names = dict(self.columns), list(self.names)
         recycled = self._longest_untouched(len(new) - room) if len(new) > room else []
         for column in recycled:
