@@ -75,15 +75,19 @@ class Adam:
     def grow(self, embed):
         self.m, self.v = embed(self.m, scale=0), embed(self.v, scale=0)
 
-    def update(self, theta, gradient, lr):
+    def update(self, theta, gradient, lr, there):
+        """Where columns of the first layer are not there, nothing is moved."""
         self.t += 1
         updated = []
         for i, (p, g) in enumerate(zip(theta, gradient, strict=True)):
-            self.m[i] = self.beta1 * self.m[i] + (1 - self.beta1) * g
-            self.v[i] = self.beta2 * self.v[i] + (1 - self.beta2) * g**2
-            m_hat = self.m[i] / (1 - self.beta1**self.t)
-            v_hat = self.v[i] / (1 - self.beta2**self.t)
-            updated.append(p - lr * m_hat / (v_hat.sqrt() + self.epsilon))
+            m = self.beta1 * self.m[i] + (1 - self.beta1) * g
+            v = self.beta2 * self.v[i] + (1 - self.beta2) * g**2
+            m_hat = m / (1 - self.beta1**self.t)
+            v_hat = v / (1 - self.beta2**self.t)
+            new = p - lr * m_hat / (v_hat.sqrt() + self.epsilon)
+            moves = there if i == 0 else torch.tensor(True)
+            self.m[i], self.v[i] = m.where(moves, self.m[i]), v.where(moves, self.v[i])
+            updated.append(new.where(moves, p))
         return updated
 
 
@@ -102,7 +106,7 @@ class ReferenceClassifier:
         )
         self.features, self.labels, self.room = [], [], 0
         self.seen, self.counts = [], []  # raw examples, and what each counts in the statistics
-        self.mean, self.scale, self.squashed, self.rms = 0.0, 1.0, False, 0.0
+        self.mean, self.scale, self.squashed, self.rms, self.n_there = 0.0, 1.0, False, 0.0, 0.0
         self.capacities = [of.capacity - max(1, of.capacity // 4), max(1, of.capacity // 4)]
         self.rings, self.n_added = [[], []], [0, 0]  # examples as dicts: given, pseudo-labelled
         self.theta1 = None
@@ -141,12 +145,32 @@ class ReferenceClassifier:
         """Whether there is room for more than 256 features: then all but that is otherwise."""
         return self.room > 256
 
+    @property
+    def sparse(self):
+        """Whether examples have less than a sixteenth of many features, those that are not 0."""
+        return self.wide and 0 < self.n_there < self.room / 16
+
+    def there(self, xs):
+        """Columns (d,) of the constant and, where examples have few features, of theirs only."""
+        any_has = (self.raw(xs) != 0).any(0) | (not self.sparse)
+        return torch.cat([torch.tensor([True]), any_has])
+
+    def of(self, theta, there):
+        """These weights, without what other columns have."""
+        first, *others = theta
+        return [(first.view(self.m, -1, len(there)) * there).view(first.shape), *others]
+
+    def columns(self, there):
+        """The same for the inputs of the first layers of f1 and f2."""
+        return there.repeat(len(self.labels)), there.repeat(2 * len(self.labels))
+
     def update_statistics(self):
         """Of all examples learned so far; what never varied keeps its scale."""
         if not self.seen:
             return
         raw, share = self.raw(self.seen), vector(self.counts) / sum(self.counts)
         self.mean = share @ raw
+        self.n_there = share @ (raw != 0).sum(1).double()
         self.varies = (raw != raw[0]).any(0)
         apart = raw - self.mean
         deviation = (share @ apart**2).sqrt()
@@ -160,7 +184,8 @@ class ReferenceClassifier:
 
     def normalized(self, xs):
         """Centred, scaled, squashed, the constant put in front, then of unit norm."""
-        z = (self.raw(xs) - self.mean) / self.scale
+        raw = self.raw(xs)
+        z = torch.where(self.sparse & (raw == 0), 0.0, (raw - self.mean) / self.scale)
         z = torch.where(torch.as_tensor(self.squashed), z.asinh(), z)
         rows = torch.cat([torch.full((len(z), 1), self.rms).double(), z], dim=1)
         return rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(TINY)
@@ -180,7 +205,8 @@ class ReferenceClassifier:
         said = []
         for name in self.explorers:
             if name == "network":
-                said.append(self.f2(rows, theta1, theta2)[0].tolist())
+                there = self.there([x])
+                said.append(self.f2(rows, self.of(theta1, there), theta2)[0].tolist())
             else:
                 said.append(self.forest.estimate(self.raw([x])[0].numpy(), f1))
         scores = [
@@ -381,29 +407,42 @@ class ReferenceClassifier:
         )
         weight = vector([[example["weight"]] for example in batch])
         weight = weight * torch.where(reward == 1, max(1, k - 1) ** self.balance, 1.0)
-        rows = self.normalized([example["x"] for example in batch])
+        xs = [example["x"] for example in batch]
+        rows, there = self.normalized(xs), self.there(xs)
+        theta1 = self.of(self.theta1, there)
+        columns1, columns2 = self.columns(there)
         if self.wide and k > 1:
-            rows = self.moved(rows, batch, given)
+            rows = self.moved(rows, batch, given, theta1)
         of_f1 = lambda theta: self.f1(rows, theta)  # noqa: E731
-        of_f2 = lambda theta: self.f2(rows, self.theta1, theta)  # noqa: E731
+        of_f2 = lambda theta: self.f2(rows, theta1, theta)  # noqa: E731
         gradient1 = loss_gradient(of_f1, reward, weight, self.theta1)
         if exploring:
             gradient2 = loss_gradient(of_f2, residual, weight * given[:, None], self.theta2)
-            self.theta2 = self.adam2.update(self.theta2, gradient2, self.exploration_lr)
-        self.theta1 = self.adam1.update(self.theta1, gradient1, self.lr)
-        self.n_steps_taken += 1
-        if self.n_steps_taken <= self.span or self.n_steps_taken % 8 == 0:
-            share = 1 / self.n_steps_taken if self.n_steps_taken <= self.span else 8 / self.span
-            self.average = tuple(
-                [(1 - share) * past + share * now for past, now in zip(average, theta, strict=True)]
-                for average, theta in zip(self.average, (self.theta1, self.theta2), strict=True)
-            )
+            self.theta2 = self.adam2.update(self.theta2, gradient2, self.exploration_lr, columns2)
+        self.theta1 = self.adam1.update(self.theta1, gradient1, self.lr, columns1)
+        self.follow(columns1, columns2 & exploring)
 
-    def moved(self, rows, batch, given):
+    def follow(self, *columns):
+        """The average; where examples have few features, their columns are taken as they are."""
+        self.n_steps_taken += 1
+        share = 8 / self.span if self.n_steps_taken % 8 == 0 else 0.0
+        if self.n_steps_taken <= self.span:
+            share = 1 / self.n_steps_taken
+        followed = []
+        for average, theta, there in zip(
+            self.average, (self.theta1, self.theta2), columns, strict=True
+        ):
+            new = [past + share * (now - past) for past, now in zip(average, theta, strict=True)]
+            if self.sparse and new and there.dim():
+                new[0] = theta[0].where(there, average[0])
+            followed.append(new)
+        self.average = tuple(followed)
+
+    def moved(self, rows, batch, given, theta1):
         """Each example of the batch, moved to where f1 of its class falls behind."""
         at = rows.clone().requires_grad_()
         leads = []
-        for f1, example in zip(self.f1(at, self.theta1), batch, strict=True):
+        for f1, example in zip(self.f1(at, theta1), batch, strict=True):
             label = example["label"]
             leads.append(f1[label] - torch.cat([f1[:label], f1[label + 1 :]]).max())
         leads = torch.stack(leads)

@@ -63,6 +63,9 @@ class ReferenceOutputs(ReferenceClassifier):
         """f2 with the first layer (m, m + Km) of the paper."""
         return [theta2[0] @ axes(len(self.labels), self.m, self.depth), *theta2[1:]]
 
+    def columns(self, there):
+        return there, torch.tensor(True)  # f2 is fed no feature
+
     def initial(self):
         """Both networks, of no class and no feature yet."""
         m = self.m

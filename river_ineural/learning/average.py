@@ -6,7 +6,8 @@ from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
 from river_ineural.network.growth import overlay
-from river_ineural.network.layout import Shape
+from river_ineural.network.layout import Shape, Weights
+from river_ineural.network.part import Part
 
 __all__ = ["Average"]
 
@@ -43,10 +44,24 @@ class Average(Tensors):
             flat=overlay(flat, new, self.flat, old, n_features) if n_features else flat
         )
 
-    def after_step(self, flat: Tensor) -> None:
-        """Move the average to the weights of this step."""
+    def after_step(self, flat: Tensor, part: Part | None) -> None:
+        """Move the average to the weights of this step, which has moved all or a part of them.
+
+        Of a part the columns are taken as they are: those of a rare feature are moved so seldom
+        that an average of them would stay behind.
+        """
         self.n_steps += 1
+        share = 0.0
         if self.n_steps <= self.span:
-            self.flat.lerp_(flat, 1 / self.n_steps)
+            share = 1 / self.n_steps
         elif self.n_steps % EVERY == 0:
-            self.flat.lerp_(flat, EVERY / self.span)
+            share = EVERY / self.span
+        if not part:
+            if share:
+                self.flat.lerp_(flat, share)
+            return
+        mine, theirs = Weights(self.flat, part.whole), Weights(flat, part.whole)
+        for old, new in zip(mine.shared, theirs.shared, strict=True):
+            old.lerp_(new, share)
+        places = part.of_columns.to(flat.device)
+        self.flat.scatter_(0, places, flat.index_select(0, places))

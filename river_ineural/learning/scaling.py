@@ -22,6 +22,7 @@ MEMORY = 20_000  # examples that the statistics are of, the older the less
 COARSE = 1e-4  # of its distance from the reference: a deviation below it is lost in float32
 CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
 NARROW = 256  # features up to which trees stand beside f1, and features are squashed
+SPARSE = 1 / 16  # of more features: the part that an example has, below which the others are left
 
 
 class RawScaling(NamedTuple):
@@ -59,6 +60,9 @@ class Scaling(Tensors):
     the statistics here are of that difference, and a feature that is absent, which is 0, is minus
     the reference. Where units have shrunk the latest values become the reference.
 
+    Where there are many features and an example has less than a sixteenth of them, as of words, one
+    that is absent is at its mean instead: what is not there is not looked at.
+
     Parameters
     ----------
     like
@@ -70,6 +74,7 @@ class Scaling(Tensors):
 
     def __init__(self, like: Tensor) -> None:
         self.n = 0
+        self.n_there = 0.0  # features that an example has, a mean
         self.units = Units(0)
         # The mean, and the sums of the second, third and fourth powers of the distance from it
         self.reference = like.new_zeros(0, dtype=torch.float64)
@@ -162,12 +167,30 @@ class Scaling(Tensors):
             self._count_as(max(0, MEMORY - len(rows)))
         self.loops.observe(rows, self.n, self.raw.moments)
         self.n += len(rows)
+        n_there = int(np.count_nonzero(rows != self.absent))
+        self.n_there += (n_there - len(rows) * self.n_there) / self.n
         self.loops.weigh(self.n, self.narrow, *self.raw)
 
     @property
     def narrow(self) -> bool:
         """Whether there is room for at most 256 features."""
         return self.scaling.shape[1] <= NARROW
+
+    @property
+    def sparse(self) -> bool:
+        """Whether examples have few of many features."""
+        return not self.narrow and 0 < self.n_there < SPARSE * self.scaling.shape[1]
+
+    def there(self, rows: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """The columns (T,) that some of the rows (B, d) has; (B, T) and the scaling (3, T) there.
+
+        A row that has one of them not is at its mean.
+        """
+        absent = rows == self.absent
+        absent[:, :CONSTANT] = False
+        columns = np.flatnonzero(~absent.all(axis=0))
+        scaling = self.raw.scaling[:, columns]
+        return columns, np.where(absent[:, columns], scaling[0], rows[:, columns]), scaling
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns are more than a constant and its rounding, (d,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 
 from river_ineural.learning.adversary import LARGEST, Adversary
@@ -11,6 +12,7 @@ from river_ineural.learning.history import History
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.network.layout import Shape
+from river_ineural.network.part import Part
 from river_ineural.network.passes import passes
 
 __all__ = ["Recipe", "Step", "batch_examples"]
@@ -45,7 +47,8 @@ class Step:
 
     A batch is of whole examples, drawn with replacement from both rings of the history
     (`History.rows`), and serves both networks: the pass of f1 that the embedding of f2 needs is the
-    one that f1 learns from. Where features are many its examples are moved to where f1 errs.
+    one that f1 learns from. Where features are many its examples are moved to where f1 errs. Where
+    examples have few of them a step moves the weights of those that are in the batch only.
 
     Parameters
     ----------
@@ -72,16 +75,36 @@ class Step:
     ) -> None:
         self.n_examples = batch_examples(batch_size, shape.n_classes)
         self.given = float(max(1, shape.n_classes - 1)) ** recipe.balance
-        parts = optimizer.moments, optimizer.n_updates, adversary.radius
-        self.passes = passes(shape, flat, *parts)
+        self.shape, self.flats = shape, [flat, *optimizer.moments]
+        self.others = optimizer.n_updates, adversary.radius
+        self.passes = passes(shape, flat, optimizer.moments, *self.others)
 
     def __call__(
         self, history: History, scaling: Scaling, rates: tuple[float, float], exploring: bool
-    ) -> bool:
-        """One step of f1, and with `exploring` of f2; whether it was finite, and so was taken."""
-        plan = self.given, history.capacities[0], 0.0 if scaling.narrow else LARGEST, CONSTANT
+    ) -> tuple[bool, Part | None]:
+        """One step of f1, and with `exploring` of f2.
+
+        Returns
+        -------
+        Whether it was finite, and so was taken; the part of the weights that it moves, or None
+        where it moves all.
+        """
+        n_labelled, moving = history.capacities[0], (0.0 if scaling.narrow else LARGEST, CONSTANT)
         rows = history.rows(self.n_examples)
-        return self.passes.step(history.raw, rows, scaling.raw.scaling, plan, rates, exploring)
+        if not scaling.sparse:
+            stored, plan = history.raw, (self.given, n_labelled, *moving)
+            taken = self.passes.step(stored, rows, scaling.raw.scaling, plan, rates, exploring)
+            return taken, None
+        x, targets, weight = (each[rows] for each in history.raw)
+        columns, x, scale = scaling.there(x)
+        part = Part(self.shape, columns, exploring)
+        flat, *moments = weights = [part.of(each) for each in self.flats]
+        plan = self.given, int(np.count_nonzero(rows < n_labelled)), *moving
+        batch = (x, targets, weight), np.arange(len(rows)), scale
+        taken = passes(part.shape, flat, moments, *self.others).step(*batch, plan, rates, exploring)
+        for each, whole in zip(weights, self.flats, strict=True):
+            part.put(each, whole)
+        return taken, part
 
 
 def batch_examples(batch_size: int, n_classes: int) -> int:

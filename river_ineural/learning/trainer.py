@@ -20,6 +20,7 @@ from river_ineural.learning.steps import Recipe, Step
 from river_ineural.learning.tensors import Tensors, lasting
 from river_ineural.network.growth import Columns, Fresh, draw, overlay
 from river_ineural.network.layout import Shape, Weights
+from river_ineural.network.part import Part
 from river_ineural.network.passes import passes
 
 __all__ = ["Trainer"]
@@ -195,8 +196,20 @@ class Trainer(Tensors):
         Without an f2, or without `exploring`, f2 is 0 and costs nothing.
         """
         exploring &= self.shape.explores
-        found = self.predicting.score(x, scaling.raw.scaling, exploring)
+        if scaling.sparse and len(x):
+            rows = [self._score_few(x[i : i + 1], scaling, exploring) for i in range(len(x))]
+            found = np.concatenate(rows, axis=1)
+        else:
+            found = self.predicting.score(x, scaling.raw.scaling, exploring)
         return found[0], found[1] - found[0] if exploring else np.zeros_like(found[0])
+
+    def _score_few(self, x: Floats, scaling: Scaling, exploring: bool) -> Floats:
+        """Scores of an example (1, d) that has few of the features."""
+        columns, x, scale = scaling.there(x)
+        part = Part(self.shape, columns, exploring)
+        flat = part.of(self.average.flat)
+        others = [flat, flat], self.optimizer.n_updates, self.adversary.radius
+        return passes(part.shape, flat, *others).score(x, scale, exploring)
 
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
         """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over.
@@ -212,9 +225,10 @@ class Trainer(Tensors):
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring
             rates = self.lr, self.recipe.exploration_lr
-            if not self.step(history, scaling, rates, exploring):
+            taken, part = self.step(history, scaling, rates, exploring)
+            if not taken:
                 self._warn()
-            self.average.after_step(self.flat)
+            self.average.after_step(self.flat, part)
 
     def _warn(self) -> None:
         """Say once that a step was left out."""

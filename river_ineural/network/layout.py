@@ -143,3 +143,8 @@ class Weights:
     def outputs(self) -> list[Tensor]:
         """Output layers, with a row a class, or one."""
         return [self.f1.output, self.f2.output]
+
+    @property
+    def shared(self) -> list[Tensor]:
+        """All layers that no feature has a column of."""
+        return [*self.deep, *self.outputs]
