@@ -118,7 +118,10 @@ class Scaling(Tensors):
         moments[0, columns] = -reference[columns]
         scaling[0, columns] = -reference[columns].to(scaling.dtype)
         units = self.units.widened(n_features, columns)
-        return self.twin(reference=reference, moments=moments, scaling=scaling, units=units)
+        other = self.twin(reference=reference, moments=moments, scaling=scaling, units=units)
+        if self.narrow and not other.narrow and self.n:  # nothing is squashed from now on
+            other.loops.weigh(other.n, other.narrow, *other.raw)
+        return other
 
     def faded(self, n: int) -> Scaling:
         """These statistics as if they were of n examples, or as many as they are of.

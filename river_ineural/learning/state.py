@@ -188,9 +188,9 @@ class State:
             reward[row, known] = 1  # lines 15 and 20
         if pseudo_label:
             return Arrival(x, classes, targets, None, None)
-        said, all_estimates = [], []
+        said, all_estimates, trainer = [], [], self.trainer.ahead()
         for part in passes(len(x)):
-            f1, f2 = self.trainer.score(x[part], self.scaling)
+            f1, f2 = trainer.score(x[part], self.scaling)
             np.subtract(reward[part], f1, out=residual[part])  # line 16
             estimates = self.explorers.estimates(x[part], f1, f2)
             said.append(sum(self.explorers.added(estimates), f1))

@@ -190,6 +190,20 @@ class Trainer(Tensors):
                 fresh.write(Weights(moment, self.shape), zero=True)
         self.pending = []
 
+    def ahead(self) -> Trainer:
+        """One that predicts with the weights that are still to be written; this one stays as it is.
+
+        Where there are none it is the same.
+        """
+        if not self.pending:
+            return self
+        other = self.beside()
+        other.average = self.average.twin(flat=self.average.flat.clone())
+        for fresh in self.pending:
+            fresh.write(Weights(other.average.flat, self.shape))
+        other.bind()
+        return other
+
     def score(self, x: Floats, scaling: Scaling, exploring: bool = True) -> tuple[Floats, Floats]:
         """f1 and f2 of each class under the weights that predict: raw x (B, d) → (B, k) each.
 
