@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 
 import numpy as np
 from river import base
@@ -29,6 +30,14 @@ def learned(model, stream):
     for x, y in stream:
         model.learn_one(x, y)
     return model
+
+
+def told(call, *given):
+    """The warnings of a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(*given)
+    return [str(warning.message) for warning in caught]
 
 
 def waits_its_turn(call, model, lock):

@@ -6,14 +6,14 @@ import collections
 import copy
 import math
 import pickle
-import warnings
+from functools import partial
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
 from river import linear_model
-from streams import Scored, WithoutAudits, blobs, small
+from streams import Scored, WithoutAudits, blobs, small, told
 
 from river_ineural import active, baselines
 from river_ineural.active import Budget, Decision, pending
@@ -34,36 +34,10 @@ def scored(*scores, kind=WithoutAudits, **settings):
 # Budget
 
 
-@pytest.mark.parametrize(
-    ("settings", "total", "bucket", "rate"),
-    [
-        ({}, None, None, None),
-        ({"limit": 60}, 60, None, None),
-        ({"limit": 60, "horizon": 240}, 60, None, 0.25),
-        ({"limit": 60, "horizon": 20}, 60, None, 1.0),
-        ({"limit": 0.29, "horizon": 100}, 29, None, 0.29),
-        ({"limit": 0.29}, None, 725, 0.29),
-        ({"limit": 0.001}, None, 20, 0.001),
-        ({"limit": 0.5, "burst": 1}, None, 1, 0.5),
-    ],
-)
-def test_what_a_budget_says(settings, total, bucket, rate):
-    budget = Budget(**settings)
-    assert (budget.total, budget.bucket, budget.rate) == (total, bucket, rate)
-
-
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        *(({"limit": limit}, "budget") for limit in (1.5, -1, "x")),
-        *(({"horizon": 0}, "horizon"), ({"limit": 0.1, "burst": 0}, "burst")),
-        *(({"limit": 5, "burst": 9}, "burst"), ({"burst": 9}, "burst")),
-        ({"limit": 0.1, "horizon": 9, "burst": 9}, "burst"),
-    ],
-)
-def test_a_bad_budget_is_named(settings, name):
-    with pytest.raises((TypeError, ValueError), match=name):
-        Budget(**settings)
+def test_a_burst_is_of_a_share_without_a_horizon():
+    for settings in (0.1, None, 0), (5, None, 9), (0.1, 9, 9):
+        with pytest.raises((TypeError, ValueError), match="burst"):
+            Budget(*settings)
 
 
 def test_a_horizon_is_named_once_or_twice_alike():
@@ -145,9 +119,7 @@ def test_setting_a_budget_in_the_middle():
         (Budget(0), 5, 0, 0.0, 0.0),
         (Budget(10), 5, 15, 0.0, 0.0),  # overspent, as after it was lowered
         (Budget(10, horizon=100), 0, 5, 0.5, 0.45 / 0.95),
-        (Budget(10, horizon=100), 50, 5, 0.5, 0.475 / 0.95),
         (Budget(10, horizon=100), 300, 5, 0.5, 0.5 / 0.95),
-        (Budget(10, horizon=100), 100, 0, 1.0, 1.0),
         (Budget(0.0, burst=10), 5, 5, 0.5, 0.3 / 0.8),
         (Budget(0.0, burst=10), 5, 9, 0.1, 0.0),
     ],
@@ -225,20 +197,21 @@ def test_one_class_is_asked_for_ever_more_rarely(kind, budget):
     else:
         model = active.MarginSampler(Scored(1.0), budget=budget, seed=1)
     asked = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+
+    def run():
         for _ in range(400):
             asked.append(model.predict_one(X)[1])
             if asked[-1]:
                 model.learn_one(X, 0)
+
+    messages = told(run)
     assert all(asked[:10])
     rate = {500: 0, 0.5: 0.5, None: 1}.get(budget, 0.2)
     # Without a rate n² grows by twenty a round: 100 + 20 · 390 in the end.
     expected = 89 if rate == 0 else 10 + 390 * rate
     assert abs(sum(asked) - expected) < 26 * (rate < 1) + 1
-    told = "Only one class was seen in 10 labels: labels are asked for more rarely until another "
-    told += "appears. INeurAL(classes=...) names the classes beforehand."
-    assert [str(each.message) for each in caught] == [told] * (budget is not None)
+    assert len(messages) == (budget is not None)
+    assert all(each.startswith("Only one class was seen in 10 labels") for each in messages)
     reasons = {"few classes": sum(asked), "none": 400 - sum(asked)}
     assert model.n_by_reason == {**dict.fromkeys(REASONS, 0), **reasons}
 
@@ -302,33 +275,14 @@ def test_a_warning_asks_in_every_round_that_the_budget_allows():
 
 # Decisions
 
+SOFTMAX, WIDE = linear_model.SoftmaxRegression(), {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask
-    "ineural": (
-        lambda **limits: active.INeurALSampler(small(), seed=1, **limits),
-        {"few classes", "gap", "audit"},
-    ),
-    "margin": (
-        lambda **limits: active.MarginSampler(linear_model.SoftmaxRegression(), **limits),
-        {"few classes", "gap"},
-    ),
-    "random": (
-        lambda **limits: active.RandomSampler(
-            linear_model.SoftmaxRegression(), p=0.4, seed=1, **limits
-        ),
-        {"audit"},
-    ),
-    "alps": (
-        lambda **limits: baselines.ALPS(n_hypotheses=3, n_pretraining=20, seed=1, **limits),
-        {"audit", "gap"},
-    ),
-    "ntk-f": (
-        lambda **limits: baselines.NeuALNTKF(hidden_dim=8, seed=1, **limits),
-        {"few classes", "gap"},
-    ),
-    "ntk-d": (
-        lambda **limits: baselines.NeuALNTKD(hidden_dim=8, n_epochs=2, seed=1, **limits),
-        {"few classes", "gap"},
-    ),
+    "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "audit"}),
+    "margin": (partial(active.MarginSampler, SOFTMAX), WIDE),
+    "random": (partial(active.RandomSampler, SOFTMAX, p=0.4), {"audit"}),
+    "alps": (partial(baselines.ALPS, n_hypotheses=3, n_pretraining=20), {"audit", "gap"}),
+    "ntk-f": (partial(baselines.NeuALNTKF, hidden_dim=8), WIDE),
+    "ntk-d": (partial(baselines.NeuALNTKD, hidden_dim=8, n_epochs=2), WIDE),
 }
 
 
@@ -336,7 +290,7 @@ SAMPLERS = {  # with reasons to ask
 @pytest.mark.parametrize(("make", "why"), SAMPLERS.values(), ids=SAMPLERS)
 def test_every_round_s_decision_is_told(make, why, limit):
     """Asked or not as returned, with a reason that fits, and all reasons counted."""
-    model = make(**limit)
+    model = make(seed=1, **limit).clone()
     assert model.last_decision is None
     assert model.n_by_reason == dict.fromkeys(REASONS, 0)
     reasons = collections.Counter()

@@ -166,12 +166,6 @@ def test_another_file_under_that_name_is_refused(small_mnist, monkeypatch):
         datasets.MNIST().arrays()
 
 
-@pytest.mark.parametrize("settings", [{"multiclass": True}, {"seed": -1}, {"seed": 1.5}], ids=str)
-def test_a_bad_parameter_is_named(settings):
-    with pytest.raises((TypeError, ValueError), match=next(iter(settings))):
-        datasets.IJCNN(**settings)  # which has two classes
-
-
 @needs_files
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_the_files_hold_the_paper_s_tasks(kind):

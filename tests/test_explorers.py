@@ -32,14 +32,6 @@ class Toy:
         return type(self)()
 
 
-@BOTH
-@pytest.mark.parametrize("wrong", [("oracle",), ("network", "network"), ["network"], "network"])
-def test_unknown_explorers_are_refused(kind, wrong):
-    """By a message that lists those there are."""
-    with pytest.raises(ValueError, match=r"explorers must be .*'network', 'forest'"):
-        kind(explorers=wrong)
-
-
 def test_a_third_explorer_needs_no_more_than_the_protocol(monkeypatch):
     """It is estimated, weighed, taught and renewed like the others."""
     monkeypatch.setitem(module.EXPLORERS, "toy", Toy)

@@ -114,21 +114,10 @@ def test_every_round_is_as_printed(k, n_layers, optimizer, monkeypatch):
     assert len({tuple(theta[0][0].flatten().tolist()) for theta in twin.served}) > 50
 
 
-@pytest.mark.parametrize(
-    ("change", "differ"),
-    [
-        ({"delta": 0.2}, "decisions"),
-        ({"rounds": 2 * ROUNDS}, "decisions"),
-        ({"gamma": 0.11}, "decisions"),
-        ({"batch_size": BATCH - 1}, "θ̂"),
-        ({"lr": 2.9e-3}, "θ̂"),
-        ({"exploration_lr": 1.4e-3}, "θ̂"),
-    ],
-    ids=str,
-)
-def test_a_parameter_that_differs_shows(change, differ, monkeypatch):
-    """δ and T too, which only β_t has: 2 % narrower with 0.2 for 0.1."""
-    with pytest.raises(AssertionError, match=f"{differ} differ"):
+@pytest.mark.parametrize("change", [{"delta": 0.2}, {"rounds": 2 * ROUNDS}], ids=str)
+def test_a_parameter_that_only_the_width_has_shows(change, monkeypatch):
+    """It is 2 % narrower with 0.2 for 0.1."""
+    with pytest.raises(AssertionError, match="decisions differ"):
         run_side_by_side(*pair(2, 2, "adam", monkeypatch, change), stream(2))
 
 
@@ -151,6 +140,12 @@ def played(model, examples):
         if decisions[-1][1]:
             model.learn_one(x, y)
     return decisions
+
+
+def f1_of(model, x):
+    """f1 of each class."""
+    networks = model.classifier
+    return networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e)).detach()
 
 
 def test_a_full_omega_is_a_reservoir(monkeypatch):
@@ -199,8 +194,7 @@ def test_a_late_label_has_the_residual_of_the_weights_that_predict_by_then():
     _, ask = model.predict_one(x)
     assert ask
     played(model, others)
-    networks = model.classifier
-    f1 = networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e)).detach()
+    f1 = f1_of(model, x)
     model.learn_one(x, y)
     reward = torch.eye(2)[y]
     torch.testing.assert_close(model.history[-1][1], reward)
@@ -213,9 +207,7 @@ def test_without_f2_the_score_is_f1():
     assert played(model, stream(2)) != played(learner(), stream(2))
     assert len(model.classifier.theta) == len(model.hat.theta) == 2
     x, _ = next(stream(2))
-    networks = model.classifier
-    f1 = networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e))
-    assert list(networks.scores_one(x).values()) == f1.tolist()
+    assert list(model.classifier.scores_one(x).values()) == f1_of(model, x).tolist()
 
 
 @pytest.mark.parametrize(("budget", "cap"), [(0, 0), (7, 7), (0.05, 15), (1.0, None), (None, None)])
@@ -233,24 +225,6 @@ def test_a_budget_is_a_cap(budget, cap):
     assert len(model.history) == model.n_rounds == ROUNDS
     for (label, ask), (_, r1, _) in zip(decisions, model.history, strict=True):
         assert ask or int(r1.argmax()) == label
-
-
-OUT_OF_RANGE = {
-    "classes": ((1,), [0, 1], (0, 0)),
-    **dict.fromkeys(("rounds", "hidden_dim", "batch_size"), (0, 1.5)),
-    **{"n_layers": (1, 1.5), "gamma": (-1.0, "2"), "delta": (0.0, 1.0, math.nan)},
-    **dict.fromkeys(("lr", "exploration_lr"), (0.0, "0.1")),
-    **{"optimizer": ("rmsprop",), "budget": (-1, 1.5, math.nan, "3%"), "explores": ("yes",)},
-    **{"device": ("tpu-of-nobody", "meta"), "seed": (-1,)},
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in OUT_OF_RANGE.items() for value in values]
-)
-def test_a_parameter_out_of_its_range_is_named(name, value):
-    with pytest.raises((TypeError, ValueError), match=name):
-        paper.INeurAL(**{"classes": (0, 1), "rounds": 10, name: value})
 
 
 @pytest.mark.parametrize(
@@ -278,26 +252,17 @@ def test_an_example_that_is_refused_changes_nothing(x, error, match):
         with pytest.raises(error, match=match):
             call()
     assert (model.n_rounds, len(model.history)) == (1, 0)
+    score = model.classifier.scores_one
+    assert score({"b": 1.0}) == score({"b": 1.0, "a": 0.0})  # what is left out is 0
     with pytest.raises(ValueError, match="y=2 is none of classes"):
         model.learn_one({"a": 1.0}, 2)
 
 
-def test_what_is_left_out_is_0_and_the_order_is_that_of_the_first_example():
-    model = learner()
-    model.predict_one({"a": 0.6, "b": 0.8, "c": 0.0})
-    score = model.classifier.scores_one
-    assert score({"b": 0.8, "a": 0.6}) == score({"c": 0.0, "a": 0.6, "b": 0.8})
-
-
-@pytest.mark.parametrize("alone", [True, False])
-def test_river_evaluates_it_alone_and_behind_a_normaliser(alone):
+def test_river_evaluates_it_behind_a_normaliser():
     """It learns the labels that it asked for, and its own predictions of all others."""
     model = paper.INeurAL((False, True), 200, gamma=0.1, lr=0.5, seed=3)
-    examples, normalizer = list(datasets.Phishing().take(200)), preprocessing.Normalizer()
-    if alone:
-        examples = [(normalizer.transform_one(x), y) for x, y in examples]
-    whole = model if alone else normalizer | model
-    assert isinstance(whole, ActiveLearningClassifier)
+    whole, examples = preprocessing.Normalizer() | model, datasets.Phishing().take(200)
+    assert isinstance(model, ActiveLearningClassifier)
     *_, last = evaluate.iter_progressive_val_score(examples, whole, metrics.Accuracy(), step=50)
     assert 0 < model.n_queries == last["Samples used"] < 200
     assert len(model.history) == model.n_rounds == 200
@@ -316,16 +281,13 @@ def test_a_gpu_has_the_weights_and_the_decisions_of_the_cpu(optimizer, cuda, mon
         torch.testing.assert_close(own, other.cpu())
 
 
-@pytest.mark.parametrize(
-    ("given", "rates"),
-    [
-        ({}, [0.01, 0.01]),  # of the theorems
-        ({"lr": 0.5}, [0.5, 0.5]),
-        ({"lr": 0.5, "exploration_lr": 0.1}, [0.5, 0.1]),
+def test_f2_has_the_rate_of_f1_unless_told():
+    """That of the theorems by default."""
+    for given, rates in (
+        ({}, [0.01] * 2),
+        ({"lr": 0.5}, [0.5] * 2),
         ({"exploration_lr": 0.1}, [0.01, 0.1]),
-    ],
-)
-def test_f2_has_the_rate_of_f1_unless_told(given, rates):
-    model = paper.INeurAL((0, 1), 100, hidden_dim=10, **given)
-    model.initialize("a")
-    assert [step.param_groups[0]["lr"] for step in model.steps] == rates
+    ):
+        model = paper.INeurAL((0, 1), 100, hidden_dim=10, **given)
+        model.initialize("a")
+        assert [step.param_groups[0]["lr"] for step in model.steps] == rates

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
-from streams import Scored, blobs, learned, small, waits_its_turn
+from streams import Scored, blobs, learned, small, told, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.learner import route
@@ -20,43 +19,6 @@ from river_ineural.network.layout import Weights
 
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
 X = STREAM[0][0]
-
-
-class Centroids(Scored):
-    """A learner of the tests' own: the nearer a class's mean, the higher its score."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = {}
-
-    @property
-    def known_labels(self):
-        return tuple(self.seen)
-
-    def scores_one(self, x):
-        far = {y: np.mean(rows, axis=0) - [*x.values()] for y, rows in self.seen.items()}
-        return {y: 1 - (each**2).sum() / 10 for y, each in far.items()}
-
-    def learn_one(self, x, y, pseudo_label=False):
-        super().learn_one(x, y, pseudo_label)
-        self.seen.setdefault(y, []).append([*x.values()])
-
-
-def test_another_learner_decides_and_learns():
-    """Whatever has the protocol's members: asks by its gap, pseudo-labels, budget."""
-    learner = Centroids()
-    model = active.INeurALSampler(learner, gamma=1.0, budget=30, seed=1)
-    right = []
-    for x, y in STREAM:
-        label, ask = model.predict_one(x)
-        right.append(label == y)
-        if ask:
-            model.learn_one(x, y)
-    assert np.mean(right[60:]) > 0.9
-    assert 0 < model.n_queries <= 30
-    assert model.n_by_reason["gap"] > 0
-    assert len(learner.pseudo_labels) == model.n_pseudo_labels > 20
-    assert "threshold" in model.debug_one(X)
 
 
 def test_a_gap_that_is_no_number_never_asks():
@@ -242,15 +204,14 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
     model.mutate({"budget": 0.5, "horizon": 20})
     asks += [model.predict_one(x)[1] for x, _ in STREAM[:9]]
     assert [i for i, ask in enumerate(asks) if ask] == [0, 1, 2, 6, 7, 12, 13, 14, 15, 16]
-    for name, bad in (("budget", 1.5), ("horizon", 0), ("gamma", -1), ("width", 3)):
-        with pytest.raises((TypeError, ValueError), match=name):
-            setattr(model, name, bad)
+    with pytest.raises(ValueError, match="budget"):
+        model.budget = 1.5
     with pytest.raises(AttributeError, match="seed is fixed"):
         model.seed = 3
     with pytest.raises(TypeError, match="classifier"):
         model.classifier = linear_model.LogisticRegression()
-    random = active.RandomSampler(linear_model.SoftmaxRegression(), p=0.0, seed=1)
-    assert not any(random.predict_one(x)[1] for x, _ in STREAM)
+    random = active.RandomSampler(linear_model.SoftmaxRegression(), p=0.3, seed=1)
+    assert 20 < sum(random.predict_one(x)[1] for x, _ in STREAM) < 52
     random.p = 1.0
     assert all(random.predict_one(x)[1] for x, _ in STREAM)
 
@@ -263,17 +224,19 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
 def test_too_large_a_rate_ends_in_no_nan(lr):
     """Weights stay finite, probabilities a distribution, and at most one warning is given."""
     model = active.INeurALSampler(small(lr=lr), budget=100, seed=1)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+
+    def run():
         for x, y in STREAM:
             probabilities, ask = model.predict_proba_one(x)
             if probabilities:
                 assert sum(probabilities.values()) == pytest.approx(1, abs=1e-9)
             if ask:
                 model.learn_one(x, y)
-    assert len(caught) <= 1
+
+    messages = told(run)
+    assert len(messages) <= 1
     if lr > 1e20:
-        assert "not finite and was not taken" in str(caught[0].message)
+        assert "not finite and was not taken" in messages[0]
         assert model.n_queries < 20  # scores that are no numbers ask for nothing
     state = model.classifier._state
     trainer = state.trainer

@@ -140,22 +140,12 @@ def test_the_seed_of_the_sampler_decides_when_it_explores():
     assert asked[0] == asked[1] != asked[2]
 
 
-def test_a_pickle_holds_no_tensor(model):
-    """Arrays only: a pickle made on a device is read without one, and holds nothing twice."""
-    run(model, STREAM[70:])
-    data = pickle.dumps(model)
-    assert b"torch" not in data
-    n_parameters = model.classifier._state.trainer.shape.n_parameters
-    history = 60 * (6 + 2 * 3 + 1)
-    forest = model.classifier._state.explorers.parts["forest"].__getstate__()
-    trees = sum(forest[name].nbytes for name in ("feature", "threshold", "child"))
-    assert len(data) < 4 * (1.1 * (1 + 2 + 1) * n_parameters + history) + trees + 10_000
-    assert trees < 64 * 10 * 100
-
-
 def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
-    """Out-of-band buffers of protocol 5, as engines pass them, may be read-only."""
+    """Out-of-band buffers of protocol 5, as engines pass them, may be read-only. None is a tensor,
+    so that a pickle made on a device is read without one.
+    """
     buffers = []
+    assert b"torch" not in pickle.dumps(model)
     data = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     loaded = pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
@@ -260,10 +250,8 @@ def test_memory_is_constant():
 def test_a_cuda_model_loads_on_the_cpu_with_a_warning(model, device):
     """Arrays in a pickle are on no device, so a machine without CUDA can read it."""
     vars(model.classifier)["device"] = device  # as if it had been trained there
-    data = pickle.dumps(model)
-    with pytest.warns(UserWarning, match=f"'{device}' is not available") as caught:
-        loaded = pickle.loads(data)
-    assert len(caught) == 1
+    with pytest.warns(UserWarning, match=f"'{device}' is not available"):
+        loaded = pickle.loads(pickle.dumps(model))
     assert loaded.classifier.device == "cpu"
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
 

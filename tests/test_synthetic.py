@@ -73,13 +73,3 @@ def test_fresh_points_are_of_the_same_distribution(settings):
     assert [x for x, _ in stream] == before
     again, _ = stream.draw(6_000, np.random.default_rng(5))
     assert (again == x).all()
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"n_classes": 1}, {"n_features": 1}, {"margin": 0.0}, {"gap": -1.0}, {"n_samples": 0}],
-    ids=str,
-)
-def test_a_bad_parameter_is_named(settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        KnownPosterior(**settings)
