@@ -311,23 +311,6 @@ def test_a_model_that_cannot_be_saved_leaves_the_rows(error, written, tmp_path, 
         assert again.health()["n_rounds"] == (6 if error is OSError else 3)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--budget", "0.1"], "one serves it at a time"),
-        (["--budget", "1.5"], "write 0.015 for 1.5 % of the rounds"),
-    ],
-)
-def test_a_service_that_cannot_start_says_why(
-    journal, tmp_path, monkeypatch, capsys, options, said
-):
-    monkeypatch.setattr(sys, "argv", ["service.py", "--folder", str(tmp_path / "data"), *options])
-    with pytest.raises(SystemExit) as ended:
-        service_module.main()
-    assert ended.value.code == 1
-    assert said in capsys.readouterr().err
-
-
 def test_files_that_do_not_belong_together_say_what_to_do(tmp_path):
     kept = opened(tmp_path)
     kept.predict("a", {"age": 1.0})
@@ -483,31 +466,34 @@ def test_asks_are_handed_over_once(with_orders, tmp_path, monkeypatch, capsys):
     assert imported[0] == (3, {"data": made})
 
 
+TO_NOBODY = ["--label-studio", "http://127.0.0.1:9"]
+
+
 @pytest.mark.parametrize(
-    ("token", "address", "said"),
+    ("script", "token", "options", "said"),
     [
-        ("", "http://127.0.0.1:9", "set LABEL_STUDIO_TOKEN"),
-        ("personal", "http://127.0.0.1:9", "http://127.0.0.1:9/api/token/refresh: ConnectError"),
-        ("personal", "http://127.0.0.1:x", "InvalidURL"),
-        ("personal", None, "404 Not Found"),  # the service is no Label Studio
+        (service_module, "", ["--budget", "0.1"], "one serves it at a time"),
+        (service_module, "", ["--budget", "1.5"], "write 0.015 for 1.5 % of the rounds"),
+        (label_studio, "", TO_NOBODY, "set LABEL_STUDIO_TOKEN"),
+        (label_studio, "mine", TO_NOBODY, "http://127.0.0.1:9/api/token/refresh: ConnectError"),
+        (label_studio, "mine", ["--label-studio", "http://127.0.0.1:x"], "InvalidURL"),
+        (label_studio, "mine", [], "404 Not Found"),  # the service is no Label Studio
     ],
 )
-def test_what_cannot_be_handed_over_says_why(
-    token, address, said, http, tmp_path, monkeypatch, capsys
+def test_a_script_that_cannot_do_it_says_why(
+    script, token, options, said, http, tmp_path, monkeypatch, capsys
 ):
-    options = [
-        "--label-studio",
-        address or str(http.base_url),
-        "--cursor",
-        str(tmp_path / "cursor"),
-    ]
+    own = ["--folder", str(tmp_path / "data")]
+    if script is label_studio:
+        own = ["--project", "3", "--cursor", str(tmp_path / "cursor")]
+        own += ["--label-studio", str(http.base_url)]
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", token)
-    monkeypatch.setattr(sys, "argv", ["label_studio.py", "--project", "3", *options])
+    monkeypatch.setattr(sys, "argv", [f"{script.__name__}.py", *own, *options])
     with pytest.raises(SystemExit) as ended:
-        label_studio.main()
+        script.main()
     assert ended.value.code == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("label_studio.py: ")
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"{script.__name__}.py: ")
     assert said in line
 
 
