@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import math
+import pickle
 import threading
 import warnings
 
 import numpy as np
+import pytest
+import torch
 from river import base
 
-from river_ineural import INeurAL
+from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
 
 
 def small(kind=INeurAL, **settings):
     """A learner that has learned nothing and is quick at it."""
     return kind(**{"hidden_dim": 8, "batch_size": 8, "seed": 1, **settings})
+
+
+class Float64(INeurAL):
+    """In float64. Adam adds 1e-8 to what it divides by: rounding of 1e-16 becomes 1e-8 a step."""
+
+    _dtype = torch.float64
+
+
+class Outputs64(NeurONAL):
+    """The same."""
+
+    _dtype = torch.float64
+
+
+def assert_near(actual, expected, tolerance, what):
+    """Each number, relative to it where it is above 1."""
+    actual = torch.as_tensor(actual, dtype=torch.float64)
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    assert actual.shape == expected.shape, what
+    if actual.numel():
+        error = ((actual - expected).abs() / (1 + expected.abs())).max().item()
+        assert error <= tolerance, f"{what} differ by {error:.2g}"
 
 
 class WithoutAudits(INeurALSampler):
@@ -30,6 +57,31 @@ def learned(model, stream):
     for x, y in stream:
         model.learn_one(x, y)
     return model
+
+
+def rounds(model, stream):
+    """What is predicted and whether it is asked for; what is asked for is learned."""
+    for x, y in stream:
+        yield (told := model.predict_one(x))
+        if told[1]:
+            model.learn_one(x, y)
+
+
+@contextlib.contextmanager
+def raises_and_keeps(model, match, error=(TypeError, ValueError)):
+    """`pytest.raises`, and the pickle of the model is the same byte for byte after."""
+    before = pickle.dumps(model)
+    with pytest.raises(error, match=match):
+        yield
+    assert pickle.dumps(model) == before
+
+
+def module_of(path):
+    """A script of a checkout."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def told(call, *given):

@@ -1,7 +1,5 @@
 """The samplers: budgets, rounds, pipelines, delays, weights, pseudo-labels."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import math
@@ -17,7 +15,6 @@ from streams import Eager, Scored, WithoutAudits, blobs, small
 from river_ineural import active
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, ineural
 from river_ineural.active.learner import route
-from river_ineural.network.scores import top_and_gap
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
@@ -33,8 +30,6 @@ def eager(kind, budget=None, horizon=None):
         return active.MarginSampler(linear_model.SoftmaxRegression(), threshold=1.0, **limits)
     return Eager(small(lr=0.01), seed=1, **limits)
 
-
-# Budgets
 
 numbers, shares = st.integers(0, 30), st.integers(0, 100).map(lambda n: n / 100)
 calls = "predict", "predict_proba", "learn oldest", "learn newest", "drop", "learn any"
@@ -107,9 +102,6 @@ def test_what_a_budget_buys_where_every_round_wants_a_label(kind, budget, horizo
         assert model.n_queries == min(t, math.floor(by_round(t)))
 
 
-# Query rule
-
-
 @pytest.mark.parametrize(
     ("width", "arguments", "expected"),
     [
@@ -126,20 +118,6 @@ def test_what_a_budget_buys_where_every_round_wants_a_label(kind, budget, horizo
 def test_widths_by_hand(width, arguments, expected):
     """β_t at t, k and L (Algorithm 1, line 11), with pencil and a table of logarithms."""
     assert width(*arguments) == pytest.approx(expected, abs=1e-5)
-
-
-def test_predictions_are_those_of_the_classifier_before_it_learns():
-    """Label and probabilities of a round come from the classifier as it was, for every sampler."""
-    for kind in KINDS:
-        model = eager(kind, budget=30)
-        for i, (x, y) in enumerate(STREAM):
-            before = copy.deepcopy(model.classifier)
-            name = ("predict_one", "predict_proba_one")[i % 2]
-            predicted, ask = getattr(model, name)(x)
-            assert predicted == getattr(before, name)(x)
-            if ask:
-                model.learn_one(x, y)
-    assert model.n_pseudo_labels > 10
 
 
 def test_a_margin_at_the_threshold_is_wide_enough():
@@ -164,24 +142,6 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
     assert learner.pseudo_labels == learned
     assert "threshold" in model.debug_one({"a": 1.0})
 
-
-@given(st.lists(st.one_of(st.floats(), st.sampled_from([0.5, math.inf, -math.inf])), max_size=4))
-def test_the_top_is_that_of_max_and_the_gap_that_of_the_sorted(scores):
-    """Whatever is infinite or NaN; -inf is no runner-up."""
-    named = {chr(97 + i): score for i, score in enumerate(scores)}
-    top, margin = top_and_gap(named)
-    assert top == (max(named, key=named.__getitem__) if named else None)
-    ranked = sorted(scores, reverse=True)
-    if any(map(math.isnan, scores)):
-        assert math.isnan(margin)
-    elif len(scores) < 2 or ranked[1] == -math.inf:
-        assert margin == 0
-    else:
-        between = ranked[0] - ranked[1]
-        assert margin == between or (math.isnan(margin) and math.isnan(between))
-
-
-# In River: pipelines, delays, weights
 
 DELAYS = {
     "no delay": {},
@@ -256,14 +216,12 @@ def test_a_sampler_takes_what_the_first_step_takes(kind, delay):
     plain = {"strip_accents": False, "lowercase": False, "tokenizer": list}
     for form, steps in ((str, {}), (str.split, plain)):
         words = feature_extraction.BagOfWords(**steps)
-        if kind == "ineural":
-            model = active.INeurALSampler(words | small(), seed=1)
-        elif kind == "random":
-            model = active.RandomSampler(words | naive_bayes.MultinomialNB(), p=1.0, seed=1)
-        else:
-            model = active.MarginSampler(words | naive_bayes.MultinomialNB(), threshold=1.0)
-        texts = [(f"{word} {i % 7}", word == "spam") for i in range(30) for word in ("spam", "ham")]
-        stream = [(form(text), y) for text, y in texts]
+        model = {
+            "ineural": active.INeurALSampler(words | small(), seed=1),
+            "random": active.RandomSampler(words | naive_bayes.MultinomialNB(), p=1.0, seed=1),
+            "margin": active.MarginSampler(words | naive_bayes.MultinomialNB(), threshold=1.0),
+        }[kind]
+        stream = [(form(f"{w} {i % 7}"), w == "spam") for i in range(30) for w in ("spam", "ham")]
         metric = evaluate.progressive_val_score(stream, model, metrics.Accuracy(), delay=delay)
         assert metric.get() > 0.8
         assert model.n_queries > 0

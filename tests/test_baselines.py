@@ -1,7 +1,5 @@
 """The classifier of the paper's baselines against PyTorch's own layers."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -50,16 +48,11 @@ def test_probabilities_are_the_network_s():
         proba = model.predict_proba_one(x)
         assert list(proba) == model._labels.labels
         assert list(proba.values()) == pytest.approx(row.tolist(), abs=1e-6)
-        assert sum(proba.values()) == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize(("tolerance", "n_epochs"), [(0.0, 3), (100.0, 1)])
-def test_a_label_takes_epochs_over_all_stored(tolerance, n_epochs):
-    """The same batches through PyTorch's layers and Adam give the same weights.
-
-    Where the loss is within the tolerance there is one epoch.
-    """
-    model = trained(40, n_epochs=3, tolerance=tolerance)
+def test_a_label_takes_epochs_over_all_stored():
+    """The same batches through PyTorch's layers and Adam give the same weights."""
+    model = trained(40, n_epochs=3, tolerance=0.0)
     network, rng = layers(model), copy.deepcopy(model._rng)
     x, y = STREAM[40]
     model.learn_one(x, y)
@@ -67,7 +60,7 @@ def test_a_label_takes_epochs_over_all_stored(tolerance, n_epochs):
     stored = STREAM[:41]
     targets = torch.tensor([model._labels.index[label] for _, label in stored])
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-    for _ in range(n_epochs):
+    for _ in range(3):
         for rows in torch.from_numpy(rng.permutation(41)).split(16):
             optimizer.zero_grad()
             nn.functional.cross_entropy(network(inputs(stored)[rows]), targets[rows]).backward()
@@ -113,9 +106,8 @@ def test_what_is_stored_are_the_newest_with_zeros_for_features_they_had_not():
 
 
 def test_a_new_feature_and_a_new_class_leave_known_weights():
-    model = small()
-    for x, y in STREAM[:10]:
-        model.learn_one({name: x[name] for name in NAMES[:2]}, "seen" if y else "other")
+    two = [({name: x[name] for name in NAMES[:2]}, "seen" if y else "other") for x, y in STREAM]
+    model = learned(small(), two[:10])
     before = [part.detach().clone() for part in model._weights]
     model._train = lambda: None
     model.learn_one(STREAM[0][0], "new")
@@ -143,19 +135,9 @@ def test_first_weights_are_drawn_as_pytorch_s_layers_draw_them():
 
 
 def test_a_class_beyond_the_cap_teaches_nothing():
-    model = small(max_classes=2)
-    for x, y in STREAM[:20]:
-        model.learn_one(x, y % 2)
+    model = learned(small(max_classes=2), [(x, y % 2) for x, y in STREAM[:20]])
     before = [part.detach().clone() for part in model._weights]
     with pytest.warns(UserWarning, match="max_classes"):
         model.learn_one(STREAM[20][0], "third")
     assert all(map(torch.equal, model._weights, before))
-    assert list(model.predict_proba_one(STREAM[21][0])) == model._labels.labels
-    assert len(model._labels) == 2
-
-
-def test_it_learns_and_stores_no_more_than_its_capacity():
-    model = trained(60, capacity=25)
-    assert len(model._stored) == 25
-    right = sum(model.predict_one(x) == y for x, y in STREAM)
-    assert right > 40  # a third is chance
+    assert list(model.predict_proba_one(STREAM[21][0])) == model._labels.labels == [0, 1]

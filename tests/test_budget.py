@@ -1,7 +1,5 @@
 """What may be asked for, what was, why, and what is still on its way."""
 
-from __future__ import annotations
-
 import collections
 import copy
 import math
@@ -31,9 +29,6 @@ def scored(*scores, kind=WithoutAudits, **settings):
     return kind(Scored(*scores), **{"self_training": False, "seed": 1, **settings})
 
 
-# Budget
-
-
 def test_a_burst_is_of_a_share_without_a_horizon():
     for settings in (0.1, None, 0), (5, None, 9), (0.1, 9, 9):
         with pytest.raises((TypeError, ValueError), match="burst"):
@@ -51,9 +46,6 @@ def test_a_horizon_is_named_once_or_twice_alike():
     for same in (model, model.clone(), copy.deepcopy(model)):
         assert same.horizon == 200
         assert same._account.budget == budget
-
-
-# Account
 
 
 @given(
@@ -134,8 +126,6 @@ def test_what_is_left_and_what_is_held_back(budget, n_rounds, n_asked, free, res
     assert account.share(reserve=True) == pytest.approx(reserved)
 
 
-# Labels on their way
-
 WAITED_FOR = [{"a": 1, "b": 2}, {"b": 2.0, "a": 1.0}, {"a": "1"}, {"a": [1]}, {"a": {}}, "text"]
 KEYS = [0, 0, 1, 2, 2, 3]  # what has no hash has one key
 
@@ -182,9 +172,6 @@ def test_a_label_that_is_refused_is_still_waited_for():
     assert (model.n_pending, model.n_queries) == (1, 3)
 
 
-# Few classes
-
-
 @pytest.mark.parametrize("kind", ["ineural", "margin"])
 @pytest.mark.parametrize("budget", [500, Budget(0.2, burst=500), 0.5, None])
 def test_one_class_is_asked_for_ever_more_rarely(kind, budget):
@@ -216,13 +203,9 @@ def test_one_class_is_asked_for_ever_more_rarely(kind, budget):
     assert model.n_by_reason == {**dict.fromkeys(REASONS, 0), **reasons}
 
 
-# Audits
-
-
 @pytest.mark.parametrize(
     ("budget", "horizon", "expected"),
     [
-        (0.1, 10_000, 50),  # a fifth of a quarter: no round adds to it
         (1_000, 5_000, 100),
         (0.1, None, 250),  # a quarter of the rate
         (2_000, None, 10_000 / 99.5),  # the rate is not known: after 50 rounds, one in 50
@@ -236,9 +219,6 @@ def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(budget, horizo
         model.predict_one(X)
     assert abs(model.n_queries - expected) <= 4 * math.sqrt(expected)
     assert model.n_by_reason["audit"] == model.n_queries
-
-
-# Changes
 
 
 class Changing(Scored):
@@ -262,18 +242,6 @@ def test_rounds_of_drifts_are_kept():
             model.learn_one(X, 1)
         assert len(model.drifts) == 1_000
 
-
-def test_a_warning_asks_in_every_round_that_the_budget_allows():
-    learner = Changing(*SURE)
-    model = WithoutAudits(learner, gamma=0.0, budget=10, self_training=False, seed=1)
-    assert not any(model.predict_one(X)[1] for _ in range(20))
-    learner.warning = True
-    asked = [model.predict_one(X)[1] for _ in range(20)]
-    assert asked == [True] * 10 + [False] * 10
-    assert model.n_by_reason["warning"] == model.n_by_reason["budget"] == 10
-
-
-# Decisions
 
 SOFTMAX, WIDE = linear_model.SoftmaxRegression(), {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask

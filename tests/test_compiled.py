@@ -1,12 +1,11 @@
 """Parts of the compiled pass by hand, and what it does at the edges."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from streams import Float64
 
 from river_ineural import INeurAL
 from river_ineural.inputs.loops import scatter
@@ -74,12 +73,6 @@ def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_lab
     batch.oppose(f1, targets, rows, n_labelled, most, sign, moved)
     np.testing.assert_array_equal(sign, expected)
     assert moved[0] == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
-
-
-class Float64(INeurAL):
-    """In double precision, where 0.1 + 0.2 is not 0.3."""
-
-    _dtype = torch.float64
 
 
 @pytest.mark.parametrize("kind", [INeurAL, Float64])

@@ -1,7 +1,5 @@
 """What is read of a sampler's decisions: in words, over time, and while it runs."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import math
@@ -23,17 +21,8 @@ STREAM = list(datasets.Phishing().take(300))
 
 @pytest.fixture
 def model():
-    return sampler()
-
-
-@pytest.fixture
-def figure():
-    return pytest.importorskip("matplotlib.figure").Figure()
-
-
-def sampler(**parameters):
-    """One that learns fast."""
-    return active.INeurALSampler(small(n_steps=1), **{"budget": 30, "seed": 1, **parameters})
+    """A sampler that learns fast."""
+    return active.INeurALSampler(small(n_steps=1), budget=30, seed=1)
 
 
 def run(model, stream=STREAM, metric=None, **options):
@@ -93,40 +82,22 @@ def test_any_metric_can_be_fed_late_labels_too(model, metric, names):
     assert frame["gap"].tolist() == [point.by_reason["gap"] for point in recorder.points]
 
 
-def test_the_sampler_may_be_the_last_step_of_a_pipeline_or_any_other():
-    sampler = active.MarginSampler(linear_model.LogisticRegression(), budget=9, seed=1)
-    model = preprocessing.StandardScaler() | sampler
-    recorder = inspection.Recorder(model)
-    for x, y in STREAM[:50]:
-        if model.predict_one(x)[1]:
-            model.learn_one(x, y)
-        recorder.record()
-    assert recorder.points[-1].asked == sampler.n_queries > 0
-    assert recorder.points[-1].metrics == {}
-    assert sampler.last_decision.trust == {}
-    assert len(inspection.reasons(model).splitlines()) == 1 + len(REASONS)
-
-
-@pytest.mark.parametrize("model", [preprocessing.StandardScaler() | INeurAL(), None], ids=str)
-def test_what_is_no_sampler_is_refused(model):
+def test_what_is_no_sampler_and_what_is_no_step_are_refused(model):
     progress = partial(inspection.progress, [])
     for use in (inspection.Recorder, inspection.reasons, progress):
         with pytest.raises(TypeError, match="model must be an INeurALSampler"):
-            use(model)
-
-
-def test_what_is_no_step_is_refused(model):
+            use(preprocessing.StandardScaler() | INeurAL())
     recorder = inspection.Recorder(model)
     with pytest.raises(TypeError, match="step must be what iter_progressive_val_score yields"):
         recorder.record(metrics.Accuracy())
     assert recorder.points == []
-    with pytest.raises(ValueError, match="size"):
-        inspection.Recorder(model, size=1)
+    with pytest.raises(ValueError, match="seen no round"):
+        inspection.plot(recorder)
 
 
-def test_every_decision_has_its_words(monkeypatch):
+def test_every_decision_has_its_words(model, monkeypatch):
     """In a run that has each reason; numbers as they stand in the decision."""
-    model, seen = sampler(budget=0.1), {}
+    model.budget, seen = 0.1, {}
     assert inspection.explain(model.last_decision) == "no round yet"
     for x, y in changed(900, 500):
         if model.predict_one(x)[1]:
@@ -143,9 +114,8 @@ def test_every_decision_has_its_words(monkeypatch):
         assert words.startswith("asked: " if decision.asked else "not asked: "), reason
         assert f"{decision.budget_left:,.0f} label" in words
         if not math.isnan(decision.threshold):
-            assert (
-                f"the gap is {decision.gap:.3f} and the threshold {decision.threshold:.3f}" in words
-            )
+            gap, threshold = decision.gap, decision.threshold
+            assert f"the gap is {gap:.3f} and the threshold {threshold:.3f}" in words
             assert all(f"the {name} {t:.2f}" in words for name, t in decision.trust.items())
     unlimited = seen["gap"]._replace(budget_left=math.inf, trust={})
     assert inspection.explain(unlimited).endswith("; no limit")
@@ -171,9 +141,6 @@ def test_trust_and_reasons_are_told(model):
     assert asked == model.n_queries
 
 
-# Figures
-
-
 def changed(n, flip):
     for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(n)):
         yield x, bool(y) != (t >= flip)
@@ -183,8 +150,9 @@ def drawn_asks(panel):
     return sum(bar.get_height() / 100 * bar.get_width() for bar in panel.patches)
 
 
-def test_a_plot_shows_what_was_recorded(figure):
+def test_a_plot_shows_what_was_recorded():
     """Of a stream that changes."""
+    figure = pytest.importorskip("matplotlib.figure").Figure()
     model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, seed=1)
     seen = recorded(model, run(model, changed(1_600, 800), step=2), 100)
     assert len(model.drifts) >= 1
@@ -202,44 +170,28 @@ def test_a_plot_shows_what_was_recorded(figure):
     assert left.get_lines()[0].get_ydata()[-1] == seen.points[-1].left
 
 
-def test_a_plot_begins_where_the_recorder_did_and_needs_no_metric(figure, monkeypatch):
-    monkeypatch.setattr(ineural, "THRIFT", 0.0)
-    model = sampler(budget=120)
+def test_any_sampler_is_plotted_from_where_the_recorder_began(monkeypatch):
+    """The last step of a pipeline, too, and without a metric; a new figure is one of pyplot's."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    sampler = active.MarginSampler(linear_model.LogisticRegression(), threshold=1.0, budget=120)
+    model = preprocessing.StandardScaler() | sampler
     for _ in run(model, STREAM[:100]):
         pass
-    before = model.n_queries
-    model._threshold = lambda *given: math.inf  # a label is wanted in every round from here on
     recorder = recorded(model, ({} for _ in run(model, STREAM[100:], step=3)))
-    asked, _ = inspection.plot(recorder, figure).axes
+    assert (sampler.n_queries, sampler.last_decision.trust) == (120, {})
+    assert len(inspection.reasons(model).splitlines()) == 1 + len(REASONS)
+    figure = inspection.plot(recorder)
+    asked, _ = figure.axes
+    assert plt.fignum_exists(figure.number)
+    plt.close(figure)
     assert asked.get_xlim() == (100, 300)
     assert "refused by the budget" in asked.get_legend_handles_labels()[1]
     assert drawn_asks(asked) == pytest.approx(300 - 100)
-    assert before < model.n_queries == 120
 
 
-def test_a_new_figure_is_one_of_pyplot(model):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
-    recorder = inspection.Recorder(model)
-    with pytest.raises(ValueError, match="seen no round"):
-        inspection.plot(recorder)
-    assert plt.get_fignums() == []
-    model.predict_one(STREAM[0][0])
-    recorder.record()
-    figure = inspection.plot(recorder)
-    assert plt.fignum_exists(figure.number)
-    plt.close(figure)
-
-
-# In the terminal
-
-
-@pytest.fixture
-def console():
-    return Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-
-
-def test_progress_hands_on_the_steps_and_says_how_it_stands(model, console):
+def test_progress_hands_on_the_steps_and_says_how_it_stands(model):
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     steps = [step["Step"] for step in inspection.progress(run(model, step=10), model, 300, console)]
     assert steps == [*range(10, 301, 10)]
     _, found, last = console.file.getvalue().rpartition("300 of 300 rounds")
@@ -248,14 +200,10 @@ def test_progress_hands_on_the_steps_and_says_how_it_stands(model, console):
     assert f"{model.n_queries} asked · {30 - model.n_queries} left · last: {reason}" in last
     assert "Accuracy: " in last
     assert "Prediction" not in last
-    assert list(inspection.progress([], model, console=console)) == []
-
-
-def test_progress_leaves_the_terminal_when_the_loop_ends_early(model, console):
     steps = inspection.progress(run(model), model, console=console)
     next(steps)
     steps.close()
-    assert [console.file.getvalue().count(f"\x1b[?25{end}") for end in "lh"] == [1, 1]  # the cursor
+    assert [console.file.getvalue().count(f"\x1b[?25{end}") for end in "lh"] == [2, 2]  # the cursor
 
 
 def test_an_extra_that_is_not_installed_is_named(model, monkeypatch):

@@ -1,7 +1,5 @@
 """The algorithm as printed against its twin, everything compared after every round."""
 
-from __future__ import annotations
-
 import copy
 import math
 
@@ -11,6 +9,7 @@ import torch
 from printed import Printed, adam, sgd
 from river import datasets, evaluate, metrics, preprocessing
 from river.active.base import ActiveLearningClassifier
+from streams import assert_near, rounds
 
 from river_ineural import paper
 
@@ -19,11 +18,11 @@ ETA = {"sgd": 0.3, "adam": 3e-3}
 PRINTED = {"gamma": 0.1, "delta": 0.1, "rounds": ROUNDS, "batch_size": BATCH}
 
 
-def stream(k, seed=0, rounds=ROUNDS):
+def stream(k, n=ROUNDS):
     """Unit vectors with k classes, of which the first is likeliest."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     centres = rng.normal(0, 1.0, (k, DIM))
-    for label in rng.integers(0, k, rounds).tolist():
+    for label in rng.integers(0, k, n).tolist():
         x = centres[label] + rng.normal(0, 0.3, DIM)
         x /= np.linalg.norm(x)
         yield {f"f{j}": value for j, value in enumerate(x.tolist())}, label
@@ -62,16 +61,10 @@ def pair(k, n_layers, optimizer, monkeypatch, change=None):
     return model, twin
 
 
-def assert_near(actual, expected, what):
-    actual = torch.as_tensor(actual, dtype=torch.float64)
-    error = ((actual - expected).abs() / (1 + expected.abs())).max().item()
-    assert error <= 1e-8, f"{what} differ by {error:.2g}"
-
-
 def assert_same_weights(theta, expected, what):
     for network, its_twin in zip(matrices(theta), expected, strict=True):
         for actual, own in zip(network, its_twin, strict=True):
-            assert_near(actual, own, what)
+            assert_near(actual, own, 1e-8, what)
 
 
 def run_side_by_side(model, twin, examples):
@@ -80,7 +73,7 @@ def run_side_by_side(model, twin, examples):
         before = model.classifier.scores_one(x)
         label, ask = model.predict_one(x)
         scores, top, query = twin.observe(torch.tensor(list(x.values()), dtype=torch.float64))
-        assert_near(list(before.values()), scores, f"round {t}: scores")
+        assert_near(list(before.values()), scores, 1e-8, f"round {t}: scores")
         assert (label, ask) == (top, query), f"round {t}: decisions differ"
         if ask:
             model.learn_one(x, y)
@@ -95,9 +88,11 @@ def run_side_by_side(model, twin, examples):
         assert len(model.history) * twin.k == len(twin.h1) == len(twin.h2)
         contexts, reward = zip(*twin.h1[-twin.k :], strict=True)
         _, residual = zip(*twin.h2[-twin.k :], strict=True)
-        assert_near(model.classifier.contexts(own_x, model.classifier.e), torch.stack(contexts), "")
-        assert_near(rewards, torch.stack(reward), "rewards")
-        assert_near(residuals, torch.stack(residual), "residuals")
+        assert_near(
+            model.classifier.contexts(own_x, model.classifier.e), torch.stack(contexts), 1e-8, ""
+        )
+        assert_near(rewards, torch.stack(reward), 1e-8, "rewards")
+        assert_near(residuals, torch.stack(residual), 1e-8, "residuals")
     assert model.n_queries == twin.n_queries
     assert model.n_rounds == twin.t
     assert_same_weights(model.returned().theta, twin.returned(), "what is returned")
@@ -132,16 +127,6 @@ def test_initial_weights_have_the_variances_of_the_paper():
             assert w.var().item() == pytest.approx(variance, rel=5 / math.sqrt(w.numel() / 2))
 
 
-def played(model, examples):
-    """The decisions."""
-    decisions = []
-    for x, y in examples:
-        decisions.append(model.predict_one(x))
-        if decisions[-1][1]:
-            model.learn_one(x, y)
-    return decisions
-
-
 def f1_of(model, x):
     """f1 of each class."""
     networks = model.classifier
@@ -150,7 +135,7 @@ def f1_of(model, x):
 
 def test_a_full_omega_is_a_reservoir(monkeypatch):
     """Room for 5 iterates: each of 41 is kept as often as the others, and one of them predicts."""
-    counts, examples, n_runs = np.zeros(41), list(stream(2, rounds=40)), 40
+    counts, examples, n_runs = np.zeros(41), list(stream(2, n=40)), 40
 
     def key(theta):
         return tuple(torch.cat([w.flatten() for w in theta]).tolist())
@@ -161,7 +146,7 @@ def test_a_full_omega_is_a_reservoir(monkeypatch):
         monkeypatch.setattr(paper, "MOST_KEPT", 5 * sum(w.numel() for w in model.hat.theta))
         every = [key(model.omega[0])]
         for example in examples:
-            played(model, [example])
+            list(rounds(model, [example]))
             every.append(key(model.hat.theta))
             assert len(model.omega) == min(5, len(every))
         for theta in model.omega:
@@ -176,12 +161,12 @@ def test_returned_is_what_predicted_in_some_round():
     with pytest.raises(ValueError, match="call predict_one"):
         model.returned()
     assert model.classifier.predict_one({"f0": 1.0}) is None
-    first, *rest = stream(2, rounds=20)
+    first, *rest = stream(2, n=20)
     model.initialize(*first[0])
     theta0 = [w.clone() for w in model.classifier.theta]
-    played(model, [first])
+    list(rounds(model, [first]))
     result = model.returned()
-    played(model, rest)
+    list(rounds(model, rest))
     assert all(map(torch.equal, result.theta, theta0))
     assert result.predict_one(first[0]) in (0, 1)
     with pytest.raises(TypeError, match="fixed"):
@@ -190,10 +175,10 @@ def test_returned_is_what_predicted_in_some_round():
 
 def test_a_late_label_has_the_residual_of_the_weights_that_predict_by_then():
     model = learner()
-    (x, y), *others = stream(2, rounds=10)
+    (x, y), *others = stream(2, n=10)
     _, ask = model.predict_one(x)
     assert ask
-    played(model, others)
+    list(rounds(model, others))
     f1 = f1_of(model, x)
     model.learn_one(x, y)
     reward = torch.eye(2)[y]
@@ -204,7 +189,7 @@ def test_a_late_label_has_the_residual_of_the_weights_that_predict_by_then():
 
 def test_without_f2_the_score_is_f1():
     model = learner(explores=False)
-    assert played(model, stream(2)) != played(learner(), stream(2))
+    assert list(rounds(model, stream(2))) != list(rounds(learner(), stream(2)))
     assert len(model.classifier.theta) == len(model.hat.theta) == 2
     x, _ = next(stream(2))
     assert list(model.classifier.scores_one(x).values()) == f1_of(model, x).tolist()
@@ -214,9 +199,9 @@ def test_without_f2_the_score_is_f1():
 def test_a_budget_is_a_cap(budget, cap):
     """When it is spent nothing is asked for, and every prediction is learned."""
     model = learner(budget=budget)
-    decisions = played(model, stream(2))
+    decisions = list(rounds(model, stream(2)))
     asked = [ask for _, ask in decisions]
-    uncapped = [ask for _, ask in played(learner(), stream(2))]
+    uncapped = [ask for _, ask in rounds(learner(), stream(2))]
     if cap is None:
         assert asked == uncapped
     else:
@@ -275,7 +260,8 @@ def test_a_gpu_has_the_weights_and_the_decisions_of_the_cpu(optimizer, cuda, mon
     here, there = (
         learner(device=device, optimizer=optimizer, lr=ETA[optimizer]) for device in ("cpu", cuda)
     )
-    assert played(here, stream(2, rounds=100)) == played(there, stream(2, rounds=100))
+    decisions = [list(rounds(each, stream(2, n=100))) for each in (here, there)]
+    assert decisions[0] == decisions[1]
     for own, other in zip(here.hat.theta, there.hat.theta, strict=True):
         assert other.device.type == "cuda"
         torch.testing.assert_close(own, other.cpu())

@@ -1,10 +1,9 @@
 """What is refitted answers and asks as it would row by row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from streams import rounds
 
 from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare.refitted import Refitted, numbered
@@ -40,22 +39,12 @@ def counting(monkeypatch):
     return Counting
 
 
-def sampler(make, rows, share, seed, **block):
-    """It asks as I-NeurAL does."""
-    budget = Budget(share, len(rows))
-    learner = Refitted(make, rows, **block)
-    return INeurALSampler(learner, budget=budget, self_training=False, seed=seed)
-
-
-def rounds(model, y):
-    """In which the prediction was wrong, and in which a label was asked for."""
-    found = []
-    for x, label in zip(numbered(y), y.tolist(), strict=True):
-        predicted, ask = model.predict_one(x)
-        found.append((predicted != label, ask))
-        if ask:
-            model.learn_one(x, label)
-    return np.array(found).T
+def decided(make, rows, y, block):
+    """In which the prediction was wrong, and in which a label was asked for, as I-NeurAL does."""
+    budget, learner = Budget(0.2, len(rows)), Refitted(make, rows, block=block)
+    model = INeurALSampler(learner, budget=budget, self_training=False, seed=3)
+    labels, asked = np.array([*rounds(model, zip(numbered(y), y.tolist(), strict=True))], float).T
+    return labels != y, asked
 
 
 @pytest.mark.parametrize("make", [LogisticRegression, Counting])
@@ -63,7 +52,7 @@ def rounds(model, y):
 def test_blocks_answer_as_row_by_row(make, block, counting):
     """The same predictions, asks and fits, in fewer calls."""
     x, y = data(k=3)
-    (wrong, asked), *others = (rounds(sampler(make, x, 0.2, 3, block=n), y) for n in (1, block))
+    (wrong, asked), *others = (decided(make, x, y, n) for n in (1, block))
     assert np.array_equal((wrong, asked), *others)
     assert make is LogisticRegression or len(y) - 5 < len(counting.called) < 2 * len(y) - 5
     assert 40 < asked.sum() <= 50
