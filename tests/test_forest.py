@@ -1,7 +1,5 @@
 """The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np
@@ -15,18 +13,17 @@ from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 
 
-def corners(n, seed=0, n_features=6):
+def corners(n):
     """A class that three thresholds decide, as a program would."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     for _ in range(n):
-        x = {f"f{j}": value for j, value in enumerate(rng.uniform(-1, 1, n_features).tolist())}
+        x = {f"f{j}": value for j, value in enumerate(rng.uniform(-1, 1, 6).tolist())}
         yield x, x["f0"] > 0.3 and (x["f1"] > -0.2 or x["f2"] > 0.5)
 
 
-def slopes(n, seed=0, n_features=6):
+def slopes(n):
     """A class on either side of a slope."""
-    for x, _ in corners(n, seed, n_features):
-        yield x, sum(x.values()) > 0
+    return [(x, sum(x.values()) > 0) for x, _ in corners(n)]
 
 
 def forest_of(model):
@@ -42,9 +39,6 @@ def wrong(stream, **settings):
     return mistakes, model.trust.get("forest")
 
 
-# What it is worth
-
-
 @pytest.mark.parametrize(
     ("stream", "ratio", "least", "most"), [(corners, 0.75, 0.7, 1.0), (slopes, 1.25, 0.0, 0.35)]
 )
@@ -56,34 +50,6 @@ def test_it_is_believed_where_thresholds_part_the_classes_and_not_where_a_slope_
     beside, trust = wrong(stream(400))
     assert beside <= ratio * alone
     assert least <= trust <= most
-
-
-# What a tree is
-
-
-def test_a_tree_knows_its_examples():
-    """Grown of all, with all features to choose from, it is right at each; at most N nodes."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(3, 200))
-    classes = rng.integers(0, 3, 200)
-    order = x.argsort(axis=1).astype(trees.ROW)
-    for n_nodes, all_right in ((NODES, True), (9, False)):
-        feature, child = np.full((1, n_nodes), -1, np.int16), np.full((1, n_nodes), -1, np.int32)
-        nodes = feature, np.zeros((1, n_nodes)), child
-        sample = x, order, classes.astype(trees.ROW), np.ones((1, 200)), np.array([1, 2, 3])
-        trees.grow(*sample, 3, rng.random((1, 99)), np.empty((n_nodes, 3)), *nodes)
-        (feature,), (threshold,), (child,) = nodes
-        said = []
-        for example in x.T:
-            node = 0
-            while feature[node] >= 0:
-                node = child[node] + (example[feature[node] - 1] > threshold[node])
-            said.append(child[node])
-        assert (said == classes).all() == all_right
-        assert (np.bincount(said, minlength=3) > 0).sum() > 1
-
-
-# What bounds it
 
 
 def test_work_and_memory_are_bounded(monkeypatch):
@@ -102,19 +68,6 @@ def test_work_and_memory_are_bounded(monkeypatch):
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
-
-
-def test_rounding_is_no_threshold():
-    """A feature that is 0.3, or 0.1 + 0.2, is a constant to trees too."""
-    model = INeurAL(hidden_dim=4, seed=1)
-    for i, (x, _) in enumerate(corners(30)):
-        model.learn_one(x | {"same": 0.3 if i % 2 else 0.1 + 0.2}, i % 2)
-    column = model._state.features.columns["same"]
-    assert not (forest_of(model).feature == column).any()
-    assert (forest_of(model).feature > 0).any()
-
-
-# In a file
 
 
 @pytest.mark.parametrize(
