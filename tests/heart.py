@@ -3,8 +3,6 @@
 Each function fails by an exception, or with the process; it may return how many cases it tried.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import faulthandler
@@ -95,25 +93,21 @@ def exceptions_at_every_line_of_outputs():
 
 
 def at_every(model, every, by_call=False):
+    """A growing `learn_one` is stopped there, and a copy of the model is whole after each."""
     n_raised = 0
     for t in range(2):
-        at = t
-        while raised_at(at, copy.deepcopy(model), t, by_call):
-            at += every
-            n_raised += 1
+        (x, y), raised, at = grower(model, t), True, t
+        while raised:
+            copied = copy.deepcopy(model)
+            before = copied.scores_one(x)
+            raised = stops(partial(copied.learn_one, x, y), at, by_call)
+            assert before.keys() <= copied.scores_one(x).keys()
+            assert_whole(copied)
+            at += every * raised
+            n_raised += raised
         assert at > 100, at
-        model.learn_one(*grower(model, t))
+        model.learn_one(x, y)
     return n_raised
-
-
-def raised_at(at, model, t, by_call):
-    """Whether a growing `learn_one` has an at-th call or line to raise at; it is whole after."""
-    x, y = grower(model, t)
-    before = model.scores_one(x)
-    raised = stops(partial(model.learn_one, x, y), at, by_call)
-    assert before.keys() <= model.scores_one(x).keys()
-    assert_whole(model)
-    return raised
 
 
 def stops(call, at, by_call):

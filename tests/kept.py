@@ -5,8 +5,7 @@ python kept.py stands N M                  N processes that save, killed at rand
                                            hostile files
 """
 
-from __future__ import annotations
-
+import contextlib
 import copy
 import hashlib
 import itertools
@@ -28,7 +27,7 @@ from river import drift
 from streams import blobs, learned, shifting, small
 
 import river_ineural
-from river_ineural import NeurONAL, active, load, save
+from river_ineural import active, load, save
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 from river_ineural.storage import values
 
@@ -60,17 +59,11 @@ def cases(n):
     ]
     return {
         "what appears": (sampler(capacity=60), grows, 120),
-        "an output a class": (sampler(kind=NeurONAL), grows, 120),
-        "deep, no forest": (sampler(n_layers=3, explorers=("network",)), grows, 120),
-        "f1 alone": (sampler(explorers=()), grows, 120),
         "categories and gaps": (sampler(categories=True, missing=True), gaps, 120),
         "few features": (sampler(max_features=7, max_classes=3), few, 120),
-        "at random": (active.RandomSampler(small(), p=0.4, seed=3), grows, 120),
-        "by margin": (active.MarginSampler(small(), seed=3), grows, 120),
         "in a trial": changing("surprise", 165, n),
         "after a drift": changing("surprise", 230, n),
         "River's detector": changing(drift.binary.DDM(warm_start=20), 160, n),
-        "another of River's": changing(drift.binary.HDDMW(0.01), 160, n),
     }
 
 
@@ -240,16 +233,6 @@ def hostile(data, rng):
     return sealed(changed(document, place, rng.choice(ODD)), arrays), False
 
 
-def tried(data):
-    """Whether a model came of it, that can be asked; anything but LoadError is raised."""
-    try:
-        model = from_bytes(data)
-    except LoadError:
-        return False
-    assert type(model).__name__ in ("INeurALSampler", "INeurAL")
-    return True
-
-
 def damaged(n):
     """All are refused, or load with a value that may be another; and take little memory."""
     data, rng = victim(), random.Random(0)
@@ -257,7 +240,9 @@ def damaged(n):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for i in range(int(n)):
         bad, refuse = hostile(data, rng)
-        assert not (tried(bad) and refuse), i
+        with contextlib.suppress(LoadError):  # anything else is raised
+            assert type(from_bytes(bad)).__name__ in ("INeurALSampler", "INeurAL")
+            assert not refuse, i
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     print(f"memory grew by {grown / len(data):.1f} times a file's {len(data):,} bytes")
 

@@ -1,7 +1,5 @@
 """Saved and loaded: to the bit, whole whatever happens, and nothing but a model."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -23,7 +21,6 @@ from river import drift, linear_model, preprocessing
 from streams import blobs, learned, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
-from river_ineural.active.width import TheoreticalWidth
 from river_ineural.inputs.versions import SCHEMA
 from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
 from river_ineural.storage import values
@@ -144,7 +141,7 @@ def test_labels_and_names_keep_their_types():
 
 
 def test_parameters_that_were_set_since():
-    width = TheoreticalWidth(horizon=100)
+    width = active.TheoreticalWidth(horizon=100)
     model = active.INeurALSampler(learned(small(), STREAM), width=width, seed=1)
     model.gamma, model.budget, model.classifier.lr = 0.5, active.Budget(0.25, burst=3), 1e-3
     model.since, model.classifier.note = 3, {"spring": [1, "b"]}
@@ -303,10 +300,8 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     least = 4 * (4 * weights + 51 * (used + 2 * 2 + 1)) + (4 * 3 + 8 * (1 + 4 + 6)) * room
     trees = state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
     assert least + trees < len(to_bytes(model)) < least + trees + 20_000
-    pickled = pickle.loads(pickle.dumps(model))
-    for copied in (pickled, copy.deepcopy(model), from_bytes(to_bytes(model))):
+    for copied in (pickle.loads(pickle.dumps(model)), from_bytes(to_bytes(model))):
         assert copied._state.trainer.shape.n_features == copied._state.history.x.shape[1] == room
-        assert torch.equal(copied._state.trainer.flat, state.trainer.flat)
         assert to_bytes(copied) == to_bytes(model)
 
 

@@ -1,7 +1,5 @@
 """Seeds, copies, processes, devices, memory: what a model holds, and leaves alone."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import hashlib
@@ -72,14 +70,21 @@ def snapshot():
 
 
 @pytest.fixture
+def three_threads():
+    """Of torch's, which are the caller's."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture
 def model():
     """A sampler in the middle of the stream."""
     model = make()
     run(model, STREAM[:70])
     return model
 
-
-# The same seed
 
 UNIT = [
     ({name: value / np.linalg.norm([*x.values()]) for name, value in x.items()}, y)
@@ -102,10 +107,11 @@ MAKERS = {name: functools.partial(make, **settings) for name, settings in VARIAN
 MAKERS |= {"in a pipeline": functools.partial(make, pipeline=True)} | OTHERS
 
 
+@pytest.mark.usefixtures("three_threads")
 @pytest.mark.parametrize("name", MAKERS)
 def test_same_seed_same_run_and_copies_and_clones_do_as_they_should(name):
     """A copy goes on from the middle and shares nothing, a clone starts over; without a seed each
-    run is another, and no generator of the process is touched.
+    run is another, and no generator, number of threads or default of the process is touched.
     """
     made, stream = MAKERS[name], UNIT if name in OTHERS else STREAM
     of_the_process = snapshot()
@@ -151,14 +157,15 @@ def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
 
 
-# What is left alone
-
-
+@pytest.mark.usefixtures("three_threads")
 @of_each_kind
-def test_predicting_changes_nothing(settings):
-    """Predictions of all kinds, unknown features among them, leave the pickle alone."""
-    model = learned(small(**settings), STREAM[:40])
-    before = pickle.dumps(model)
+def test_predicting_and_what_is_refused_change_nothing(settings):
+    """Predictions of all kinds, unknown features among them, leave model and process alone."""
+    model = small(**settings)
+    before = snapshot()
+    model.learn_many(FRAME, pd.Series([y for _, y in STREAM[:40]]))
+    assert snapshot() == before
+    before = pickle.dumps(model), before
     for t, (x, _) in enumerate(STREAM):
         model.predict_one(x)
         model.predict_proba_one({**x, f"unknown {t}": 1.0})
@@ -166,7 +173,9 @@ def test_predicting_changes_nothing(settings):
         model.debug_one(x)
     model.predict_many(FRAME)
     model.predict_proba_many(FRAME)
-    assert pickle.dumps(model) == before
+    with pytest.raises(TypeError):
+        model.learn_one({"f0": "not a number"}, 1)
+    assert (pickle.dumps(model), snapshot()) == before
 
 
 def test_a_sampler_changes_neither_x_nor_without_self_training_its_learner(model):
@@ -179,31 +188,6 @@ def test_a_sampler_changes_neither_x_nor_without_self_training_its_learner(model
     assert pickle.dumps(model.classifier) == before
     model.learn_one(x, 1)
     assert list(x.items()) == given
-
-
-def test_no_global_generator_or_thread_count_is_touched():
-    """torch's, NumPy's and Python's generators, torch's threads and default dtype."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        before = snapshot()
-        model = make(pipeline=True, seed=None)
-        run(model, STREAM[:60])
-        inner = model.classifier[-1]
-        inner.learn_many(FRAME, pd.Series([y for _, y in STREAM[:40]]))
-        inner.predict_proba_many(FRAME)
-        for call in (inner.learn_one, model.learn_one):
-            with pytest.raises(TypeError):
-                call({"f0": "not a number"}, 1)
-        with pytest.raises((TypeError, ValueError)):
-            model.predict_one({"f0": None})
-        copy.deepcopy(model)
-        assert snapshot() == before
-    finally:
-        torch.set_num_threads(n_threads)
-
-
-# Memory
 
 
 def test_memory_counts_what_torch_holds():
@@ -242,9 +226,6 @@ def test_memory_is_constant():
     assert abs(usage[1] / usage[0] - 1) < 0.01
 
 
-# Devices
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 @pytest.mark.parametrize("device", ["cuda", "cuda:3"])
 def test_a_cuda_model_loads_on_the_cpu_with_a_warning(model, device):
@@ -272,17 +253,13 @@ def test_cuda_agrees_with_the_cpu(cuda, settings):
 
 def test_cuda_models_travel(cuda):
     """By pickle, deepcopy and `to`, and go on where they were."""
-    model = make(device=cuda)
+    model, (x, _) = make(device=cuda), STREAM[70]
     run(model, STREAM[:70])
+    expected = pytest.approx(model.classifier.scores_one(x), abs=1e-4)
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        inner = copied.classifier
-        assert inner._state.trainer.flat.is_cuda
-        assert inner._state.history.x.is_cuda
-        assert inner._state.scaling.moments.is_cuda
-        x = STREAM[70][0]
-        expected = model.classifier.scores_one(x)
-        assert inner.scores_one(x) == pytest.approx(expected, abs=1e-5)
-        assert inner.to("cpu").scores_one(x) == pytest.approx(expected, abs=1e-4)
-        assert not inner._state.trainer.flat.is_cuda
-        assert inner.to(cuda).scores_one(x) == pytest.approx(expected, abs=1e-4)
+        for device in (cuda, "cpu", cuda):
+            assert copied.classifier.to(device).scores_one(x) == expected
+            state = copied.classifier._state
+            for part in (state.trainer.flat, state.history.x, state.scaling.moments):
+                assert part.device.type == device
         run(copied, STREAM[70:])
