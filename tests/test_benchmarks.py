@@ -1,7 +1,5 @@
 """The benchmarks of examples/: rows, streams, learners and figures are what they say."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys
@@ -20,8 +18,8 @@ if not SCRIPTS.is_dir():
 pytest.importorskip("matplotlib", reason="needs the extra benchmark")
 pytest.importorskip("sklearn", reason="needs the extra benchmark")
 
-NAMES = "changes changing common keep learners paper_streams speed tabular theory"
-changes, changing, common, keep, learners, paper_streams, speed, tabular, theory = map(
+NAMES = "changes changing common learners paper_streams tabular theory"
+changes, changing, common, learners, paper_streams, tabular, theory = map(
     importlib.import_module, NAMES.split()
 )
 GENERATED = [name for name, source in changing.STREAMS.items() if source.file is None]
@@ -37,9 +35,6 @@ def folder(tmp_path, monkeypatch):
     np.savez(tmp_path / "weather.npz", X=np.arange(20.0).reshape(10, 2), y=np.arange(10) % 2)
     monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
     return tmp_path
-
-
-# Rows
 
 
 def cells(n, learner="I-NeurAL"):
@@ -149,9 +144,6 @@ def test_a_row_counts_mistakes_and_labels_and_what_is_held_back_is_not_learned(m
     assert greedy["error"].startswith("AssertionError")  # it asked for more than its budget
 
 
-# Streams
-
-
 @pytest.mark.parametrize("name", GENERATED)
 def test_a_seed_says_all_of_a_generated_stream(name):
     stream, again, other = (changing.STREAMS[name].make(seed) for seed in (1, 1, 2))
@@ -222,9 +214,6 @@ def test_data_sets_are_changed_where_they_say():
         assert changing.PANEL["weather"].make(seed).x[:, 0].tolist() == [*range(0, 20, 2)]
 
 
-# Learners
-
-
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "name", {re.sub(r"[\d.]+", "", n): n for n in paper_streams.NAMES}.values()
@@ -234,9 +223,6 @@ def test_every_learner_runs_within_its_budget(name):
     model = learners.new(name, 0.4, 40, 2, 2)
     row = common.follow(model, common.examples(stream.x[:40]), stream.y[:40].tolist())
     assert 0 < row["queries"] <= 16
-
-
-# Tables
 
 
 def rows(*found):
@@ -260,9 +246,6 @@ def test_ratios_are_of_means_of_the_seeds_of_both_and_their_mean_is_geometric():
     assert changes.summary(ratios) == said
 
 
-# Theory, and times
-
-
 @pytest.mark.parametrize("learner", theory.LEARNERS)
 def test_theory_adds_up(learner, monkeypatch):
     """Without noise a mistake loses 1; both estimates agree; a seed says all."""
@@ -275,15 +258,3 @@ def test_theory_adds_up(learner, monkeypatch):
     assert row["fresh_labels"] == pytest.approx(row["labels"], abs=15)
     assert list(row) == list(theory.COLUMNS)
     assert theory.measure(cell) == row
-
-
-def test_times_and_bytes_are_measured(monkeypatch):
-    small = {"SIZES": ((5, 2), (4, 3)), "CLASSES": (2, 3, 4, 5), "OF_CLASSES": 6, "LABELS": (40,)}
-    for name, value in ({"LATE": 200, "EARLY": 30, "WINDOW": 20, "LONG": 50} | small).items():
-        monkeypatch.setattr(speed, name, value)
-    tables = speed.tables(n_calls=5)
-    assert tables["speed"][["d", "k"]].values.tolist() == [[5, 2], [4, 3]]
-    for table in tables.values():
-        assert (table.drop(columns="ratio", errors="ignore") > 0).all(None)
-    kept = keep.measure(speed.new_model(2), 1)
-    assert [row["way"] for row in kept if row["bytes"] > 0] == [*keep.WAYS, *keep.IN_MEMORY]

@@ -1,7 +1,5 @@
 """`river-ineural compare`: what is read, that each accuracy is right, and what is shown."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import html
