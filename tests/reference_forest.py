@@ -3,8 +3,6 @@
 Nothing is shared with the package but the draws of its generator, made here in the same order.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 

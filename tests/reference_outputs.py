@@ -6,8 +6,6 @@ gradient of f1 with respect to its last layer taken by torch.autograd. The packa
 f2's first layer the axes of that space in which the embedding is always 0; `axes` holds the others.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -1,7 +1,5 @@
 """ALPS: losses, version space and requesters by hand."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np
@@ -78,16 +76,6 @@ def test_losses_and_consistency_by_hand():
             if loss <= losses.min() + 0.3 * np.sqrt(n)
         }
         assert space.agreed(x) == (labels.pop() if len(labels) == 1 else None)
-
-
-def test_probabilities_follow_a_second_training():
-    model = ready()
-    x, y = STREAM[30]
-    before = model.classifier.predict_proba_one(x)
-    model.pretrain([(x, 1 - y) for x, y in STREAM[:20]])
-    after = model.classifier.predict_proba_one(x)
-    assert after == pytest.approx(model.classifier.hypotheses[0].predict_proba_one(x))
-    assert after[y] < before[y]
 
 
 def test_it_asks_where_hypotheses_differ_and_the_margin_is_small():

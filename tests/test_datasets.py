@@ -1,7 +1,5 @@
 """The paper's streams: where the files are looked for, and what is in them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,9 +20,6 @@ COUNTS = {  # rows of class 1 in the binary task
     **{"phishing": 6157, "ijcnn": 1177, "letter": 5959},
     **{"fashion": 6002, "mnist": 6119, "cifar10": 6000},
 }
-needs_files = pytest.mark.skipif(
-    datasets.FOLDER not in os.environ, reason=f"{datasets.FOLDER} does not name a folder of files"
-)
 
 
 @pytest.fixture
@@ -55,7 +50,9 @@ def test_a_stream_is_its_file(small_mnist, multiclass, seed):
     assert list(rows[0][0]) == [f"x{j}" for j in range(6)]
 
 
-def test_the_data_folder_of_river_is_looked_in(small_mnist, tmp_path, monkeypatch):
+def test_the_data_folder_of_river_is_looked_in_and_another_file_of_that_name_is_refused(
+    small_mnist, tmp_path, monkeypatch
+):
     home = tmp_path / "home" / "river_ineural"
     home.mkdir(parents=True)
     (tmp_path / "mnist.npz").rename(home / "mnist.npz")
@@ -63,6 +60,9 @@ def test_the_data_folder_of_river_is_looked_in(small_mnist, tmp_path, monkeypatc
     assert datasets.MNIST().path() == home / "mnist.npz"
     monkeypatch.delenv(datasets.FOLDER)
     assert datasets.MNIST().path() == home / "mnist.npz"
+    monkeypatch.setattr(datasets.MNIST, "shape", (20, 7))
+    with pytest.raises(ValueError, match=r"mnist is \(20, 7\)"):
+        datasets.MNIST().arrays()
 
 
 @pytest.fixture
@@ -148,30 +148,20 @@ def test_what_is_made_of_raw_features(no_files, openml, monkeypatch):
     x, y = fetched(datasets.Letter, classes[:, None], classes, openml, monkeypatch)
     np.testing.assert_array_equal(x.ravel(), classes[2:])
     assert "".join("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[label] for label in y) == "AZADT"
-
-
-@pytest.mark.parametrize("kind", [datasets.Fashion, datasets.CIFAR10])
-def test_two_classes_of_ten_are_kept_for_the_binary_task(kind, no_files, openml, monkeypatch):
     classes = np.arange(10)
-    x, y = fetched(kind, classes[:, None], classes.astype(str), openml, monkeypatch)
-    assert y.tolist() == x.ravel().tolist() == list(kind.pair)
-    assert kind.positive == kind.pair[1:]
-    _, y = fetched(kind, classes[:, None], classes.astype(str), openml, monkeypatch, True)
-    assert y.tolist() == classes.tolist()
+    for kind in (datasets.Fashion, datasets.CIFAR10):  # of ten classes two, for the binary task
+        given = classes[:, None], classes.astype(str), openml, monkeypatch
+        x, y = fetched(kind, *given)
+        assert y.tolist() == x.ravel().tolist() == list(kind.pair)
+        assert kind.positive == kind.pair[1:]
+        assert fetched(kind, *given, True)[1].tolist() == classes.tolist()
 
 
-def test_another_file_under_that_name_is_refused(small_mnist, monkeypatch):
-    monkeypatch.setattr(datasets.MNIST, "shape", (20, 7))
-    with pytest.raises(ValueError, match=r"mnist is \(20, 7\)"):
-        datasets.MNIST().arrays()
-
-
-@needs_files
+@pytest.mark.skipif(datasets.FOLDER not in os.environ, reason="FOLDER names no folder of files")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_the_files_hold_the_paper_s_tasks(kind):
     x, y = kind().arrays()
-    assert x.dtype == np.float32
-    assert y.dtype == np.int64
+    assert (x.dtype, y.dtype) == (np.float32, np.int64)
     assert np.bincount(y).tolist() == [len(y) - COUNTS[kind.name], COUNTS[kind.name]]
     assert np.isfinite(x).all()
     assert "Samples" in repr(kind())

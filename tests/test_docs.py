@@ -1,13 +1,11 @@
 """Figures of the pages are made of the rows of the benchmarks, and none is typed."""
 
-from __future__ import annotations
-
 import importlib
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+from streams import module_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -65,14 +63,6 @@ def test_labels_needed_are_read_off_between_two_shares():
     assert labels.needed(rows.replace(30, 10), "sea", tabular.FOREST) == (0.04, ">")
 
 
-def typed():
-    """The script that looks for typed numbers."""
-    spec = importlib.util.spec_from_file_location("typed", DOCS / "typed.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_a_typed_number_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
@@ -81,7 +71,8 @@ def test_a_typed_number_is_found(tmp_path):
     )
     made = figures.text("tabular.over_forest")
     wrong = [f"0.99 is written, tabular.over_forest is {made}", "line 3: 0.5", "line 3: 42 %"]
-    assert typed().wrong_in(page) == wrong
+    typed = module_of(DOCS / "typed.py")  # the script that looks for them
+    assert typed.wrong_in(page) == wrong
     guide = tmp_path / "deviations.md"  # where constants may be typed, but no results
     guide.write_text("At most 1,024 of 0.5, and 42 % or 3.5 %.")
-    assert typed().wrong_in(guide) == ["line 1: 42 %", "line 1: 3.5 %"]
+    assert typed.wrong_in(guide) == ["line 1: 42 %", "line 1: 3.5 %"]

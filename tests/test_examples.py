@@ -1,12 +1,10 @@
 """Examples that draw figures of pages run, small, and print and write what they say."""
 
-from __future__ import annotations
-
-import importlib.util
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from streams import module_of
 
 from river_ineural.active import Budget
 
@@ -20,10 +18,7 @@ pytestmark = pytest.mark.skipif(not RESULTS.is_dir(), reason="benchmarks are in 
 
 def example(name):
     pytest.importorskip("matplotlib")
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(EXAMPLES / f"{name}.py")
 
 
 def test_why_did_it_ask(tmp_path, capsys):

@@ -1,7 +1,5 @@
 """Explorers: how much they are trusted, and what adding one takes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from streams import blobs, small

@@ -1,7 +1,5 @@
 """A model stays whole whatever interrupts, overloads or misfeeds it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

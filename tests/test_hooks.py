@@ -1,14 +1,12 @@
 """What is made of the pages when the site is built: formulas, tables, docstrings."""
 
-from __future__ import annotations
-
-import importlib.util
 import re
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from streams import module_of
 
 HOOKS = Path(__file__).parents[1] / "docs" / "hooks"
 
@@ -17,10 +15,7 @@ def hook(name, needs):
     pytest.importorskip(needs, reason="the documentation is not installed")
     if not HOOKS.is_dir():
         pytest.skip("hooks are in a checkout only")
-    spec = importlib.util.spec_from_file_location(f"hooks_{name}", HOOKS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(HOOKS / f"{name}.py")
 
 
 def table(*rows):
@@ -140,25 +135,20 @@ DOCSTRING = '''    """Do.
 '''
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        f"def f(a: int = 1, b: str = 'x') -> dict[str, float]:\n{DOCSTRING}",
-        f"class f:\n{DOCSTRING}\n    def __init__(self, a: int = 1, b: str = 'x'): ...\n",
-    ],
-    ids=["function", "class"],
-)
-def test_what_is_returned_and_parameters_of_one_description_have_their_own_types(tmp_path, source):
+def test_what_is_returned_and_parameters_of_one_description_have_their_own_types(tmp_path):
     griffe = pytest.importorskip("griffe", reason="the documentation is not installed")
     extensions = griffe.load_extensions(hook("docstrings", "griffe").Docstrings)
+    given = "a: int = 1, b: str = 'x'"
+    source = f"def f({given}) -> dict[str, float]:\n{DOCSTRING}\n"
+    source += f"class C:\n{DOCSTRING}\n    def __init__(self, {given}): ...\n"
     (tmp_path / "subject.py").write_text(source)
     module = griffe.load("subject", search_paths=[tmp_path], extensions=extensions)
+    for name in ("f", "C"):
+        found = {each.kind.value: each.value for each in module[name].docstring.parse("numpy")}
+        told = [(p.name, str(p.annotation), p.value, p.description) for p in found["parameters"]]
+        assert told == [("a", "int", "1", "Both."), ("b", "str", "'x'", "Both.")]
+        assert len(found["raises"]) == 1
     found = {each.kind.value: each.value for each in module["f"].docstring.parse("numpy")}
-    given = [(each.name, str(each.annotation), each.value) for each in found["parameters"]]
-    assert given == [("a", "int", "1"), ("b", "str", "'x'")]
-    assert [each.description for each in found["parameters"]] == ["Both.", "Both."]
-    assert len(found["raises"]) == 1
-    if source.startswith("def"):
-        (returned,) = found["returns"]
-        assert str(returned.annotation) == "dict[str, float]"
-        assert returned.description.strip() == "A sentence of\ntwo lines."
+    (returned,) = found["returns"]
+    assert str(returned.annotation) == "dict[str, float]"
+    assert returned.description.strip() == "A sentence of\ntwo lines."

@@ -1,7 +1,5 @@
 """Classes of which hardly a label has come."""
 
-from __future__ import annotations
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Pages whose blocks are run as they stand, in their order, in one folder."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import doctest
@@ -106,9 +104,6 @@ def test_the_example_of_the_readme_prints_what_it_says():
     assert abs(found[1] - expected[1]) <= 4
     assert found[2] == expected[2] == 1_250
     assert '--8<-- "README.md:example"' in (DOCS / "index.md").read_text()
-
-
-# Messages
 
 
 def learn(x, y=1, **settings):

@@ -1,7 +1,5 @@
 """The documentation in a real browser, as it is built, without a network."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
