@@ -125,3 +125,13 @@ def test_a_margin_of_s_is_not_below_s():
         model._missed[:] = 0
         assert model.requester == s
         assert model.predict_one(x)[1] == wanted
+
+
+def test_probabilities_follow_a_second_training():
+    model = ready()
+    x, y = STREAM[30]
+    before = model.classifier.predict_proba_one(x)
+    model.pretrain([(x, 1 - y) for x, y in STREAM[:20]])
+    after = model.classifier.predict_proba_one(x)
+    assert after == pytest.approx(model.classifier.hypotheses[0].predict_proba_one(x))
+    assert after[y] < before[y]

@@ -135,7 +135,8 @@ def test_first_weights_are_drawn_as_pytorch_s_layers_draw_them():
 
 
 def test_a_class_beyond_the_cap_teaches_nothing():
-    model = learned(small(max_classes=2), [(x, y % 2) for x, y in STREAM[:20]])
+    model = learned(small(max_classes=2, capacity=15), [(x, y % 2) for x, y in STREAM[:20]])
+    assert len(model._stored) == 15
     before = [part.detach().clone() for part in model._weights]
     with pytest.warns(UserWarning, match="max_classes"):
         model.learn_one(STREAM[20][0], "third")

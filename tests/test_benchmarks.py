@@ -225,6 +225,18 @@ def test_every_learner_runs_within_its_budget(name):
     assert 0 < row["queries"] <= 16
 
 
+def test_learners_are_what_their_names_say():
+    made = {name: learners.new(name, 0.05, 1000, 3, 2) for name in learners.LEARNERS}
+    names = "I-NeurAL", "f1 and f2", "f1 and forest", "f1 alone"
+    explorers = [{*made[name].classifier.explorers} for name in names]
+    assert explorers == [{"network", "forest"}, {"network"}, {"forest"}, set()]
+    for name, model in made.items():
+        if name.startswith("Margin"):
+            assert name == f"Margin {model.threshold}"
+        elif name.startswith("NeuAL"):
+            assert name == f"NeuAL-NTK-{type(model).__name__[-1]} {model.gamma}"
+
+
 def rows(*found):
     return pd.DataFrame(found, columns=["stream", "learner", "regret"]).assign(budget=0.03)
 

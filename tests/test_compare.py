@@ -439,3 +439,13 @@ def test_as_a_module(tmp_path):
     )  # fmt: skip
     assert out.returncode == 1
     assert out.stderr == "river-ineural: No such file or directory: no.csv\n"
+
+
+def test_budgets_and_delays_are_what_they_say(file):
+    table = read_table(file, "y", time="at")
+    assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%")] == [
+        *(12, 12, 12, 240)
+    ]
+    assert parse_delay("1d", table) == 86_400 * 10**9
+    assert parse_delay("1.5h", table) == 5_400 * 10**9
+    assert parse_delay("7", read_table(file, "y")) == 7

@@ -146,3 +146,13 @@ def test_a_third_class_is_an_error(kind):
     model = learned(small(kind), [({"a": 1.0}, "red"), ({"a": 2.0}, "green")])
     with raises_and_keeps(model, "third class"):
         model.learn_one({"a": 3.0, "b": 1.0}, "blue")
+
+
+def test_features_that_appear_change_no_prediction(kind):
+    classifier = learned(small(kind), STREAM[:20]).classifier
+    x = STREAM[30][0]
+    before = classifier.predict_proba_one(x)
+    classifier.features, _ = classifier.features.grown({**x, "new": 1.0})
+    classifier.widen()
+    assert classifier.first.shape == (2, 6, 4)
+    assert classifier.predict_proba_one(x) == pytest.approx(before, abs=1e-6)

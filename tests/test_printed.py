@@ -238,7 +238,7 @@ def test_an_example_that_is_refused_changes_nothing(x, error, match):
             call()
     assert (model.n_rounds, len(model.history)) == (1, 0)
     score = model.classifier.scores_one
-    assert score({"b": 1.0}) == score({"b": 1.0, "a": 0.0})  # what is left out is 0
+    assert score({"b": 1.0}) == score({"a": 0.0, "b": 1.0})  # what is left out is 0
     with pytest.raises(ValueError, match="y=2 is none of classes"):
         model.learn_one({"a": 1.0}, 2)
 

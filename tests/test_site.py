@@ -1,5 +1,6 @@
 """The documentation in a real browser, as it is built, without a network."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -101,42 +102,38 @@ def address(site, page):
     return site + ("" if page == "index" else f"{page}/")
 
 
-class Visit:
-    """A page as a browser has it, and what went wrong while it was loaded."""
+@contextlib.contextmanager
+def visiting(browser, site, scheme="light"):
+    """A function that loads a page, and what goes wrong while it is loaded."""
+    problems = []
 
-    def __init__(self, browser, site, scheme="light"):
-        self.site, self.problems = site, []
-        size = {"width": 1_400, "height": 900}
-        self.context = browser.new_context(viewport=size, color_scheme=scheme)
-        self.context.route(lambda url: not url.startswith(site), self.elsewhere)
-        self.page = self.context.new_page()
-        self.page.on("console", self.said)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("response", self.answered)
-
-    def elsewhere(self, route):
+    def elsewhere(route):
         if not route.request.url.startswith("data:"):
-            self.problems.append(f"another host: {route.request.url}")
+            problems.append(f"another host: {route.request.url}")
         route.abort()
 
-    def said(self, message):
+    def said(message):
         if message.type in ("error", "warning"):
-            self.problems.append(f"console: {message.text}")
+            problems.append(f"console: {message.text}")
 
-    def answered(self, response):
+    def answered(response):
         if response.status >= 400:
-            self.problems.append(f"{response.status}: {response.url}")
+            problems.append(f"{response.status}: {response.url}")
 
-    def __call__(self, page):
-        self.problems.clear()
-        self.page.goto(address(self.site, page))
-        return self.page
+    def visit(name):
+        problems.clear()
+        page.goto(address(site, name))
+        return page
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.context.close()
+    size = {"width": 1_400, "height": 900}
+    context = browser.new_context(viewport=size, color_scheme=scheme)
+    context.route(lambda url: not url.startswith(site), elsewhere)
+    page = context.new_page()
+    page.on("console", said)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("response", answered)
+    yield visit, problems
+    context.close()
 
 
 def problems_of(page, scheme):
@@ -164,13 +161,13 @@ def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, sit
     Links are those to pages and anchors of the site, and to files that it serves.
     """
     wrong, links, ids = {}, {}, {}
-    with Visit(browser, site) as visit:
+    with visiting(browser, site) as (visit, problems):
         for name in PAGES:
             page = visit(name)
             ids[address(site, name)] = {*page.evaluate(IDS)}
             links[name] = {link for link in page.evaluate(LINKS) if link.startswith(site)}
-            if problems := visit.problems + problems_of(page, "light"):
-                wrong[name] = problems
+            if found := problems + problems_of(page, "light"):
+                wrong[name] = found
         page.evaluate(
             "document.querySelector('.md-content').insertAdjacentHTML('beforeend', "
             "'<div style=\"width: 2000px\">wide</div>')"
@@ -180,20 +177,20 @@ def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, sit
         for link in sorted(set().union(*links.values())):
             target, anchor = urldefrag(link)
             if anchor not in ids.get(target, ()) and (
-                anchor or not (target in ids or visit.page.request.get(target).ok)
+                anchor or not (target in ids or page.request.get(target).ok)
             ):
                 wrong[link] = [name for name, found in links.items() if link in found]
-    with Visit(browser, site, "dark") as visit:
+    with visiting(browser, site, "dark") as (visit, problems):
         for name in PAGES:
             if "#only-dark" in (DOCS / f"{name}.md").read_text():
                 page = visit(name)
-                if problems := visit.problems + problems_of(page, "dark"):
-                    wrong[f"{name}, dark"] = problems
+                if found := problems + problems_of(page, "dark"):
+                    wrong[f"{name}, dark"] = found
     assert not wrong
 
 
 def test_formulas_are_drawn_in_the_font_of_the_site(browser, site):
-    with Visit(browser, site) as visit:
+    with visiting(browser, site) as (visit, _):
         page = visit("how-it-decides")
         written = (DOCS / "how-it-decides.md").read_text().count("\\[")
         assert page.locator(".equation math[display=block]").count() == written > 5

@@ -30,8 +30,8 @@ STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(120)]
 EXAMPLE = Path(__file__).parents[1] / "examples" / "spark_keyed.py"
 
 
-def sampler(budget=20, kind=INeurAL, around=INeurALSampler):
-    return around(kind(hidden_dim=8, n_steps=2, seed=1), budget=budget, seed=1)
+def sampler(budget=20, kind=INeurAL, around=INeurALSampler, **settings):
+    return around(kind(hidden_dim=8, n_steps=2, seed=1, **settings), budget=budget, seed=1)
 
 
 def keyed(model=None, idle=None, most_waiting=1000):
@@ -173,54 +173,41 @@ def test_an_idle_key_is_forgotten():
     assert tester.test("a", list(rows_of(STREAM[:20], 2))) == first
 
 
+TEXT, NUMBER, WHOLE = types.StringType(), types.DoubleType(), types.LongType()
+COLUMNS = {"key": TEXT, "id": TEXT, "at": types.TimestampType(), "label": TEXT}
+COLUMNS |= {"features": types.MapType(TEXT, NUMBER)}
+
+
 def frame(**changed):
     """What `by_key` reads of a data frame."""
-    columns = {
-        "key": types.StringType(),
-        "id": types.StringType(),
-        "at": types.TimestampType(),
-        "features": types.MapType(types.StringType(), types.DoubleType()),
-        "label": types.StringType(),
-    } | changed
     schema = types.StructType()
-    for name, kind in columns.items():
+    for name, kind in (COLUMNS | changed).items():
         if kind is not None:
             schema.add(name, kind)
     return SimpleNamespace(schema=schema)
 
 
-@pytest.mark.parametrize(
-    ("columns", "model", "options", "message"),
-    [
-        *(
-            (columns, sampler(), {}, message)
-            for columns, message in (
-                ({"id": types.LongType()}, "'id' must be of text, got bigint: cast it"),
-                (
-                    {"features": types.DoubleType()},
-                    "'features' must be a struct or a map from text, got",
-                ),
-                (
-                    {"features": types.MapType(types.LongType(), types.DoubleType())},
-                    "map from text, got map<bigint",
-                ),
-                (
-                    {"label": types.DoubleType()},
-                    "'label' must be of text, integers or booleans, got dou",
-                ),
-                ({"at": None}, "no column 'at': there are .* withColumnRenamed"),
-            )
-        ),
-        ({}, INeurAL(), {}, "must be a sampler"),
-        ({}, sampler(), {"most_waiting": 0}, "most_waiting must be at least 1"),
-        ({}, sampler(), {"idle": datetime.timedelta(0)}, "idle must be a positive time or None"),
-        ({}, INeurALSampler(INeurAL(classes=(0, 1))), {}, "knows the label 0, and the column 'lab"),
-    ],
-    ids=lambda each: each if isinstance(each, str) else "",
-)
-def test_all_is_checked_before_anything_runs(columns, model, options, message):
+REFUSED = {  # what is said; a column, a model or an option
+    "'id' must be of text, got bigint: cast it": ("id", WHOLE),
+    "'features' must be a struct or a map from text, got double": ("features", NUMBER),
+    "or a map from text, got map<bigint": ("features", types.MapType(WHOLE, NUMBER)),
+    "'label' must be of text, integers or booleans, got double": ("label", NUMBER),
+    "no column 'at': there are .* withColumnRenamed": ("at", None),
+    "must be a sampler": ("model", INeurAL()),
+    "knows the label 0, and the column 'label'": ("model", sampler(classes=(0, 1))),
+    "most_waiting must be at least 1": ("most_waiting", 0),
+    "idle must be a positive time or None": ("idle", datetime.timedelta(0)),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_all_is_checked_before_anything_runs(message):
+    name, value = REFUSED[message]
+    rows = frame(**({name: value} if name in COLUMNS else {}))
+    model = value if name == "model" else sampler()
+    options = {name: value} if name in ("most_waiting", "idle") else {}
     with pytest.raises((TypeError, ValueError), match=message):
-        by_key(frame(**columns), model, **options)
+        by_key(rows, model, **options)
 
 
 @pytest.mark.parametrize(("setting", "fits"), [(None, False), ("1m", False), ("2M", True)])
