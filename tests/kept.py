@@ -64,6 +64,7 @@ def cases(n):
         "in a trial": changing("surprise", 165, n),
         "after a drift": changing("surprise", 230, n),
         "River's detector": changing(drift.binary.DDM(warm_start=20), 160, n),
+        "another of River's": changing(drift.binary.HDDMW(0.01), 160, n),
     }
 
 
