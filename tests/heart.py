@@ -99,7 +99,7 @@ def at_every(model, every, by_call=False):
         (x, y), raised, at = grower(model, t), True, t
         while raised:
             copied = copy.deepcopy(model)
-            before = copied.scores_one(x)
+            before = model.scores_one(x)
             raised = stops(partial(copied.learn_one, x, y), at, by_call)
             assert before.keys() <= copied.scores_one(x).keys()
             assert_whole(copied)

@@ -119,9 +119,10 @@ class FeatureIndex:
         """The names as a tuple, with their columns at hand: a stream repeats itself."""
         keys = tuple(names)
         if keys != self._keys:
-            self._keys = keys
+            self._keys = None  # an interrupt between these lines must not leave others' columns
             self._found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
             self._new = bool((self._found < 0).any())
+            self._keys = keys
         return keys
 
     def read(
