@@ -666,7 +666,7 @@ class ReferenceSampler:
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
         self.heard, self.reach, self.reasons = [], 1.0, []
-        self.n_hardly, self.threshold = 0, None
+        self.n_hardly, self.threshold, self.unseen = 0, None, None
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
             self.burst = budget.burst
@@ -682,8 +682,10 @@ class ReferenceSampler:
             may = self.bucket = min(self.burst, self.bucket + Fraction(repr(self.budget)))
         else:
             may = math.floor(self.budget * self.horizon) - self.n_queries
-        unseen = [label for i, label in enumerate(labels) if i not in self.classifier.given()]
-        reason = self.reason(labels, unseen, gap, may)
+        if self.unseen is None or self.unseen:  # once all were seen, none is looked for again
+            given = self.classifier.given()
+            self.unseen = [label for i, label in enumerate(labels) if i not in given]
+        reason = self.reason(labels, self.unseen, gap, may)
         if reason != "none" and may < 1:
             reason = "budget"
         ask = reason not in ("none", "budget")
@@ -736,7 +738,7 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            held = min(1 / 3, 0.05 * (k - 1)) if held_back else 0
+            held = min(0.15, 0.05 * (k - 1)) if held_back else 0
             left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))
 

@@ -11,7 +11,7 @@ __all__ = ["Account", "whole"]
 # Shares of the labels that are held back while nothing changes.
 HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one, at the start; released evenly over the rounds
-MOST_HELD = 1 / 3
+MOST_HELD = 0.15
 
 
 class Account:
@@ -115,7 +115,7 @@ class Account:
         ----------
         reserve
             Whether a part is held back for a change of the stream: a fifth of a bucket; of a total
-            with a horizon a twentieth at first for each class but one, a third at most, and less in
+            with a horizon a twentieth at first for each class but one, three at most, and less in
             proportion to the rounds that are left. Nothing is held back of a total without a
             horizon.
         n_classes
