@@ -57,29 +57,46 @@ def checked(
     found: dict[FeatureName, Any] | None = None
     try:
         found = transformed(pipelines, x, kwargs)
-        return learner.check_one(found, **given)
+        accepted = learner.check_one(found, **given)
+        if pipelines[0] is not classifier or not replaced(learner, x, found):
+            return accepted
     except (TypeError, ValueError):  # x is bad, or a step that has learned nothing made it so
         if pipelines[0] is not classifier or spoiled(learner, x, found):
             raise
-        from river import compose
+    from river import compose
 
-        steps = copy.deepcopy(list(pipelines[0].steps.values())[:-1])
-        with PIPELINES, compose.learn_during_predict():
-            after = compose.Pipeline(*steps).transform_one(x, **kwargs)
-        return learner.check_one(transformed(pipelines[1:], after, {}), **given)
+    steps = copy.deepcopy(list(pipelines[0].steps.values())[:-1])
+    with PIPELINES, compose.learn_during_predict():
+        after = compose.Pipeline(*steps).transform_one(x, **kwargs)
+    return learner.check_one(transformed(pipelines[1:], after, {}), **given)
+
+
+def refused(learner: Any, name: FeatureName, value: Any) -> bool:
+    """Whether the learner takes no such value."""
+    try:
+        learner.check_one({name: value})
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def replaced(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
+    """Whether a step put a number in place of a value that the learner refuses.
+
+    It may refuse to learn that value: a scaler says 0 of a feature that has not varied, whatever
+    comes.
+    """
+    if not isinstance(found, dict) or not isinstance(x, dict):
+        return False
+    odd = [
+        name for name, value in x.items() if not isinstance(value, int | float) or value != value
+    ]
+    return any(name in found and refused(learner, name, x[name]) for name in odd)
 
 
 def spoiled(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
     """Whether all that the learner refuses of an example was bad before any step saw it."""
-
-    def refused(name: FeatureName, value: Any) -> bool:
-        try:
-            learner.check_one({name: value})
-        except (TypeError, ValueError):
-            return True
-        return False
-
     if not isinstance(found, dict) or not isinstance(x, dict):
         return False
-    bad = [name for name, value in found.items() if refused(name, value)]
-    return all(name in x and refused(name, x[name]) for name in bad)
+    bad = [name for name, value in found.items() if refused(learner, name, value)]
+    return all(name in x and refused(learner, name, x[name]) for name in bad)
