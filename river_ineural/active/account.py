@@ -115,9 +115,9 @@ class Account:
         ----------
         reserve
             Whether a part is held back for a change of the stream: a fifth of a bucket; of a total
-            with a horizon a twentieth at first for each class but one, three at most, and less in
-            proportion to the rounds that are left. Nothing is held back of a total without a
-            horizon.
+            with a horizon a twentieth at first for each class but one, three twentieths at most,
+            and less in proportion to the rounds that are left. Nothing is held back of a total
+            without a horizon.
         n_classes
             Known classes, at least 2: the more there are, the likelier others come late.
 

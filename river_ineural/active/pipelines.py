@@ -9,6 +9,7 @@ from typing import Any
 from river.base.typing import FeatureName
 
 from river_ineural.active.learner import route
+from river_ineural.inputs.features import REAL
 from river_ineural.network.locks import Order, lock
 
 __all__ = ["checked", "steps_learn", "transformed"]
@@ -88,9 +89,7 @@ def replaced(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
     """
     if not isinstance(found, dict) or not isinstance(x, dict):
         return False
-    odd = [
-        name for name, value in x.items() if not isinstance(value, int | float) or value != value
-    ]
+    odd = [name for name, value in x.items() if type(value) not in REAL or value != value]
     return any(name in found and refused(learner, name, x[name]) for name in odd)
 
 

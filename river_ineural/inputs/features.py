@@ -17,7 +17,7 @@ from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.values import LARGEST, checked
 from river_ineural.network.growth import Columns
 
-__all__ = ["Checked", "FeatureIndex"]
+__all__ = ["REAL", "Checked", "FeatureIndex"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 BYTES = 8  # of a float64
