@@ -19,6 +19,7 @@ from river_ineural.learning.change import Watch
 from river_ineural.learning.explorers import EXPLORERS, ExplorationNetwork, Explorer, Explorers
 from river_ineural.learning.forest import Forest
 from river_ineural.learning.history import History
+from river_ineural.learning.last_label import LastLabel
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.state import State
 from river_ineural.learning.steps import Recipe
@@ -66,14 +67,15 @@ class INeurAL(NeuralClassifier):
 
     f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates what f1 gets
     wrong, r1 - f1, from the derivative-context embedding φ of f1: its input gradient and its input.
-    A random forest of the given labels estimates the same by its votes v. The class with the
-    highest score is predicted (Algorithm 1, line 6):
+    A random forest of the given labels estimates the same by its votes v, and so does the last
+    label, whose class has l = 1 and all others 0. The class with the highest score is predicted
+    (Algorithm 1, line 6):
 
-        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i)
+        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + λ (l_i - p_i)
 
-    p is f1 within [0, 1]. α and ω say how far each explorer is trusted. They follow by least
+    p is f1 within [0, 1]. α, ω and λ say how far each explorer is trusted. They follow by least
     squares from the given labels, each predicted before it is learned
-    (`learning.explorers.Explorers`). In the paper α = 1, and there is no forest.
+    (`learning.explorers.Explorers`). In the paper α = 1, and f2 is the only explorer.
 
     Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
     else 0) and residual r2 = r1 - f1, taken before it is learned. Then the networks take mini-batch
@@ -101,9 +103,10 @@ class INeurAL(NeuralClassifier):
         Examples in the history, in [2, 1,000,000]. A quarter can be pseudo-labelled ones, which
         never push out an example whose label was given.
     explorers
-        Who estimates the errors of f1, a tuple of some of "network", which is f2, and "forest",
-        which is not grown where there are more than 256 features. ("network",) is the paper's
-        method, trusted as far as labels confirm it; () is f1 alone.
+        Who estimates the errors of f1, a tuple of some of "network", which is f2, "forest", which
+        is not grown where there are more than 256 features, and "last_label", which counts where
+        labels hang together in time. ("network",) is the paper's method, trusted as far as labels
+        confirm it; () is f1 alone.
     drift_detector
         How mistakes at given labels tell that the stream has changed. "surprise" weighs each
         mistake by how sure the model was: `learning.change.Surprise`. A detector of
@@ -180,7 +183,7 @@ class INeurAL(NeuralClassifier):
         batch_size: int = 64,
         n_steps: float = 8.0,
         capacity: int = 8192,
-        explorers: tuple[str, ...] = ("network", "forest"),
+        explorers: tuple[str, ...] = ("network", "forest", "last_label"),
         drift_detector: base.BinaryDriftDetector | str | None = "surprise",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,
@@ -219,6 +222,7 @@ class INeurAL(NeuralClassifier):
         known: dict[str, Explorer] = {
             "network": ExplorationNetwork(),
             "forest": Forest(of_trees, trainer.dtype),
+            "last_label": LastLabel(),
         }
         encoding = self.categories or self.missing
         return State(
@@ -251,6 +255,12 @@ class INeurAL(NeuralClassifier):
     def changing(self) -> bool:
         """Whether a change was noticed just now, and labels say the most."""
         return self._state.trial is not None
+
+    @property
+    def temporal_dependence(self) -> bool:
+        """Whether labels hang together in time, as the explorer "last_label" sees it."""
+        last = self._state.explorers.parts.get("last_label")
+        return isinstance(last, LastLabel) and last.holds
 
     @property
     def warning(self) -> bool:

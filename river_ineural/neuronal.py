@@ -22,17 +22,18 @@ class NeurONAL(INeurAL):
     what f1 gets wrong from the end-to-end embedding of f1: the output h1 of its first hidden layer
     and its gradient with respect to its last layer, the whole of norm 1,
 
-        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p)
+        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p) + λ (l - p)
         φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
 
     That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the forest
-    whose votes are v, the trust α and ω, the residual r - f1 that is taken before an example is
-    learned, the bounded history, the methods. Time hardly grows with k
+    whose votes are v, the last label l, the trust α, ω and λ, the residual r - f1 that is taken
+    before an example is learned, the bounded history, the methods. Time hardly grows with k
     (docs/how-many-classes.md).
 
     Deviations from the paper:
 
-    - f2 and the forest are trusted as far as labels confirm them; in the paper f = f1 + f2.
+    - f2, the forest and the last label are trusted as far as labels confirm them; in the paper
+      f = f1 + f2.
     - f estimates rewards, r = 1 for the class, where the paper estimates losses 1 - r and takes the
       least: the same scores but for their sign.
     - The copies of the hidden layer in φ are kept as one, in other axes: the same function and the
@@ -101,7 +102,7 @@ class NeurONAL(INeurAL):
         batch_size: int = 128,
         n_steps: float = 8.0,
         capacity: int = 8192,
-        explorers: tuple[str, ...] = ("network", "forest"),
+        explorers: tuple[str, ...] = ("network", "forest", "last_label"),
         drift_detector: base.BinaryDriftDetector | str | None = "surprise",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,

@@ -179,7 +179,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @property
     def trust(self) -> dict[str, float]:
-        """How far each explorer is trusted now, in [0, 1]: α of f2, ω of the forest."""
+        """How far each explorer is trusted now, in [0, 1]: by its name."""
         return self._state.explorers.trusted
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:

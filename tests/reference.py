@@ -28,7 +28,8 @@ from river_ineural.active import Budget
 TINY = 1e-12  # a zero vector is left zero when it is scaled to a norm
 FIRST_LAYERS = 0.3  # times the paper's initial weights
 RADII = 0.01, 0.05, 0.15  # the least, the first and the largest by which examples are moved
-EXPLORERS = {"network": (0.0, 0.05), "forest": (0.5, 5.0)}  # α before labels tell, its weight
+# Trust before labels tell, and its weight
+EXPLORERS = {"network": (0.0, 0.05), "forest": (0.5, 5.0), "last_label": (0.0, 1.0)}
 
 
 def vector(numbers):
@@ -112,7 +113,7 @@ class ReferenceClassifier:
         self.theta1 = None
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
-        self.forest = ReferenceForest(self.of_trees)
+        self.forest, self.order = ReferenceForest(self.of_trees), []
         self.watch = ReferenceWatch() if of.drift_detector == "surprise" else None
         self.trial = None
 
@@ -207,8 +208,12 @@ class ReferenceClassifier:
             if name == "network":
                 there = self.there([x])
                 said.append(self.f2(rows, self.of(theta1, there), theta2)[0].tolist())
-            else:
+            elif name == "forest":
                 said.append(self.forest.estimate(self.raw([x])[0].numpy(), f1))
+            else:
+                last = self.order[-1] if self.hangs_together() else None
+                p = [0.0 if last is None else min(1.0, max(0.0, f)) for f in f1]
+                said.append([(i == last) - p[i] for i in range(len(p))])
         scores = [
             f + sum(a * e for a, e in zip(self.trust, es, strict=True))
             for f, *es in zip(f1, *said, strict=True)
@@ -294,7 +299,7 @@ class ReferenceClassifier:
         self.follow_labels()
         self.store(arrived, pseudo_label)
         if not pseudo_label:
-            self.grow_trees(len(arrived))
+            self.teach_explorers(len(arrived))
         self.take_steps(len(arrived) * (0.35 if pseudo_label else self.n_steps), pseudo_label)
 
     def store(self, arrived, pseudo_label):
@@ -314,6 +319,21 @@ class ReferenceClassifier:
         """Examples whose labels were given, the oldest first."""
         start = self.n_added[0] % max(1, len(self.rings[0]))
         return [*self.rings[0][start:], *self.rings[0][:start]]
+
+    def teach_explorers(self, n):
+        """All but f2, which the steps teach."""
+        self.order += [e["label"] for e in self.held()[-min(n, 300) :] if e["weight"] > 0]
+        self.grow_trees(n)
+
+    def hangs_together(self):
+        """Whether the next label was the last one more often than by chance."""
+        excess = variance = 0.0
+        for t in range(1, len(self.order)):
+            last, fading = self.order[t - 1], [0.98 ** (t - 1 - i) for i in range(t)]
+            q = sum(w for w, c in zip(fading, self.order, strict=False) if c == last) / sum(fading)
+            excess = 0.98 * excess + (self.order[t] == last) - q
+            variance = 0.98 * variance + q * (1 - q)
+        return excess > 3 * math.sqrt(variance)
 
     def grow_trees(self, n):
         if "forest" not in self.explorers or self.wide:
@@ -368,10 +388,10 @@ class ReferenceClassifier:
         kept += [(e["x"], e["label"], e["weight"]) for e in newer]
         self.rings, self.n_added = [[], []], [0, 0]
         self.start(k, 1 + len(self.features))
-        self.forest = ReferenceForest(self.forest.rng)
+        self.forest, self.order = ReferenceForest(self.forest.rng), []
         self.store([self.arrived(x, self.labels[label], w) for x, label, w in kept], False)
         n = len(self.rings[0])
-        self.grow_trees(n)
+        self.teach_explorers(n)
         self.take_steps(min(1000, self.n_steps * n), False)
 
     # Algorithm 2
@@ -723,6 +743,9 @@ class ReferenceSampler:
         if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
             return "audit"
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
+        lasting = "last_label" in self.classifier.explorers and self.classifier.hangs_together()
+        if self.horizon and lasting:  # half of what is left, evenly
+            chance = float(may) / 2 / max(1, self.horizon - self.t + 1)
         if unseen:
             chance = self.budget
         return "audit" if self.rng.random() < chance else "none"

@@ -48,7 +48,7 @@ def assert_near(actual, expected, tolerance, what):
 class WithoutAudits(INeurALSampler):
     """It never asks at random."""
 
-    def _audits(self, margin):
+    def _audits(self, margin, lasting):
         return False
 
 

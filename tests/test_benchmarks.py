@@ -229,7 +229,7 @@ def test_learners_are_what_their_names_say():
     made = {name: learners.new(name, 0.05, 1000, 3, 2) for name in learners.LEARNERS}
     names = "I-NeurAL", "f1 and f2", "f1 and forest", "f1 alone"
     explorers = [{*made[name].classifier.explorers} for name in names]
-    assert explorers == [{"network", "forest"}, {"network"}, {"forest"}, set()]
+    assert explorers == [{"network", "forest", "last_label"}, {"network"}, {"forest"}, set()]
     for name, model in made.items():
         if name.startswith("Margin"):
             assert name == f"Margin {model.threshold}"

@@ -101,7 +101,7 @@ def test_scatter_writes_nothing_where_a_column_is_missing(n_placed, n_known):
 @pytest.mark.parametrize("n_classes", [2, 6], ids=["loops", "matrix products"])
 def test_scores_outlast_the_next_call(n_classes):
     """They are no view of a buffer that the next call overwrites."""
-    model = INeurAL(hidden_dim=8, batch_size=8, seed=1)
+    model = INeurAL(hidden_dim=8, batch_size=8, explorers=("network", "forest"), seed=1)
     for i in range(12):
         model.learn_one({"a": float(i), "b": float(i % 3)}, i % n_classes)
 

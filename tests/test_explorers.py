@@ -42,7 +42,7 @@ def test_a_third_explorer_needs_no_more_than_the_protocol(monkeypatch):
         model.learn_one(x, y if i < 70 else 1 - y)
         if model.n_drifts:
             break
-    assert list(model.trust) == ["network", "forest", "toy"]
+    assert list(model.trust) == ["network", "forest", "last_label", "toy"]
     assert 0 <= model.trust["toy"] <= 1 != model.trust["toy"] / 0.25
     f1, added = model._seen(x)
     np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1)

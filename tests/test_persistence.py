@@ -216,7 +216,7 @@ REFUSED = {
     "notes.learner.note is <object": lambda: changed("classifier.note", object()),
     "tensor trainer.flat must be ": lambda: changed("classifier._state.trainer.flat", NAN),
     "tensor explorers.b must be finite": lambda: changed(
-        "classifier._state.explorers.b", np.full(2, math.inf)
+        "classifier._state.explorers.b", np.full(3, math.inf)
     ),
     "history.capacities must be as in a new model": lambda: changed(
         "classifier._state.history.capacities", (3, 1)
@@ -365,6 +365,7 @@ VALUES = {
     "sampler.predict_one": (1, "nothing refers to sampler.predict_one"),
     "explorers.trust": ({"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
     "explorers.b": (1, "nothing refers to explorers.b"),
+    "explorers.parts.last_label.last": (-1, "counts must be of the last label too"),
     "watch.n_of_class": ({"$dict": [[3, 1]]}, "Expected `int` <= 2"),
     "watch.surprise.sums": ({"$dict": [[1, 0.5]]}, "sums that began at some label each"),
     "scaling.n": (10**400, "scaling.n is 1000"),
@@ -375,7 +376,7 @@ VALUES = {
 }
 FORGED += [(("values", path), *given) for path, given in VALUES.items()]
 FORGED += [
-    (("values", "explorers.trust"), {"$tuple": [0.5]}, "explorers.trust must be of 2"),
+    (("values", "explorers.trust"), {"$tuple": [0.5]}, "explorers.trust must be of 3"),
     (("values", "explorers.trust"), kept.DROPPED, "explorers.trust must be in the file"),
 ]
 
@@ -402,7 +403,11 @@ SPOILED = [
     ("trainer.average.flat", begins_with(math.inf), "finite"),
     ("explorers.b", begins_with(-math.inf), "finite"),
     ("explorers.a", lambda array: np.triu(array), "symmetric"),
-    ("explorers.a", lambda array: np.diag([1.0, -1.0]), "symmetric, with no negative eigenvalue"),
+    (
+        "explorers.a",
+        lambda array: np.diag([1.0, 1.0, -1.0]),
+        "symmetric, with no negative eigenvalue",
+    ),
     ("scaling.moments", narrower, r"float64 of shape \(4, 6\), got float64 of shape \(4, 5\)"),
     ("history.x", narrower, r"float32 of shape \(\d+, 6\), got float32 of shape \(\d+, 5\)"),
 ]

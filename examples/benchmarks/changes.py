@@ -6,14 +6,17 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
-from changing import FLIPS, HALVED, PANEL, RENAMED, STILL, STREAMS, there
+from changing import FLIPS, HALVED, LASTING, PANEL, RENAMED, STILL, STREAMS, there
 from common import Cell, Row, best, chosen, geometric, markdown, of, ratios, spread
 from drawing import colours, draw
-from learners import BEST, OUTPUTS, OWN, PARTS, REST, RIVER, new
+from learners import BEST, NEIGHBOURS, OUTPUTS, OWN, PARTS, REST, RIVER, WITHOUT, new
 
 COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
 TOLD = "I-NeurAL, length given"
+ADAPTIVE = "adaptive random forest, at random"
+BESIDE = (OWN, TOLD, WITHOUT, ADAPTIVE, NEIGHBOURS)  # where labels hang together in time
 LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *(name for name in RIVER if not name.endswith(REST)))
+LEARNERS += (NEIGHBOURS, WITHOUT)
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
 DRAWN = ["label flip", "mixed", "agrawal gradual"]
 DRAWN += ["phishing back", "mnist arriving", "magic gradual"]
@@ -109,6 +112,17 @@ def relabelled(rows: pd.DataFrame) -> str:
     return markdown(("stream", "rounds", "mistakes", "more", "last"), lines)
 
 
+def together(rows: pd.DataFrame) -> str:
+    """Mistakes, and labels in brackets, where labels hang together in time."""
+    lines = []
+    for stream in LASTING:
+        found = [chosen(rows, stream=stream, learner=name) for name in BESIDE]
+        if all(len(each) for each in found):
+            cells = [f"{spread(of(each))} ({each['queries'].mean():,.0f})" for each in found]
+            lines.append([stream, *cells])
+    return markdown(("stream", OWN, "length given", *BESIDE[2:]), lines)
+
+
 def hundredths(rows: pd.DataFrame, column: str) -> Any:
     """In per cent of the rounds of each hundredth, mean over seeds."""
     share = np.diff(common.curves(rows, column), prepend=0, axis=1).mean(axis=0)
@@ -146,6 +160,8 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 def beside_the_point(cell: Cell) -> bool:
     """Whether a page says nothing of it: River's where nothing changes, a length where names do."""
+    if cell.stream in LASTING or cell.learner in (NEIGHBOURS, WITHOUT):
+        return cell.stream not in LASTING or cell.learner not in BESIDE
     if cell.learner == TOLD:
         return cell.stream not in STILL | HALVED
     return cell.learner in RIVER and cell.stream in STILL
@@ -156,7 +172,7 @@ def main() -> None:
     given = common.options({"changes": [0.05]}, __doc__, 3, streams=STREAMS, learners=LEARNERS)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, LEARNERS, beside_the_point)
-    print(panel(rows), flips(rows), standing(rows), relabelled(rows), sep="\n\n")
+    print(panel(rows), flips(rows), standing(rows), relabelled(rows), together(rows), sep="\n\n")
     if given.assets:
         draw_curves(rows, given.assets)
 

@@ -189,6 +189,26 @@ def halved(k: int, x: Floats, y: Integers, seed: int) -> Stream:
     return Stream(x[order], y[order], (len(first),))
 
 
+def one_by_one(x: Floats, y: Integers, seed: int) -> Stream:
+    """40 classes, clusters of the rows, one after the other: 100 rows of each, or all it has."""
+    y = clustered(40, x, y, seed).y
+    classes = np.random.default_rng(seed + 2).permutation(40)
+    parts = [np.flatnonzero(y == c)[:100] for c in classes]
+    order, ends = np.concatenate(parts), np.cumsum([len(part) for part in parts])
+    return Stream(x[order], y[order], tuple(ends[:-1].tolist()))
+
+
+def lasting(x: Floats, y: Integers, seed: int) -> Stream:
+    """The class of a row is that of the last one, but for one round in fifty: then any class."""
+    rng, n_classes = np.random.default_rng(seed + 2), int(y.max()) + 1
+    left = [np.flatnonzero(y == c).tolist() for c in range(n_classes)]
+    order, now = [], int(y[0])
+    while left[now]:
+        order.append(left[now].pop())
+        now = int(rng.integers(n_classes)) if rng.random() < 0.02 else now
+    return Stream(x[order], y[order])
+
+
 def shuffled(file: str, change: Change = still, n: int = CHANGED) -> Source:
     """Rows in an order that the seed draws, then the change."""
     return Source(lambda seed: change(*rows(file, n, seed), seed), file)
@@ -259,4 +279,8 @@ HALVED = {
     f"{file}, {k or 'all'} classes": shuffled(file, partial(halved, k))
     for file, k in (("mnist", 0), ("robot", 0), ("magic", 26))
 }
-STREAMS = PANEL | FLIPS | STILL | RENAMED | HALVED
+LASTING = {
+    **{f"{file} in order": shuffled(file, one_by_one) for file in ("magic", "ijcnn", "robot")},
+    **{f"{file} lasting": shuffled(file, lasting) for file in ("magic", "phishing", "spambase")},
+}
+STREAMS = PANEL | FLIPS | STILL | RENAMED | HALVED | LASTING

@@ -184,6 +184,7 @@ FIGURES: dict[str, Figure] = {
     "changes.flips": changes.flips,
     "changes.standing": changes.standing,
     "changes.relabelled": changes.relabelled,
+    "changes.together": changes.together,
     # One run of River's best asked for six labels of luxembourg and for no more: 978 mistakes.
     "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
     "regret.by_stream": by_stream,

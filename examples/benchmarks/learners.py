@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
-from river import compose, forest, preprocessing, tree
+from river import compose, forest, neighbors, preprocessing, tree
 from sklearn.ensemble import (  # type: ignore[import-untyped]
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -70,6 +70,12 @@ def alps(budget: float, horizon: int, **settings: Any) -> BudgetedSampler:
     return ALPS(n_pretraining=n, budget=budget, horizon=horizon, **settings)
 
 
+def neighbours(budget: float, horizon: int | None, seed: int) -> BudgetedSampler:
+    """The three nearest of the labels asked for, which is at random."""
+    model: Any = preprocessing.StandardScaler() | neighbors.KNNClassifier(n_neighbors=3)
+    return at_random(model, budget=Budget(budget, horizon), seed=seed)
+
+
 # The grids are those of the paper's "Further Details in Experiments".
 SLACKS = (0.1, 0.25, 0.5, 0.75, 0.9)
 RETRAINED: dict[str, Make] = {
@@ -89,6 +95,7 @@ SENSITIVITY: dict[str, Make] = {
     **{f"theoretical width, γ = {gamma}": wide(gamma, theoretical=True) for gamma in paper.GAMMAS},
 }
 OWN, OUTPUTS, BEST = "I-NeurAL", "NeurONAL", "River's best learner"
+NEIGHBOURS, WITHOUT = "nearest neighbours", "without the last label"
 PARTS: dict[str, Make] = {
     "f1 and forest": ineural(explorers=("forest",)),
     "f1 and f2": ineural(explorers=("network",)),
@@ -100,6 +107,8 @@ LEARNERS: dict[str, Make] = {
     **BASELINES,
     **SENSITIVITY,
     **PARTS,
+    NEIGHBOURS: neighbours,
+    WITHOUT: ineural(explorers=("network", "forest")),
     "the print": printed,
     "the print, no f2": partial(printed, explores=False),
 }
@@ -138,7 +147,7 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
 class WithoutAudits(INeurALSampler):
     """Asks as I-NeurAL does, below a gap that shrinks with the budget left, and never at random."""
 
-    def _audits(self, margin: float) -> bool:
+    def _audits(self, margin: float, lasting: bool) -> bool:
         return False
 
 

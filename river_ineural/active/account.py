@@ -100,6 +100,12 @@ class Account:
         """Whether one more label may be asked for in this round."""
         return self.left >= 1
 
+    @property
+    def pace(self) -> float:
+        """Labels left for each round that is left of a horizon."""
+        to_come = (self.budget.horizon or 0) - self.n_rounds + 1
+        return self.left / max(1, to_come)
+
     def spend(self) -> None:
         """Count a label that is asked for."""
         self.n_asked += 1

@@ -30,6 +30,7 @@ CONFIDENCE = 0.6  # gap from which a prediction is learned as a pseudo-label
 THRIFT = 0.75  # exponent of the share of the budget that is left, in the threshold
 AUDITS = 0.25  # share of the labels a round that are asked for at random where nothing else asks
 FEWER = 0.2  # of the audits, where the number of labels is fixed: no round adds to it
+LASTING = 0.5  # of the labels left for each round, there, while labels hang together in time
 SILENCE = 0.02  # probability of asking after 1/SILENCE rounds without a question, without audits
 INQUIRY = 0.25  # probability of asking in any round in the middle of a change
 
@@ -231,7 +232,8 @@ class INeurALSampler(BudgetedSampler):
             return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
         if getattr(learner, "warning", False):  # where the model is sure a change is seen last
             return "warning", margin, threshold
-        return "audit" if self._audits(margin) else "none", margin, threshold
+        lasting = getattr(learner, "temporal_dependence", False)
+        return "audit" if self._audits(margin, lasting) else "none", margin, threshold
 
     def _named_and_unseen(self, learner: Any) -> list[ClfTarget]:
         """The classes that the learner was told of and has seen no label of."""
@@ -239,15 +241,21 @@ class INeurALSampler(BudgetedSampler):
             self._unseen = list(getattr(learner, "unseen_labels", ()))
         return self._unseen
 
-    def _audits(self, margin: float) -> bool:
-        """Whether to ask where the gap is wide and nothing points to a change."""
+    def _audits(self, margin: float, lasting: bool) -> bool:
+        """Whether to ask where the gap is wide and nothing points to a change.
+
+        Where labels hang together in time the last one makes every gap wide, and only these asks
+        see another label come. So half of a known length's labels are then for the rounds to come.
+        """
         if self._reach.short_of(margin) and self._first_of_few():
             return True
         account, p = self._account, 0.0
         if account.rate and self._unseen:
             p = account.rate
+        elif account.rate and account.bucket is None:
+            p = account.pace * LASTING if lasting else account.rate * AUDITS * FEWER
         elif account.rate:
-            p = account.rate * AUDITS * (FEWER if account.bucket is None else 1)
+            p = account.rate * AUDITS
         elif (account.n_rounds - self._last_ask) * SILENCE >= 1:
             p = SILENCE
         return p > 0 and self._rng.random() < p

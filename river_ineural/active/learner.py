@@ -57,6 +57,9 @@ class ChangingLearner(Learner, Protocol):
     warning: bool
     """Whether labels point to a change, not enough for an alarm."""
 
+    temporal_dependence: bool
+    """Whether the next label is mostly the last one, so that only random asks see a change."""
+
     n_labels: int
     """Labels stored so far: where learning one is interrupted, it counts from then on."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.learning.forest import Forest
 from river_ineural.learning.history import History
+from river_ineural.learning.last_label import LastLabel
 from river_ineural.learning.scaling import Scaling
 
 __all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers"]
@@ -58,7 +59,11 @@ class ExplorationNetwork:
         return self
 
 
-EXPLORERS: dict[str, type[Explorer]] = {"network": ExplorationNetwork, "forest": Forest}
+EXPLORERS: dict[str, type[Explorer]] = {
+    "network": ExplorationNetwork,
+    "forest": Forest,
+    "last_label": LastLabel,
+}
 
 
 class Explorers:

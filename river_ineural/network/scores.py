@@ -145,10 +145,10 @@ def table(labels: list[Any], f1: Floats, added: dict[str, Floats]) -> str:
     """f1, what each explorer adds, and the score, a class a line, and the gap: (1, k) each."""
     scores = sum(added.values(), f1)
     heads = ("f1", *added, "score")
-    lines = [f"{'class':<16}" + "".join(f"{head:>10}" for head in heads)]
+    lines = [f"{'class':<16}" + "".join(f"{head:>12}" for head in heads)]
     rows = np.concatenate([f1, *added.values(), scores]).T.tolist()
     for label, row in zip(labels, rows, strict=True):
-        lines.append(f"{label!s:<16}" + "".join(f"{value:>10.5f}" for value in row))
+        lines.append(f"{label!s:<16}" + "".join(f"{value:>12.5f}" for value in row))
     return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
 
 

@@ -91,6 +91,8 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("Explorers", a="n n", b="n", trust=tuple[Share, ...])
     part("Forest", feature="64 nodes", threshold="64 nodes", child="64 nodes", oldest=Of64)
     part("Forest", due=Annotated[float, Meta(ge=0, le=64)])
+    part("LastLabel", last=Annotated[int, Meta(ge=-1, lt=max(k, 1))], counts=a_dict[label, Level])
+    part("LastLabel", excess=Number, variance=Level)
     part("Watch", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
     part("Watch", shares=Four[Share], counts=Four[Annotated[int, Meta(ge=1, le=2**62)]])
     part("Watch", recent=list[tuple[label, float, label]])
@@ -133,6 +135,9 @@ def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) ->
         least = np.linalg.eigvalsh(a).min(initial=0)
         fine = np.array_equal(a, a.T) and least >= -1e-6 * (1 + a.trace())
         need(fine, f"tensor {path}.a", "symmetric, with no negative eigenvalue", a)
+    elif kind == "LastLabel":
+        fine = state["last"] in (state["counts"] or (-1,))
+        need(fine, f"{path}.counts", "of the last label too", state["counts"])
     elif kind == "Forest":  # a node leads to later ones, by a feature in use, or to a class
         feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
         on = (feature >= CONSTANT) & (feature < sizes["n_features"])
