@@ -34,8 +34,8 @@ LEAST = 1e-3  # probability that a hypothesis gives any class: bounds its loss
 class VersionSpace(Cached, base.Classifier):
     """Hypotheses with their losses so far; those within the slack of the best are consistent.
 
-    Each hypothesis is a `RetrainedNetwork` trained once, on the same `n_pretraining` examples, from
-    its own seed. From then on they are fixed, and learning an example only adds
+    Each hypothesis is a `RetrainedNetwork` trained once, from its own seed. From then on learning
+    an example only adds
 
         L_h += -log P_h(y | x),    consistent: L_h ≤ min L + slack · √n
 
@@ -58,6 +58,7 @@ class VersionSpace(Cached, base.Classifier):
         seeds = np.random.default_rng(seed).integers(2**31, size=n_hypotheses).tolist()
         self.hypotheses = [network(seed=each) for each in seeds]
         self.waiting: deque[tuple[dict[FeatureName, Any], ClfTarget]] = deque(maxlen=n_pretraining)
+        self.weights: list[Tensor] = []  # of all hypotheses, stacked
         self.ready = False
         self.losses = np.zeros(n_hypotheses)
         self.n = 0
@@ -71,12 +72,6 @@ class VersionSpace(Cached, base.Classifier):
     def features(self) -> FeatureIndex:
         """Those that the hypotheses know."""
         return self.hypotheses[0]._features
-
-    @functools.cached_property
-    def weights(self) -> list[Tensor]:
-        """Of all hypotheses, stacked."""
-        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
-        return [torch.stack(part) for part in parts]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Pre-train, or add to the losses."""
@@ -99,16 +94,15 @@ class VersionSpace(Cached, base.Classifier):
                 hypothesis._store(x, y)
             hypothesis._train()
             hypothesis._stored = Stored(hypothesis.capacity)
-        self.forget()
+        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
+        self.weights = [torch.stack(part) for part in parts]
+        self.latest = None
         self.waiting.clear()
         self.ready = True
 
     @single_threaded
     def probabilities(self, x: dict[FeatureName, Any]) -> NDArray[np.float64]:
-        """Of each class by each hypothesis, (hypotheses, classes).
-
-        A round asks for those of one x several times, so the latest are kept.
-        """
+        """Of each class by each hypothesis, (hypotheses, classes); a round asks several times."""
         if self.latest is None or self.latest[0] != x:
             vector = torch.from_numpy(placed(self.features, x, self.features.values(x)))
             first, first_bias, last, last_bias = self.weights

@@ -14,36 +14,22 @@ from torch import Tensor
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import check_integer, integer, real
+from river_ineural.network.threads import single_threaded
 
-__all__ = ["Cached", "Stored", "TrainedInEpochs", "behind_relu", "placed"]
+__all__ = ["Cached", "Stored", "TrainedInEpochs", "placed"]
 
 Floats = NDArray[np.floating[Any]]
 
-CACHED = ("latest", "weights", "inverse", "theta")  # until the next label
-
-
-def behind_relu(gradient: Tensor, activation: Tensor, out: Tensor) -> None:
-    """Gradient before a ReLU from the one behind it: 0 where the unit is off."""
-    torch.ops.aten.threshold_backward.grad_input(gradient, activation, 0, grad_input=out)
-
 
 class Stored:
-    """The newest examples as rows of arrays, which double until the capacity is reached.
-
-    Parameters
-    ----------
-    capacity
-        Examples at most, at least 1; the newest then takes the row of the oldest.
-    n_targets
-        Integers stored with each.
-    """
+    """The newest examples as rows of arrays, which double until the capacity is reached."""
 
     def __init__(self, capacity: int, n_targets: int = 1) -> None:
         check_integer("capacity", capacity, least=1)
         self.capacity = capacity
         self.n_added = 0
         self.vectors = np.zeros((0, 0), np.float32)
-        self.targets = np.zeros((0, n_targets), np.int64)
+        self.targets = np.zeros((0, n_targets), np.int64)  # integers stored with each
 
     def __len__(self) -> int:
         return min(self.n_added, self.capacity)
@@ -84,45 +70,39 @@ class TrainedInEpochs:
         self.n_epochs = n_epochs
         self.tolerance = tolerance
 
+    @single_threaded
+    @torch.inference_mode(False)
     def train_epochs(
         self,
         weights: list[Tensor],
-        backward: Callable[[Tensor, list[Tensor]], Tensor],
+        loss: Callable[[list[Tensor], Tensor], Tensor],
         n_examples: int,
         rng: np.random.Generator,
     ) -> None:
-        """Passes of Adam, which starts anew, until the losses of a pass are small.
-
-        Parameters
-        ----------
-        weights
-            Changed in place.
-        backward
-            Mean loss of the rows with the given numbers, whose gradients by the weights it writes
-            into the second argument.
+        """Train the weights in place, until the losses of a pass are small: by Adam, which starts
+        anew, on the mean loss under such weights of the rows with such numbers.
         """
-        gradients = [torch.empty_like(part) for part in weights]
-        means, squares = ([torch.zeros_like(part) for part in weights] for _ in range(2))
-        n_steps = torch.zeros((), dtype=torch.float32, device="cpu")
+        trained = [part.detach().requires_grad_() for part in weights]  # the same memory
+        adam = torch.optim.Adam(trained, self.lr, fused=True)
         for _ in range(self.n_epochs):
             total = 0.0
-            rows = torch.from_numpy(rng.permutation(n_examples))
-            for batch in torch.split(rows, self.batch_size):
-                total += backward(batch, gradients).item()
-                n_steps += 1
-                # what torch.optim.Adam(fused=True) calls, at a fifth of its time for small weights
-                torch._fused_adam_(
-                    *(weights, gradients, means, squares, [], [n_steps] * len(weights)),
-                    lr=self.lr,
-                    beta1=0.9,
-                    beta2=0.999,
-                    weight_decay=0.0,
-                    eps=1e-8,
-                    amsgrad=False,
-                    maximize=False,
-                )
+            for rows in torch.split(torch.from_numpy(rng.permutation(n_examples)), self.batch_size):
+                adam.zero_grad()
+                found = loss(trained, rows)
+                torch.autograd.backward(found)
+                adam.step()
+                total += found.item()
             if total <= self.tolerance * n_examples:
                 break
+
+
+class Cached:
+    """Keeps what was computed of the latest x until the next label; it is in no pickle."""
+
+    latest: tuple[dict[FeatureName, Any], Any] | None = None  # x, and what was computed of it
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "latest": None}
 
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
@@ -130,17 +110,3 @@ def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Float
     nothing = np.zeros(len(features))
     vector: Floats = features.place(x, values[None], nothing, nothing.astype(np.float32))[0]
     return vector
-
-
-class Cached:
-    """What is computed from what was learned: kept from round to round, and not pickled."""
-
-    latest: tuple[dict[FeatureName, Any], Any] | None = None  # x, and what was computed of it
-
-    def forget(self) -> None:
-        """What was computed from weights and sums that have changed since."""
-        for name in CACHED:
-            self.__dict__.pop(name, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name not in CACHED}

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.baselines.epochs import Stored, TrainedInEpochs, behind_relu, placed
+from river_ineural.baselines.epochs import Stored, TrainedInEpochs, placed
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_seed
@@ -105,22 +104,12 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._stored = Stored(capacity)
         self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Weights as arrays."""
-        return {**self.__dict__, "_weights": [part.numpy() for part in self._weights]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._weights = [torch.from_numpy(part.copy()) for part in state["_weights"]]
-
     @property
     def _multiclass(self) -> bool:
         return True
 
     def _grow(self) -> None:
-        """Weights for the features and classes known by now: U(-1/√inputs, 1/√inputs), as PyTorch's
-        layers have them, but for those that are there already.
-        """
+        """Draw the weights that are not there yet: U(-1/√inputs, 1/√inputs), as PyTorch does."""
         m, d, k = self.hidden_dim, len(self._features), len(self._labels)
         shapes = [(m, d), (m,), (k, m), (k,)]
         if shapes == [tuple(part.shape) for part in self._weights]:
@@ -159,39 +148,15 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._stored.add(placed(self._features, x, values), index)
         return True
 
-    @single_threaded
     def _train(self) -> None:
-        """Up to `n_epochs` passes over what is stored."""
-        first, first_bias, last, last_bias = self._weights
         inputs, classes = self._stored.tensors()
-        targets = nn.functional.one_hot(classes, len(last)).float()
-        batch = torch.empty_like(inputs[: self.batch_size])
 
-        def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
-            """Of the cross-entropy: by the logits it is P(y | x) - [y is the class]."""
-            x = torch.index_select(inputs, 0, rows, out=batch[: len(rows)])
-            y = targets.index_select(0, rows).t()
-            hidden = torch.addmm(first_bias[:, None], first, x.t()).relu_()  # (m, rows)
-            logs = torch.addmm(last_bias[:, None], last, hidden).log_softmax(0)
-            loss = (y * logs).sum() / -len(rows)
-            behind = logs.exp_().sub_(y).div_(len(rows))
-            before = last.t() @ behind
-            behind_relu(before, hidden, out=before)
-            torch.mm(before, x, out=gradients[0])
-            torch.sum(before, 1, out=gradients[1])
-            torch.mm(behind, hidden.t(), out=gradients[2])
-            torch.sum(behind, 1, out=gradients[3])
-            return loss
+        def loss(weights: list[Tensor], rows: Tensor) -> Tensor:
+            return nn.functional.cross_entropy(logits(weights, inputs[rows]), classes[rows])
 
-        self.train_epochs(self._weights, backward, len(classes), self._rng)
+        self.train_epochs(self._weights, loss, len(classes), self._rng)
 
     @single_threaded
-    def _proba(self, vector: NDArray[np.floating[Any]]) -> list[float]:
-        first, first_bias, last, last_bias = self._weights
-        hidden = nn.functional.linear(torch.from_numpy(vector), first, first_bias).relu()
-        logits = nn.functional.linear(hidden, last, last_bias)
-        return logits.double().softmax(0).tolist()
-
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """Probability of each class.
 
@@ -207,5 +172,13 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         values = self._features.values(x)
         if not len(self._labels):
             return {}
-        row = self._proba(placed(self._features, x, values))
+        vector = torch.from_numpy(placed(self._features, x, values))
+        row = logits(self._weights, vector).double().softmax(0).tolist()
         return dict(zip(self._labels.labels, row, strict=True))
+
+
+def logits(weights: list[Tensor], x: Tensor) -> Tensor:
+    """V h(W x + a) + b."""
+    first, first_bias, last, last_bias = weights
+    hidden = nn.functional.linear(x, first, first_bias).relu()
+    return nn.functional.linear(hidden, last, last_bias)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from river import base
 from river.base.typing import ClfTarget, FeatureName
-from torch import Tensor
+from torch import Tensor, nn
 
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import Wanted
-from river_ineural.baselines.epochs import Cached, Stored, TrainedInEpochs, behind_relu, placed
+from river_ineural.baselines.epochs import Cached, Stored, TrainedInEpochs, placed
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import check_integer, check_real, check_seed
@@ -26,7 +25,11 @@ __all__ = ["NeuALNTKD", "NeuALNTKF"]
 Floats = NDArray[np.floating[Any]]
 
 TWO = 2  # classes: the methods are defined for no other number
-TINY = 1e-12
+
+
+def unit(vector: Floats) -> Floats:
+    """The vector with norm 1, unless it is 0."""
+    return vector / max(float(np.linalg.norm(vector)), 1e-12)
 
 
 class TangentUCB(Cached, base.Classifier):
@@ -67,12 +70,7 @@ class TangentUCB(Cached, base.Classifier):
             self.first = np.concatenate((self.first, fresh.astype(np.float32)), axis=2)
             more = (0, 0), (0, 0), (0, new)
             self.z_first = np.pad(self.z_first, more, constant_values=self.ridge)
-            self.forget()
-
-    @cached_property
-    def inverse(self) -> tuple[Floats, Floats]:
-        """1 / Z of both layers, which rounds between two labels share."""
-        return 1 / self.z_first, 1 / self.z_last
+            self.latest = None
 
     def tangent(self, x: Floats) -> tuple[Floats, Floats]:
         """Hidden units (2, m), and the gradient before them (2, m): g is (delta xᵀ, hidden)."""
@@ -87,23 +85,17 @@ class TangentUCB(Cached, base.Classifier):
     def bounds(self, x: Floats) -> tuple[Floats, Floats]:
         """Upper bounds and widths of the classes known (k,), x of norm 1."""
         hidden, delta = self.tangent(x)
-        first, last = self.inverse
-        squares = (delta**2 * (first @ x**2)).sum(1) + hidden**2 @ last
+        squares = (delta**2 * ((1 / self.z_first) @ x**2)).sum(1) + hidden**2 @ (1 / self.z_last)
         widths = np.sqrt(self.gamma * squares)
         k = len(self.labels)
         return (self.value(x, hidden, delta) + widths)[:k], widths[:k]
 
     def bounds_of(self, x: dict[FeatureName, Any]) -> tuple[Floats, Floats]:
-        """The bounds and widths of x, which a round asks for twice."""
+        """The same of a feature dict, which a round asks for twice."""
         values = self.features.values(x)
         if self.latest is None or self.latest[0] != x:
-            self.latest = dict(x), self.bounds(self.vector(x, values))
+            self.latest = dict(x), self.bounds(unit(placed(self.features, x, values)))
         return self.latest[1]
-
-    def vector(self, x: dict[FeatureName, Any], values: NDArray[np.float64]) -> Floats:
-        """Checked values as a vector of norm 1."""
-        vector = placed(self.features, x, values)
-        return vector / max(float(np.linalg.norm(vector)), TINY)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Learn whether the chosen class was right."""
@@ -115,13 +107,13 @@ class TangentUCB(Cached, base.Classifier):
             )
         (self.features, _), self.labels = self.features.grown(x), self.labels.grown([label])
         self.widen()
-        vector = self.vector(x, values)
+        vector = unit(placed(self.features, x, values))
         chosen = int(self.bounds(vector)[0].argmax())
         hidden, delta = self.tangent(vector)
         self.z_first[chosen] += np.outer(delta[chosen] ** 2, vector**2)
         self.z_last += hidden[chosen] ** 2
         self.fit(vector, hidden, delta, chosen, float(chosen == self.labels.index[label]))
-        self.forget()
+        self.latest = None
 
     def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         """Let the value of the chosen class learn its reward."""
@@ -146,15 +138,9 @@ class FrozenTangent(TangentUCB):
         new = len(self.features) - self.b_first.shape[2]
         self.b_first = np.pad(self.b_first, ((0, 0), (0, 0), (0, new)))
 
-    @cached_property
-    def theta(self) -> tuple[Floats, Floats]:
-        """θ of both layers."""
-        return self.b_first / self.z_first, self.b_last / self.z_last
-
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
-        first, last = self.theta
-        by_first: Floats = (delta * (first @ x)).sum(1)
-        return by_first + hidden @ last
+        by_first: Floats = (delta * ((self.b_first / self.z_first) @ x)).sum(1)
+        return by_first + hidden @ (self.b_last / self.z_last)
 
     def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         self.b_first[chosen] += reward * np.outer(delta[chosen], x)
@@ -174,31 +160,18 @@ class TrainedTangent(TrainedInEpochs, TangentUCB):
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last
 
-    @single_threaded
     def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         self.stored.add(x, chosen, int(reward))
         inputs, classes, rewards = self.stored.tensors()
-        first, last = weights = [torch.from_numpy(part) for part in (self.first, self.last)]
-        batch = torch.empty_like(inputs[: self.batch_size])
 
-        def backward(rows: Tensor, gradients: list[Tensor]) -> Tensor:
-            """Of the squared error. Rows of a class lie together, as each class has its block."""
-            second = classes[rows].bool()
-            rows = torch.cat((rows[~second], rows[second]))
-            n = len(rows) - int(second.sum())
-            blocks = slice(n), slice(n, len(rows))
-            vectors = torch.index_select(inputs, 0, rows, out=batch[: len(rows)])
-            hidden = torch.cat([first[i] @ vectors[b].t() for i, b in enumerate(blocks)], 1).relu_()
-            errors = last @ hidden - rewards[rows]
-            behind = errors * (2 / len(rows))
-            before = torch.outer(last, behind)
-            behind_relu(before, hidden, out=before)
-            for i, block in enumerate(blocks):
-                torch.mm(before[:, block], vectors[block], out=gradients[0][i])
-            torch.mv(hidden, behind, out=gradients[1])
-            return errors.square().mean()
+        def loss(weights: list[Tensor], rows: Tensor) -> Tensor:
+            first, last = weights
+            of_both = (inputs[rows] @ first.flatten(0, 1).T).view(len(rows), *first.shape[:2])
+            hidden = of_both[torch.arange(len(rows)), classes[rows]].relu()
+            return nn.functional.mse_loss(hidden @ last, rewards[rows].float())
 
-        self.train_epochs(weights, backward, len(rewards), self.rng)
+        weights = [torch.from_numpy(part) for part in (self.first, self.last)]
+        self.train_epochs(weights, loss, len(rewards), self.rng)
 
 
 class TangentSampler(BudgetedSampler):
@@ -206,6 +179,11 @@ class TangentSampler(BudgetedSampler):
 
     classifier: TangentUCB
     _unit_test_params = base.Classifier._unit_test_params  # every parameter has a default
+
+    def __init__(self, classifier: TangentUCB, *settings: Any) -> None:
+        super().__init__(classifier, *settings)
+        self.hidden_dim, self.gamma = classifier.hidden_dim, classifier.gamma
+        self.ridge, self.max_features = classifier.ridge, classifier.features.max_features
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         upper, widths = self.classifier.bounds_of(x)
@@ -277,8 +255,6 @@ class NeuALNTKF(TangentSampler):
     ) -> None:
         classifier = FrozenTangent(hidden_dim, gamma, ridge, max_features, seed)
         super().__init__(classifier, budget, horizon, seed)
-        self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
-        self.max_features = max_features
 
 
 class NeuALNTKD(TangentSampler):
@@ -343,6 +319,5 @@ class NeuALNTKD(TangentSampler):
         settings = hidden_dim, gamma, ridge, max_features, seed
         training = lr, batch_size, n_epochs, tolerance
         super().__init__(TrainedTangent(settings, training, capacity), budget, horizon, seed)
-        self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
         self.lr, self.batch_size, self.n_epochs = lr, batch_size, n_epochs
-        self.tolerance, self.capacity, self.max_features = tolerance, capacity, max_features
+        self.tolerance, self.capacity = tolerance, capacity
