@@ -37,10 +37,10 @@ def chosen(points: list[Point]) -> list[Point]:
 
 
 def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure | SubFigure:
-    """Accuracy, labels asked for by their reason, and the budget, over the rounds.
+    """Metrics, labels asked for by their reason, and the budget, over the rounds.
 
-    Dotted lines stand where the learner noticed a change. Metrics are as they are; of
-    `metrics.Accuracy` a thick line is over a twentieth of the rounds.
+    Dotted lines stand where the learner noticed a change. A thick line is the accuracy over a
+    twentieth of the rounds.
 
     Parameters
     ----------
@@ -51,8 +51,7 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
 
     Returns
     -------
-    The figure, with a panel for the metrics if there are any, one for what was asked, and one for
-    the budget if there is a limit.
+    The figure, a panel for what was asked, and for metrics and a limit if there are any.
 
     Raises
     ------
@@ -63,16 +62,14 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
 
     Examples
     --------
-    >>> from river import datasets
+    >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
 
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=20, seed=1)
     >>> recorder = inspection.Recorder(model)
-    >>> for x, y in datasets.Phishing().take(100):
-    ...     label, ask = model.predict_one(x)
-    ...     if ask:
-    ...         model.learn_one(x, y)
-    ...     recorder.record()
+    >>> stream, metric = datasets.Phishing().take(100), metrics.Accuracy()
+    >>> for step in evaluate.iter_progressive_val_score(stream, model, metric):
+    ...     recorder.record(step)
     >>> inspection.plot(recorder).savefig("asked.svg")  # doctest: +SKIP
     """
     if not recorder.points or recorder.points[-1].round == recorder.start.round:
@@ -104,7 +101,6 @@ def column(points: list[Point], name: str) -> NDArray[np.float64]:
 
 
 def draw_metrics(panel: Axes, points: list[Point]) -> None:
-    """Each as it is; accuracy over a few stretches as well."""
     names, rounds = [*points[-1].metrics], column(points, "round")
     for name in names:
         panel.plot(rounds, [point.metrics.get(name, math.nan) for point in points], label=name)

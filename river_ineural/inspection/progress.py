@@ -16,7 +16,7 @@ __all__ = ["progress"]
 
 
 def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
-    """Rounds, metrics, labels asked for and left, and the reason of the latest decision."""
+    """How it stands after a step."""
     of = f" of {total:,}" if total else ""
     parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
     parts.append(f"{sampler.n_queries:,} asked")
@@ -31,18 +31,15 @@ def progress(
 ) -> Iterator[Any]:
     """The steps of `evaluate.iter_progressive_val_score`, with a line in the terminal beside them.
 
-    The line tells rounds, the metrics, labels asked for and left, the reason of the latest
-    decision, and the time. It is written anew ten times a second, and stays when the stream has
-    ended. Where there is no terminal it is written once, at the end. It takes rich, which the extra
-    `inspection` brings.
+    The line tells rounds, metrics, labels asked for and left, the reason of the latest decision,
+    and the time. Where there is no terminal it is written once, at the end.
 
     Parameters
     ----------
     steps
         What `iter_progressive_val_score` returns, or anything else that runs the model.
     model
-        The model that it runs: an `INeurALSampler`, `RandomSampler` or `MarginSampler`, or a
-        pipeline that ends in one.
+        A sampler of `active`, or a pipeline that ends in one.
     total
         Rounds of the stream, if known. None: the sampler's horizon, if it has one.
     console
@@ -57,7 +54,7 @@ def progress(
     TypeError
         If there is no such sampler in the model.
     ModuleNotFoundError
-        Without rich.
+        Without rich, which the extra `inspection` brings.
 
     Examples
     --------
@@ -66,11 +63,9 @@ def progress(
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
 
-    >>> learner = INeurAL(seed=1)
-    >>> model = active.INeurALSampler(learner, budget=0.1, horizon=200)
-    >>> steps = evaluate.iter_progressive_val_score(
-    ...     datasets.Phishing().take(200), model, metrics.Accuracy(), step=10
-    ... )
+    >>> model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, horizon=200)
+    >>> stream, metric = datasets.Phishing().take(200), metrics.Accuracy()
+    >>> steps = evaluate.iter_progressive_val_score(stream, model, metric, step=10)
     >>> console = Console(file=io.StringIO(), width=120)
     >>> len(list(inspection.progress(steps, model, console=console)))
     20
@@ -78,19 +73,17 @@ def progress(
     True
     """
     sampler = sampler_of(model)
-    horizon = sampler.horizon or getattr(sampler.budget, "horizon", None)
-    return _shown(steps, sampler, total or horizon, console)
+    total = total or sampler.horizon or getattr(sampler.budget, "horizon", None)
 
+    def shown() -> Iterator[Any]:
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-def _shown(
-    steps: Iterable[Any], sampler: BudgetedSampler, total: int | None, console: Console | None
-) -> Iterator[Any]:
-    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+        text = TextColumn("{task.description}", markup=False)
+        with Progress(text, TimeElapsedColumn(), console=console) as live:
+            task = live.add_task(line(sampler, total, None), total=total)
+            for step in steps:
+                told = line(sampler, total, step)
+                live.update(task, completed=sampler.n_rounds, description=told)
+                yield step
 
-    text = TextColumn("{task.description}", markup=False)
-    with Progress(text, TimeElapsedColumn(), console=console) as live:
-        task = live.add_task(line(sampler, total, None), total=total)
-        for step in steps:
-            told = line(sampler, total, step)
-            live.update(task, completed=sampler.n_rounds, description=told)
-            yield step
+    return shown()
