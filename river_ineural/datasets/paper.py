@@ -44,13 +44,13 @@ class PaperStream(base.Dataset):
     Its file `NAME.npz` holds X (rows, features), raw, pixels as bytes, and y (rows,), the original
     labels. It is looked for in the folder that the environment variable RIVER_INEURAL_DATA names,
     then in `river_ineural` within River's data folder (`~/river_data`, or what RIVER_DATA names).
-    Where it is in neither, the data set is fetched from OpenML into the latter, and a fixed sample
-    of its rows kept; the rows differ from those of a file from elsewhere.
+    Where it is in neither, a fixed sample of the rows that OpenML has is fetched into the latter.
 
     Parameters
     ----------
     multiclass
-        False: the paper's binary task, labels 0 and 1. True: the original labels.
+        False: the paper's binary task, labels 0 and 1. True: the original labels, of data sets
+        that have more than two.
     seed
         Order of the rows: None as in the file, else a permutation that the seed draws.
     """
@@ -80,7 +80,7 @@ class PaperStream(base.Dataset):
 
     @staticmethod
     def decoded(data: Any, target: Any) -> Decoded:
-        """Raw features and original labels of what OpenML holds: here, pixels as bytes."""
+        """Raw features and original labels of what OpenML holds: here pixels, as bytes."""
         x = np.asarray(data).astype(np.uint8)
         if not np.array_equal(x, data):
             raise ValueError("pixels are not whole numbers from 0 to 255.")
@@ -89,10 +89,9 @@ class PaperStream(base.Dataset):
     @property
     def _paths(self) -> list[Path]:
         name = f"{(self.name_multiclass if self.multiclass else self.name)}.npz"
-        named = os.environ.get(FOLDER)
-        folders = [Path(named)] if named else []
         home: str = base.get_data_home()  # type: ignore[no-untyped-call]
-        return [folder / name for folder in (*folders, Path(home) / "river_ineural")]
+        folders = filter(None, [os.environ.get(FOLDER), f"{home}/river_ineural"])
+        return [Path(folder) / name for folder in folders]
 
     @property
     def is_downloaded(self) -> bool:
@@ -102,13 +101,7 @@ class PaperStream(base.Dataset):
     def download(self, verbose: bool = True) -> None:
         """Fetch the data set from OpenML, unless the file is there, and keep a fixed sample of it.
 
-        scikit-learn compares what arrives with the MD5 checksum that OpenML holds of it. The file
-        appears under its name when it is whole, so processes may do this side by side.
-
-        Parameters
-        ----------
-        verbose
-            Whether to say that it is fetched.
+        The file appears under its name when it is whole, so processes may do this side by side.
 
         Raises
         ------
@@ -117,7 +110,7 @@ class PaperStream(base.Dataset):
         """
         if self.is_downloaded:
             return
-        *_, path = self._paths
+        path = self._paths[-1]
         if verbose:
             print(f"Fetching {path.name} from OpenML")
         try:
@@ -127,9 +120,8 @@ class PaperStream(base.Dataset):
             with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                 found = fetch_openml(data_id=self.openml_id, parser="auto", data_home=folder)
                 x, y = self.decoded(found.data, found.target)
-                rows = np.arange(len(y))
-                if self.pair and not self.multiclass:
-                    rows = np.flatnonzero(np.isin(y, self.pair))
+                of_task = self.pair if self.pair and not self.multiclass else np.unique(y)
+                rows = np.flatnonzero(np.isin(y, of_task))
                 rows = np.random.default_rng(0).permutation(rows)[: self.shape[0]]
                 np.savez_compressed(Path(folder) / path.name, X=x[rows], y=y[rows])
                 (Path(folder) / path.name).replace(path)
@@ -142,20 +134,12 @@ class PaperStream(base.Dataset):
             ) from error
 
     def path(self) -> Path:
-        """The file, fetched first if need be.
-
-        Raises
-        ------
-        FileNotFoundError
-            As `download` does.
-        """
+        """The file, fetched first if need be, which raises what `download` does."""
         self.download()
         return next(path for path in self._paths if path.is_file())
 
     def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """All rows at once, float32 (rows, features) and int64 (rows,), in the stream's order.
-
-        Pixels are divided by 255.
+        """All rows in their order, float32 (rows, features) and int64 (rows,); pixels up to 1.
 
         Raises
         ------
@@ -188,9 +172,7 @@ class PaperStream(base.Dataset):
 class PhishingWebsites(PaperStream):
     """Phishing web sites, 30 attributes one-hot coded: legitimate or not.
 
-    Not `river.datasets.Phishing`, which is another set of 1,250 sites.
-
-    `multiclass` and `seed` are those of `PaperStream`: two classes only.
+    It is not `river.datasets.Phishing`, which is another set of 1,250 sites.
 
     References
     ----------
@@ -213,8 +195,6 @@ class PhishingWebsites(PaperStream):
 class IJCNN(PaperStream):
     """The IJCNN 2001 neural network competition: misfires of an engine, one in ten.
 
-    `multiclass` and `seed` are those of `PaperStream`: two classes only.
-
     References
     ----------
     Prokhorov: IJCNN 2001 neural network competition.
@@ -231,9 +211,7 @@ class IJCNN(PaperStream):
 
 
 class Letter(PaperStream):
-    """EMNIST letters: A to M against N to Z.
-
-    `multiclass` and `seed` are those of `PaperStream`: 26 classes.
+    """EMNIST letters: A to M against N to Z, or 26 classes.
 
     References
     ----------
@@ -255,9 +233,7 @@ class Letter(PaperStream):
 
 
 class Fashion(PaperStream):
-    """Fashion-MNIST: T-shirts against trousers.
-
-    `multiclass` and `seed` are those of `PaperStream`: 10 classes, other rows.
+    """Fashion-MNIST: T-shirts against trousers, or 10 classes of other rows.
 
     References
     ----------
@@ -272,9 +248,7 @@ class Fashion(PaperStream):
 
 
 class MNIST(PaperStream):
-    """Handwritten digits: even against odd.
-
-    `multiclass` and `seed` are those of `PaperStream`: 10 classes.
+    """Handwritten digits: even against odd, or 10 classes.
 
     References
     ----------
@@ -289,9 +263,7 @@ class MNIST(PaperStream):
 
 
 class CIFAR10(PaperStream):
-    """Small photographs: horses against ships.
-
-    `multiclass` and `seed` are those of `PaperStream`: 10 classes, other rows.
+    """Small photographs: horses against ships, or 10 classes of other rows.
 
     References
     ----------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
+from scipy.special import softmax  # type: ignore[import-untyped]
 
 from river_ineural.inputs.validation import check_integer, check_real
 
@@ -25,25 +26,20 @@ class KnownPosterior(base.SyntheticDataset):
 
         P(y = Bayes class | x) - P(y = i | x) = ε    for every other class i,
 
-    and points where the two highest scores are closer than `gap` of their spread are not drawn, so
-    that the classes are apart in x as well.
+    and points where the two highest scores are closer than `gap` of their spread are not drawn.
     Without, P(y | x) is the softmax of the scores times `sharpness`: there are points where two
-    classes are equally likely, and no learner can be sure.
+    classes are equally likely.
 
     Parameters
     ----------
     n_samples
         Length of the stream, at least 1.
-    n_features
-        d, at least 2.
-    n_classes
-        k, at least 2.
+    n_features, n_classes
+        d and k, at least 2.
     margin
         ε, in (0, 1]; 1 is no noise. None: the softmax.
-    gap
-        At least 0; with a margin only.
-    sharpness
-        At least 0; without a margin only.
+    gap, sharpness
+        At least 0; with a margin only, and without a margin only.
     seed
         Seed of the teacher and of the draws, at least 0.
 
@@ -99,24 +95,20 @@ class KnownPosterior(base.SyntheticDataset):
         rng = np.random.default_rng(seed)
         self._first = rng.normal(size=(20, n_features))
         self._last = rng.normal(size=(n_classes, 20))
-        scores = self._raw_scores(_sphere(rng, 1_000, n_features))
+        self._middle, self._spread = 0.0, 1.0
+        scores = self._scores(_sphere(rng, 1_000, n_features))
         self._middle, self._spread = scores.mean(0), scores.std(0)
-
-    def _raw_scores(self, x: Floats) -> Floats:
-        hidden: Floats = np.maximum(x @ self._first.T, 0)
-        return hidden @ self._last.T
 
     def _scores(self, x: Floats) -> Floats:
         """Of each class, centred so that none is favoured, in units of their spread: (B, k)."""
-        scores: Floats = (self._raw_scores(x) - self._middle) / self._spread
-        return scores
+        scores: Floats = np.maximum(x @ self._first.T, 0) @ self._last.T
+        return (scores - self._middle) / self._spread
 
     def _posteriors(self, scores: Floats) -> Floats:
         """P(y | x) from the scores, both (B, k)."""
         if self.margin is None:
-            powers = np.exp(self.sharpness * (scores - scores.max(1, keepdims=True)))
-            softmax: Floats = powers / powers.sum(1, keepdims=True)
-            return softmax
+            likely: Floats = softmax(self.sharpness * scores, axis=1)
+            return likely
         posteriors = np.full(scores.shape, (1 - self.margin) / self.n_classes)
         posteriors[np.arange(len(scores)), scores.argmax(1)] += self.margin
         return posteriors
@@ -131,7 +123,7 @@ class KnownPosterior(base.SyntheticDataset):
         return self._posteriors(self._scores(x))
 
     def _block(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Some points (B, d), those that are far enough from a boundary, and P(y | x), (B, k)."""
+        """Some points (B, d), far enough from a boundary, and P(y | x), (B, k)."""
         x = _sphere(rng, 256, self.n_features)
         scores = self._scores(x)
         if self.margin is not None:
@@ -141,14 +133,7 @@ class KnownPosterior(base.SyntheticDataset):
         return x, self._posteriors(scores)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Fresh points of the distribution that the stream is drawn from, which stays as it is.
-
-        Parameters
-        ----------
-        n
-            How many, at least 1.
-        rng
-            Generator of the draws.
+        """Fresh points like those of the stream: n, at least 1, drawn by a generator.
 
         Returns
         -------
@@ -176,13 +161,12 @@ class KnownPosterior(base.SyntheticDataset):
         rng = np.random.default_rng([self.seed, 1])
         names: list[FeatureName] = [f"x{j}" for j in range(self.n_features)]
         left = self.n_samples
-        while left:
+        while left > 0:
             x, posteriors = self._block(rng)
-            cumulated = posteriors.cumsum(1)
-            labels = (rng.random((len(x), 1)) > cumulated[:, :-1]).sum(1)
+            labels = (rng.random((len(x), 1)) > posteriors.cumsum(1)[:, :-1]).sum(1)
             for row, label in zip(x[:left].tolist(), labels.tolist(), strict=False):
                 yield dict(zip(names, row, strict=True)), label
-            left -= min(left, len(x))
+            left -= len(x)
 
 
 def _sphere(rng: np.random.Generator, n: int, d: int) -> Floats:
