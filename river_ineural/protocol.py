@@ -13,8 +13,7 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.inputs.features import Checked
-from river_ineural.inputs.validation import ONE, check_weight
-from river_ineural.inputs.versions import SCHEMA, check_schema
+from river_ineural.inputs.validation import ONE, SCHEMA, check_schema, check_weight
 from river_ineural.learning.recovery import learned
 from river_ineural.learning.shrinking import in_units, noted
 from river_ineural.learning.state import State

@@ -21,7 +21,7 @@ from river import drift, linear_model, preprocessing
 from streams import blobs, learned, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
-from river_ineural.inputs.versions import SCHEMA
+from river_ineural.inputs.validation import SCHEMA
 from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
 from river_ineural.storage import values
 

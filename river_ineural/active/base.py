@@ -19,8 +19,7 @@ from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decisi
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
-from river_ineural.inputs.validation import check_seed
-from river_ineural.inputs.versions import SCHEMA, check_schema
+from river_ineural.inputs.validation import SCHEMA, check_schema, check_seed
 from river_ineural.network.locks import Order, lock
 
 __all__ = ["BudgetedSampler"]

@@ -58,7 +58,6 @@ class VersionSpace(Cached, base.Classifier):
         seeds = np.random.default_rng(seed).integers(2**31, size=n_hypotheses).tolist()
         self.hypotheses = [network(seed=each) for each in seeds]
         self.waiting: deque[tuple[dict[FeatureName, Any], ClfTarget]] = deque(maxlen=n_pretraining)
-        self.weights: list[Tensor] = []  # of all hypotheses, stacked
         self.ready = False
         self.losses = np.zeros(n_hypotheses)
         self.n = 0
@@ -72,6 +71,12 @@ class VersionSpace(Cached, base.Classifier):
     def features(self) -> FeatureIndex:
         """Those that the hypotheses know."""
         return self.hypotheses[0]._features
+
+    @functools.cached_property
+    def weights(self) -> list[Tensor]:
+        """Of all hypotheses, stacked."""
+        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
+        return [torch.stack(part) for part in parts]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
         """Pre-train, or add to the losses."""
@@ -94,9 +99,8 @@ class VersionSpace(Cached, base.Classifier):
                 hypothesis._store(x, y)
             hypothesis._train()
             hypothesis._stored = Stored(hypothesis.capacity)
-        parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
-        self.weights = [torch.stack(part) for part in parts]
         self.latest = None
+        self.__dict__.pop("weights", None)
         self.waiting.clear()
         self.ready = True
 

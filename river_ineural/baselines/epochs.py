@@ -102,7 +102,8 @@ class Cached:
     latest: tuple[dict[FeatureName, Any], Any] | None = None  # x, and what was computed of it
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "latest": None}
+        computed = ("latest", "weights")
+        return {name: part for name, part in self.__dict__.items() if name not in computed}
 
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:

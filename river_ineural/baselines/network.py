@@ -104,6 +104,14 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._stored = Stored(capacity)
         self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Weights as arrays, of which equal ones have equal pickles."""
+        return {**self.__dict__, "_weights": [part.numpy() for part in self._weights]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._weights = [torch.from_numpy(part.copy()) for part in state["_weights"]]
+
     @property
     def _multiclass(self) -> bool:
         return True

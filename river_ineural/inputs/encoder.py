@@ -33,15 +33,9 @@ class Encoder:
         {"age": None}                →  {"age": nan, "age missing": 1}
 
     The number of such a feature is NaN: it is not known. A column that holds both, as ages and "?",
-    so has a number in each row. Names that are made cannot be those of other features: names that
-    look like them are refused.
+    so has a number in each row. Other features may not have names that look like those made.
 
-    Parameters
-    ----------
-    categories
-        Whether strings are encoded.
-    missing
-        Whether missing values are.
+    `categories` says whether strings are encoded, `missing` whether missing values are.
     """
 
     def __init__(self, categories: bool, missing: bool) -> None:
@@ -60,13 +54,7 @@ class Encoder:
         return f"{name}{MISSING}" if self.missing and is_missing(value) else None
 
     def split(self, x: Mapping[FeatureName, Any]) -> tuple[dict[FeatureName, Any], dict[str, Any]]:
-        """What is or has to be a number, and what is made of the rest.
-
-        Raises
-        ------
-        ValueError
-            Naming the feature whose name is like one that is made, or is the text of another.
-        """
+        """What is or has to be a number, and what is made of the rest; raises if names collide."""
         self.check(x)
         numbers: dict[FeatureName, Any] = {}
         found: dict[Any, Any] = {}
@@ -82,9 +70,7 @@ class Encoder:
 
     def check(self, names: Iterable[FeatureName]) -> None:
         """Raise ValueError if a name is like one that is made."""
-        for name in names:
-            if not isinstance(name, str):
-                continue
+        for name in (name for name in names if isinstance(name, str)):
             if self.categories and EQUALS in name:
                 raise ValueError(
                     f"feature {name!r} has a {EQUALS!r} in its name, as categories have that "

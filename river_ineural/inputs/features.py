@@ -24,8 +24,8 @@ BYTES = 8  # of a float64
 LATEST = np.iinfo(np.int64).max
 
 
-def _in_stable_order(names: Iterable[FeatureName]) -> list[FeatureName]:
-    """Sort names, so that neither key order nor hashing decides which column a name gets."""
+def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
+    """In the order of text, or of types and what they look like."""
     names = list(names)
     if all(isinstance(name, str) for name in names):
         return sorted(names)  # type: ignore[type-var]
@@ -48,17 +48,8 @@ class Checked(dict[FeatureName, Any]):
 class FeatureIndex:
     """Columns of the features seen so far, at most `max_features` of them.
 
-    Parameters
-    ----------
-    max_features
-        The cap, at least 1; one warning when it is reached.
-    first_column
-        Columns before it are left to others.
-    recycles
-        Whether names not learned for longest then make room for new ones, which are ignored
-        otherwise.
-    encoder
-        Encodes what is no number; None: that is an error.
+    `first_column` leaves some to others. Beyond the cap new names are ignored, or, if it `recycles`
+    columns, take those of the names not learned for longest. The encoder encodes what is no number.
     """
 
     _scatter: ClassVar[Any]
@@ -85,8 +76,7 @@ class FeatureIndex:
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
         self.names: list[FeatureName] = []  # by column
-        # When an example with it was learned last, by column
-        self.touched = np.zeros(first_column, np.int64)
+        self.touched = np.zeros(first_column, np.int64)  # when each column was learned last
         self.now = 0
         self._warned = False
         self._flood = Flood()
@@ -94,7 +84,7 @@ class FeatureIndex:
 
     def _forget_last(self) -> None:
         self._keys: tuple[FeatureName, ...] | None = None  # of the last x; None: nothing cached
-        self._found = np.empty(0, np.int64)  # their columns, -1 where they have none
+        self.found = np.empty(0, np.int64)  # columns of the names placed last, -1 without one
         self._new = False  # whether one has none
 
     def __len__(self) -> int:
@@ -102,7 +92,7 @@ class FeatureIndex:
         return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("columns", "_keys", "_found", "_new", "_flood")
+        cached = ("columns", "_keys", "found", "_new", "_flood")
         return {name: part for name, part in self.__dict__.items() if name not in cached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -120,8 +110,8 @@ class FeatureIndex:
         keys = tuple(names)
         if keys != self._keys:
             self._keys = None  # an interrupt between these lines must not leave others' columns
-            self._found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
-            self._new = bool((self._found < 0).any())
+            self.found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
+            self._new = bool((self.found < 0).any())
             self._keys = keys
         return keys
 
@@ -133,10 +123,8 @@ class FeatureIndex:
         Takes and raises what `values` does. NaN stands for the number of a feature whose value was
         none, if it has a column.
         """
-        if self.encoder is None or type(x) is Checked:
+        if self.encoder is None or not isinstance(x, Mapping) or type(x) is Checked:
             return x, self.values(x)
-        if not isinstance(x, Mapping):
-            raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         numbers, made = self.encoder.split(x)
         values = self.values(numbers)
         if not made:
@@ -147,45 +135,30 @@ class FeatureIndex:
         return names, np.concatenate([values, list(made.values())])
 
     def values(self, x: Mapping[FeatureName, Any]) -> NDArray[np.float64]:
-        """The values of `x` in its own key order, checked.
+        """The values of `x` in its own key order, float64 (len(x),).
 
-        Parameters
-        ----------
-        x
-            A dict of finite numbers, each at most 1e15 in magnitude, and at most `max_features` of
-            them. An empty one is an example whose features are all absent.
-
-        Returns
-        -------
-        float64 array of shape (len(x),).
-
-        Raises
-        ------
-        TypeError, ValueError
-            Naming the feature that is not a finite number.
+        Raises TypeError or ValueError, naming the feature, unless it holds at most `max_features`
+        finite numbers of at most 1e15 in magnitude.
         """
-        if type(x) is not dict:
-            if type(x) is Checked:
-                return x.array
-            if not isinstance(x, Mapping):
-                raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
+        if type(x) is Checked:
+            return x.array
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         self.check(x)
-        given, values = x.values(), None
+        given = x.values()
         try:
-            # `sum` refuses strings, None and containers, and its type tells whether all values are
-            # Python's real numbers: one pass in C instead of a check a value. NumPy's scalars are
-            # told by their types: sums of narrow ones overflow.
+            # The type of a sum tells in one pass in C whether all values are Python's real numbers.
+            # NumPy's scalars are told by their types: sums of narrow ones overflow.
             python = type(next(iter(given), 0.0)) is float and type(sum(given, 0.0)) is float
             if python or REAL.issuperset(map(type, given)):
                 buffer = bytearray(BYTES * len(x))
                 struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # a third of fromiter's time
-                quick = np.frombuffer(buffer)
-                values = quick if self._within(quick, LARGEST) else None
+                values = np.frombuffer(buffer)
+                if self._within(values, LARGEST):
+                    return values
         except (TypeError, ValueError, OverflowError, RuntimeWarning, struct.error):
             pass
-        if values is None:
-            values = np.array([checked(name, value) for name, value in x.items()])
-        return values
+        return np.array([checked(name, value) for name, value in x.items()])
 
     def check(self, names: Collection[FeatureName]) -> None:
         """Raise ValueError if there are more than `max_features` names."""
@@ -202,35 +175,21 @@ class FeatureIndex:
         reference: NDArray[np.float64],
         absent: NDArray[np.floating[Any]],
     ) -> NDArray[np.floating[Any]]:
-        """Put values (B, len(names)) into their columns, unknown ones left out.
+        """Values (B, len(names)) less `reference` (d,) in their columns, unknown ones left out.
 
-        Parameters
-        ----------
-        reference
-            (d,), subtracted from each value.
-        absent
-            (d,), what stands for absent features.
-
-        Returns
-        -------
-        Array of shape (B, d) and the dtype of `absent`.
+        Returns (B, d) of the dtype of `absent` (d,), which stands for absent features.
         """
         self._look_up(names)
         placed = np.empty((len(values), len(absent)), absent.dtype)
         placed[:] = absent
-        self._scatter(values, self._found, reference, placed)
+        self._scatter(values, self.found, reference, placed)
         return placed
 
     def grown(self, names: Iterable[FeatureName]) -> tuple[FeatureIndex, Columns]:
         """An index in which every new name has a column, in sorted order, and those columns.
 
-        Beyond the cap the names not touched for longest make room. This index stays as it is; it is
-        returned if there is nothing new.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a new name is one that no file can hold.
+        This index stays as it is; it is returned if there is nothing new. Raises TypeError or
+        ValueError if a new name is one that no file can hold.
         """
         keys = self._look_up(names)
         n_known = len(self.columns)
@@ -262,28 +221,24 @@ class FeatureIndex:
     def _new_names(self, keys: tuple[FeatureName, ...]) -> list[FeatureName]:
         """Those of the names just looked up that have no column, once they are found fit for one.
 
-        What only `save` refused would be found out when all is learned.
+        They are sorted, so that neither key order nor hashing decides which column a name gets.
         """
-        new = _in_stable_order(name for name in keys if name not in self.columns)
+        new = sorted_names(name for name in keys if name not in self.columns)
         check_keys(new, "feature name")
         if not all(isinstance(name, str) for name in new):
             check_keys([*self.names, *new], "feature name")
         return new
 
     def _warn(self) -> None:
-        if self._warned:
-            return
-        self._warned = True
-        happens = (
-            "names not learned for longest make room for new ones"
-            if self.recycles
-            else "new features are ignored"
-        )
-        warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=7)
+        if not self._warned:
+            self._warned = True
+            recycled = "names not learned for longest make room for new ones"
+            happens = recycled if self.recycles else "new features are ignored"
+            warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=7)
 
     def _flooded(self, new: list[FeatureName]) -> Flood:
         """With these new names; warns if they are too many."""
-        flood = self._flood.after(self.now, new, self.names, self.encoder)
+        flood = self._flood.after(self.now, new, not self.names, self.encoder)
         if flood.told and not self._flood.told:
             self._flood = flood
             warnings.warn(WARNING.format(new[-1]), stacklevel=7)
@@ -292,20 +247,14 @@ class FeatureIndex:
     def _longest_untouched(self, n: int) -> list[int]:
         """Columns of the n names touched longest ago, but for those just looked up."""
         touched = self.touched.copy()
-        touched[: self.first_column] = touched[self._found[self._found >= 0]] = LATEST
+        touched[: self.first_column] = touched[self.found[self.found >= 0]] = LATEST
         oldest: list[int] = np.argsort(touched, kind="stable")[:n].tolist()
         return oldest
-
-    @property
-    def found(self) -> NDArray[np.int64]:
-        """Columns of the names placed last, -1 where they have none."""
-        return self._found
 
     def touch(self) -> None:
         """Note that an example with the names placed last is learned now."""
         self.now += 1
-        found = self._found if not self._new else self._found[self._found >= 0]
-        self.touched[found] = self.now
+        self.touched[self.found[self.found >= 0]] = self.now
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """Columns that there would be in use with these names."""

@@ -31,21 +31,16 @@ class Flood(NamedTuple):
     told: bool = False  # there was a flood: one warning is enough
 
     def after(
-        self,
-        now: int,
-        new: Sequence[FeatureName],
-        known: Sequence[FeatureName],
-        encoder: Encoder | None,
+        self, now: int, new: Sequence[FeatureName], first: bool, encoder: Encoder | None
     ) -> Flood:
         """With the names that get a column by an example, before which `now` were learned.
 
-        Those of the first example do not count, however many they are, but for categories: a wide
-        table has all its columns from the start.
+        Of the first example only categories count: a wide table has all its columns from the start.
         """
         if self.told:
             return self
         n = len(new)
-        if not known:
+        if first:
             made = encoder is not None and encoder.categories
             n = sum(made and EQUALS in str(name) for name in new)
         recent = (*(each for each in self.recent if each[0] > now - WITHIN), (now, n))

@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 from river.utils import dataframe
+from scipy import sparse  # type: ignore[import-untyped]
 
 from river_ineural.inputs.encoder import Encoder, is_missing
 from river_ineural.inputs.features import FeatureIndex
@@ -30,18 +31,8 @@ LONG = (nw.Int128, nw.UInt128)  # NumPy has none
 class Frame:
     """A frame of finite numbers, and what is answered in its own kind.
 
-    Parameters
-    ----------
-    X
-        The frame.
-    encoder
-        Encodes what is no number, row by row as in dicts; None: that is an error.
-
-    Raises
-    ------
-    ValueError
-        Naming the column that holds something else than finite numbers up to 1e15 in magnitude, or
-        that has the name of another.
+    The encoder encodes what is no number, row by row as in dicts. Raises ValueError, naming the
+    column, if it holds something else than finite numbers up to 1e15, or has the name of another.
     """
 
     def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
@@ -52,7 +43,7 @@ class Frame:
                 f"columns of X have the same name, rename or drop them first: {error}"
             ) from None
         self.names: list[Any] = self.frame.columns
-        self.made = None if encoder is None else Made(encoder)
+        self.made = None if encoder is None else Made(encoder, len(self.frame))
         values = frame_values(self.frame, self.made)
         self.values = np.ascontiguousarray(values)  # (rows, columns), NaN where there is no number
 
@@ -60,13 +51,7 @@ class Frame:
         return len(self.values)
 
     def read(self, features: FeatureIndex) -> tuple[list[Any], NDArray[np.float64]]:
-        """Names and values (rows, names), to be learned.
-
-        Raises
-        ------
-        ValueError
-            As `FeatureIndex.read`.
-        """
+        """Names and values (rows, names), to be learned."""
         names, values = next(self.parts(features.columns, max(1, len(self))))
         features.check(names)
         return names, values
@@ -76,12 +61,7 @@ class Frame:
     ) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
         """Names and values (B, names), the whole; some rows at a time where something is made.
 
-        Parameters
-        ----------
-        known
-            Names that have a column already.
-        size
-            Rows at a time, which bounds the names: each part has its own.
+        Names that are not known, which have no column, are those with a number in the part.
         """
         if self.made is None:
             yield self.names, self.values
@@ -90,17 +70,11 @@ class Frame:
             values = self.values[start : start + size]
             numbers = np.atleast_1d(np.isfinite(values).any(axis=0))
             kept = [j for j, name in enumerate(self.names) if numbers[j] or name in known]
-            made, ones = self.made.part(start, start + len(values))
+            made, ones = self.made.part(slice(start, start + size))
             yield [*(self.names[j] for j in kept), *made], np.hstack([values[:, kept], ones])
 
     def labels(self, y: IntoSeries) -> list[ClfTarget]:
-        """Checked labels, one a row.
-
-        Raises
-        ------
-        TypeError, ValueError
-            Naming the label, or both lengths.
-        """
+        """Checked labels, one a row."""
         labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
         self._check_length("y", len(labels))
         return labels
@@ -128,13 +102,7 @@ class Frame:
         return dataframe.to_native_series(chosen, name=None, like=self.frame)
 
     def native_columns(self, labels: list[ClfTarget], values: NDArray[np.float64]) -> IntoDataFrame:
-        """A frame of the same kind and index, a column a label: values (rows, labels).
-
-        Raises
-        ------
-        ValueError
-            Naming two labels that would share a column, where columns are named by strings only.
-        """
+        """A frame of the same kind and index, a column a label: values (rows, labels)."""
         if not self.frame.implementation.is_pandas_like():
             named: dict[str, ClfTarget] = {}
             for label in labels:
@@ -152,8 +120,9 @@ class Frame:
 class Made:
     """The features that an encoder makes of a frame, and the rows in which each is 1."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, n_rows: int) -> None:
         self.encoder = encoder
+        self.n_rows = n_rows
         self.names: dict[str, int] = {}
         self.columns: list[Any] = []  # that each is made of
         self.rows: list[int] = []
@@ -182,31 +151,21 @@ class Made:
             self.of(name, math.nan, row) for row in np.flatnonzero(gaps).tolist()
         )
 
-    def part(self, start: int, stop: int) -> tuple[list[str], NDArray[np.float64]]:
+    def part(self, rows: slice) -> tuple[list[str], NDArray[np.float64]]:
         """Those of some rows, and (B, names) with a 1 where they are."""
-        rows, ids, names = self._in_order
-        inside = slice(*np.searchsorted(rows, [start, stop]))
-        there, at = np.unique(ids[inside], return_inverse=True)
-        ones = np.zeros((max(0, stop - start), len(there)))
-        ones[rows[inside] - start, at] = 1
-        return [names[number] for number in there], ones
+        ones, names = self._sparse
+        there = np.unique(ones[rows].indices)
+        return [names[number] for number in there], ones[rows][:, there].toarray()
 
     @functools.cached_property
-    def _in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
-        """Rows, the numbers of what was made in them, and its names."""
-        rows, ids = np.array(self.rows, np.int64), np.array(self.ids, np.int64)
-        order = np.argsort(rows, kind="stable")
-        return rows[order], ids[order], list(self.names)
+    def _sparse(self) -> tuple[Any, list[str]]:
+        """All of it, and the names of the columns."""
+        ones = np.ones(len(self.rows)), (self.rows, self.ids)
+        return sparse.csr_array(ones, shape=(self.n_rows, len(self.names))), list(self.names)
 
 
 def frame_values(frame: nw.DataFrame[Any], made: Made | None) -> NDArray[np.float64]:
-    """The values of a frame, shape (rows, columns); NaN where something was made of them.
-
-    Raises
-    ------
-    ValueError
-        Naming the column that holds something else than finite numbers up to 1e15 in magnitude.
-    """
+    """The values of a frame, shape (rows, columns); NaN where something was made of them."""
     if not frame.columns:
         raise ValueError("X has no column: give at least one feature.")
     names, plain = frame.columns, [_is_plain(type(dtype)) for dtype in frame.schema.values()]
@@ -236,9 +195,7 @@ def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
 
 
 def _checked_column(name: Any, column: nw.Series[Any], made: Made | None) -> NDArray[np.float64]:
-    """The values of a column that is not plain, if all of them are real numbers all the same, or
-    something is made of them.
-    """
+    """Those of a column that is not plain, as real numbers, NaN where something is made of them."""
     dtype = column.dtype  # which is found anew each time
     if dtype in LONG:
         column = column.cast(nw.Float64)

@@ -19,15 +19,7 @@ LABELS = KINDS - {type(None), bytes}
 
 
 class LabelIndex:
-    """Class indices of the labels seen so far, at most `max_classes` of them.
-
-    Parameters
-    ----------
-    max_classes
-        The cap, at least 2.
-    classes
-        Labels known from the start.
-    """
+    """Class indices of the labels seen so far, at most `max_classes`; `classes` from the start."""
 
     def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
         self.max_classes = max_classes
@@ -52,14 +44,7 @@ class LabelIndex:
 
     @staticmethod
     def checked(y: Any) -> ClfTarget:
-        """`y` itself if it can be a label.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If it is not a bool, a str, an int or a finite float (NumPy's included), which a file
-            can hold.
-        """
+        """`y` itself, if it is a bool, a str, an int or a finite float that a file can hold."""
         if type(y) not in LABELS:
             raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
         if isinstance(y, int):
@@ -69,14 +54,10 @@ class LabelIndex:
         return y  # type: ignore[no-any-return]
 
     def grown(self, labels: Iterable[ClfTarget]) -> LabelIndex:
-        """An index that has these labels too, up to the cap; this one stays as it is.
-
-        It is returned if there is nothing new, or no room.
-        """
-        new = [label for label in labels if label not in self.index]
+        """An index that has these labels too, up to the cap, or this one, which stays as it is."""
+        new = list(dict.fromkeys(label for label in labels if label not in self.index))
         if not new:
             return self
-        new = list(dict.fromkeys(new))
         room = self.max_classes - len(self.labels)
         if len(new) > room and not self._warned:
             self._warned = True

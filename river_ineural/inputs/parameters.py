@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from river_ineural.inputs.validation import Check
+
 __all__ = ["Fixed", "Live"]
 
 T = TypeVar("T")
 
 
 class Fixed(Generic[T]):
-    """A parameter that is fixed when the object is made.
+    """A parameter that is fixed when the object is made; `advice` says what to do instead.
 
-    Parameters
-    ----------
-    check
-        Raises, given the parameter's name and value, if the value is not one.
-    advice
-        What to do instead of setting it.
+    `check` raises, given the parameter's name and value, if the value is not one.
     """
 
     def __init__(
         self,
-        check: Callable[[str, Any], None] = lambda name, value: None,
+        check: Check = lambda name, value: None,
         advice: str = "clone({{{name!r}: {value!r}}}) makes another model with it",
     ) -> None:
         self.check = check
@@ -48,20 +45,10 @@ class Fixed(Generic[T]):
 
 
 class Live(Fixed[T]):
-    """A parameter that may be set at any time, from when on it counts.
-
-    Parameters
-    ----------
-    check
-        As in `Fixed`.
-    apply
-        Called with the object and the new value when it is set later on.
-    """
+    """A parameter that may be set at any time; then `apply` gets the object and the value."""
 
     def __init__(
-        self,
-        check: Callable[[str, Any], None],
-        apply: Callable[[Any, T], None] = lambda instance, value: None,
+        self, check: Check, apply: Callable[[Any, T], None] = lambda instance, value: None
     ) -> None:
         super().__init__(check)
         self.apply = apply

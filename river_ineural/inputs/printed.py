@@ -39,8 +39,7 @@ def check_parameters(model: Any) -> None:
     if model.delta >= 1:
         raise ValueError(f"delta must be below 1, got {model.delta}.")
     for name in ("lr", "exploration_lr"):
-        if getattr(model, name) is not None:
-            check_positive(name, getattr(model, name))
+        check_positive(name, 1.0 if getattr(model, name) is None else getattr(model, name))
     check_choice("optimizer", model.optimizer, ("sgd", "adam"))
     check_choice("explores", model.explores, (True, False))
     check_device(model.device)
@@ -62,16 +61,10 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
 
     Parameters
     ----------
-    rounds
-        T, at least 1.
-    hidden_dim
-        m, at least 1.
+    rounds, hidden_dim
+        T and m, at least 1.
     kappa_nu
         The constant κν, above 0, which the theorems leave open.
-
-    Returns
-    -------
-    A float above 0.
 
     Examples
     --------
@@ -90,14 +83,9 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
 
 
 def unit_vector(x: Mapping[FeatureName, Any], features: Iterable[FeatureName]) -> Tensor:
-    """The values of an example of norm 1, of these features in their order, in float64.
+    """The values of an example of norm 1, of these features in their order, 0 if left out: (d,).
 
-    A feature that is left out is 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If x has another feature, holds other things than numbers, or has another norm.
+    Raises if x has another feature, holds other things than numbers, or has another norm.
     """
     if not isinstance(x, Mapping):
         raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")

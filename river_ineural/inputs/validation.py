@@ -1,4 +1,4 @@
-"""Checks of parameters: each error names the parameter and what it must be."""
+"""Checks of parameters and pickles: each error names the parameter and what it must be."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "ONE",
-    "Check",
-    "check_choice",
-    "check_integer",
-    "check_real",
-    "check_seed",
-    "check_weight",
-    "choice",
-    "integer",
-    "real",
+    *("ONE", "SCHEMA", "Check", "check_choice", "check_integer", "check_real", "check_schema"),
+    *("check_seed", "check_weight", "choice", "integer", "real"),
 ]
 
 Check = Callable[[str, Any], None]  # of a parameter's name and value
 
+SCHEMA = 1  # of what a model consists of, in pickles and files
 ONE = 1.0  # the usual weight, which needs no check
 HEAVIEST = 1e6  # weight of an example: keeps squared gradients within float32
 
@@ -73,6 +66,14 @@ def choice(*choices: Any) -> Check:
 
 def check_weight(w: float) -> None:
     """Raise unless w can weigh an example."""
-    if w is ONE:
-        return
-    check_real("w", w, least=0, most=HEAVIEST)
+    if w is not ONE:
+        check_real("w", w, least=0, most=HEAVIEST)
+
+
+def check_schema(schema: object) -> None:
+    """Raise ValueError unless a pickle is of this version."""
+    if schema != SCHEMA:
+        raise ValueError(
+            f"this pickle is of schema {schema}, where this version has {SCHEMA}: load it with the "
+            "version of river_ineural that made it, or learn the stream anew."
+        )

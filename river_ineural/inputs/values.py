@@ -47,13 +47,7 @@ def advice(name: FeatureName, value: Any) -> str:
 
 
 def checked(name: FeatureName, value: Any, where: str = "feature {!r} is") -> float:
-    """The value of one feature as a float; `where` begins an error, with the name in it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the feature, if it is not a finite number up to 1e15 in magnitude.
-    """
+    """The value of one feature as a float, or an error that begins with `where` and names it."""
     where = where.format(name)
     number = isinstance(value, numbers.Real | np.bool_ | Decimal)
     if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer

@@ -25,7 +25,7 @@ from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.labels import LabelIndex
-from river_ineural.inputs.versions import SCHEMA
+from river_ineural.inputs.validation import SCHEMA
 from river_ineural.learning.change import Trial
 from river_ineural.learning.forest import NODES
 from river_ineural.learning.scaling import CONSTANT
