@@ -21,13 +21,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that was asked for.
-
-    Returns
-    -------
-    The exit status: 0, or 1 if it failed, with the reason in one line on stderr; a command line
-    that cannot be understood exits with 2.
-    """
+    """Run the command that was asked for; the status is 0, or 1 with the reason on stderr."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = Parser(prog="river-ineural", description="Neural active learning on streams.")
     parser.add_argument("--version", action="version", version=river_ineural.__version__)
@@ -39,12 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         failure = "interrupted"
     except Exception as error:  # one line: what a person can act on
-        reason = " ".join(str(error).split())
+        failure = " ".join(str(error).split())
         if isinstance(error, OSError) and error.filename and error.strerror:
-            reason = f"{error.strerror}: {error.filename}"
+            failure = f"{error.strerror}: {error.filename}"
         if not isinstance(error, OSError | ValueError):  # which say it all
-            reason = f"{type(error).__name__}: {reason}"
-        failure = reason
+            failure = f"{type(error).__name__}: {failure}"
     if failure:
         print(f"river-ineural: {failure}", file=sys.stderr)
         return 1

@@ -39,12 +39,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace, line: str) -> str:
-    """Read, compare, print and write.
-
-    Returns
-    -------
-    Why a contender failed; empty if none did.
-    """
+    """Read, compare, print and write; returns why a contender failed, empty if none did."""
     try:
         from river_ineural.compare import reporting
         from river_ineural.compare.contenders import CONTENDERS, DEFAULT

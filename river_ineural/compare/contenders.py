@@ -40,9 +40,8 @@ class Contender:
 
 
 def behind(sampler: Any) -> bool:
-    """Whether to ask at random, since fewer labels were asked for than an even pace allows.
-
-    The probability is the labels left over the rounds left, so that all are asked for in the end.
+    """Whether to ask at random, with the probability labels left / rounds left, since fewer labels
+    were asked for than an even pace allows. So all are asked for in the end.
     """
     total, n = sampler.budget.total, sampler.budget.horizon
     left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
@@ -64,9 +63,7 @@ class WithRest(active.INeurALSampler):
         return behind(self)
 
 
-def at_random(
-    classifier: base.Classifier, budget: active.Budget, seed: int
-) -> active.RandomSampler:
+def at_random(classifier: Any, budget: active.Budget, seed: int) -> active.RandomSampler:
     """Asks a little more often than the budget allows, so that it is spent."""
     p = min(1.0, 1.1 * (budget.rate or 0.0))
     return active.RandomSampler(classifier, p=p, budget=budget, seed=seed)
@@ -81,9 +78,9 @@ def of_ours(kind: type[INeurAL]) -> Sampler:
 
 def filled(table: Table) -> Any:
     """Gaps take the mean of a number so far; of a category they are one of their own."""
-    numbers = [(name, stats.Mean()) for name in table.numbers]
-    categories = [(name, "missing") for name in table.categories]
-    return preprocessing.StatImputer(*numbers, *categories)  # type: ignore[no-untyped-call]
+    fills: dict[str, Any] = {name: stats.Mean() for name in table.numbers}
+    fills |= dict.fromkeys(table.categories, "missing")
+    return preprocessing.StatImputer(*fills.items())  # type: ignore[no-untyped-call]
 
 
 def encoded(table: Table) -> Any:
@@ -100,13 +97,10 @@ def of_river(
     classifier: Callable[[int, int], base.Classifier],
     transformer: Callable[[Table], Any] = filled,
 ) -> dict[str, Contender]:
-    """A learner of River's, of k classes and a seed, that asks by margin, and at random.
-
-    Its transformer learns from each row, asked for or not.
-    """
+    """A learner of River's, of k classes and a seed, that asks by margin, and at random."""
 
     def examples(table: Table) -> Iterator[dict[FeatureName, Any]]:
-        steps = transformer(table)
+        steps = transformer(table)  # which learn from each row, asked for or not
         for x in table.examples():
             steps.learn_one(x)
             yield steps.transform_one(x)
@@ -147,21 +141,19 @@ def regression(k: int, seed: int) -> base.Classifier:
 
 # Gaps of numbers at the median, and flagged; in units of their standard deviation.
 MEDIAN = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+IN_UNITS = make_pipeline(MEDIAN, StandardScaler())
+TREE = tree.HoeffdingAdaptiveTreeClassifier
+BOOSTING = HistGradientBoostingClassifier
+SOFTMAX = partial(LogisticRegression, max_iter=1_000)
 CONTENDERS = {
     "ineural": Contender("I-NeurAL", of_ours(INeurAL)),
     "neuronal": Contender("NeurONAL", of_ours(NeurONAL)),
     **of_river("logistic", "logistic", regression, encoded),
     **of_river("forest", "forest", lambda k, seed: forest.ARFClassifier(seed=seed)),
-    **of_river(
-        "tree", "Hoeffding tree", lambda k, seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed)
-    ),
+    **of_river("tree", "Hoeffding tree", lambda k, seed: TREE(seed=seed)),
     "sklearn-forest": of_scikit_learn("random forest", RandomForestClassifier),
-    "sklearn-boosting": of_scikit_learn("gradient boosting", HistGradientBoostingClassifier),
-    "sklearn-logistic": of_scikit_learn(
-        "logistic",
-        partial(LogisticRegression, max_iter=1_000),
-        make_pipeline(MEDIAN, StandardScaler()),
-    ),
+    "sklearn-boosting": of_scikit_learn("gradient boosting", BOOSTING),
+    "sklearn-logistic": of_scikit_learn("logistic", SOFTMAX, IN_UNITS),
 }
 DEFAULT = (
     *("ineural", "river-logistic", "river-forest", "river-forest-random"),

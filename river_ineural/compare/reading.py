@@ -48,7 +48,7 @@ class Table:
 
     @property
     def moments(self) -> list[float] | None:
-        """Whole nanoseconds of the times, or the numbers, that the rows are sorted by."""
+        """Nanoseconds of the times, or the numbers, that the rows are sorted by."""
         return None if self.time is None else [getattr(t, "value", t) for t in self.time]
 
     @property
@@ -74,9 +74,8 @@ def read_table(
     """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz).
 
     `csv` are parameters of `pandas.read_csv`: encoding, sep, decimal and thousands. The first
-    three are guessed if they are None. Rows without a label are left out. Rows are sorted by the
-    column `time` of times or numbers, if there is one. `categories` are read as text.
-    Whatever cannot be understood is a ValueError that says where, and what to do.
+    three are guessed if they are None. Rows without a label are left out, and the others sorted by
+    `time`. Whatever cannot be understood is a ValueError that says where, and what to do.
     """
     cells, notes = read_cells(path, target, categories, **csv)
     for wanted in (target, *drop, *categories, *([time] if time else [])):
@@ -109,10 +108,9 @@ def read_table(
         values, note = read_column(column, date_format, name in categories)
         useless = why_useless(values)
         notes += [f"{name}: {each}" for each in (useless, note) if each]
-        if not useless and isinstance(values.dtype, pd.DatetimeTZDtype):
-            features |= parts_of_times(values)
-        elif not useless:
-            features[name] = values
+        if not useless:
+            times = isinstance(values.dtype, pd.DatetimeTZDtype)
+            features |= parts_of_times(values) if times else {name: values}
     if not features:
         raise ValueError(f"no column of {path.name} is left to learn from: {'; '.join(notes)}")
     frame = pd.DataFrame(features).reset_index(drop=True)
@@ -121,19 +119,18 @@ def read_table(
 
 def guessed(path: Path, how: dict[str, Any]) -> list[str]:
     """Fill in separator and decimal mark where they are not said; what is not the usual."""
-    text, said = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}, {}
+    text, notes = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}, []
     if not how.get("sep"):
         heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
         how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
         if how["sep"] != ",":
-            said["--separator"] = how["sep"]
+            notes.append(f"guessed --separator {how['sep']!r}")
     if not how.get("decimal"):
         cells = pd.read_csv(path, nrows=1000, **{**text, "sep": how["sep"]})
-        columns = [cells[name].dropna() for name in cells]
-        how["decimal"] = "."
-        if any(map(has_decimal_commas, filter(len, columns))):
-            how["decimal"] = said["--decimal"] = ","
-    return [f"guessed {option} {mark!r}" for option, mark in said.items()]
+        commas = any(has_decimal_commas(cells[name].dropna()) for name in cells)
+        how["decimal"] = "," if commas else "."
+        notes += ["guessed --decimal ','"] * commas
+    return notes
 
 
 def has_decimal_commas(text: pd.Series[str]) -> bool:
@@ -193,10 +190,8 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
 def read_column(
     cells: pd.Series[Any], date_format: str | None = None, category: bool = False
 ) -> tuple[pd.Series[Any], str]:
-    """The values of a column that pandas has read, and what a reader should know of it.
-
-    They are float64 if nine of ten cells are numbers or truth values, times in UTC if all are of
-    the format (ISO 8601 if it is None); else, or if it is said to be a `category`, text.
+    """The values of a column that pandas has read, and what a reader should know of it: float64 if
+    nine of ten cells are numbers or truth values, times if all are; else, or of a category, text.
     """
     given, note = cells.dropna().infer_objects(), ""
     text = given.astype(str).str.strip()
@@ -230,10 +225,7 @@ def why_useless(values: pd.Series[Any]) -> str:
 
 
 def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Series[float]]]:
-    """What learners get of times: weekday (Monday is 0), hour, month, and days since 1970.
-
-    Those that never fall are left out: what is learned of them does not come again.
-    """
+    """Weekday (Monday is 0), hour, month, and days since 1970, but for those that never fall."""
     times = values.dt
     parts = {
         "weekday": times.day_of_week,

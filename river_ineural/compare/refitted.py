@@ -20,10 +20,9 @@ ROW = "row"  # the one feature of an example: where in the data it is
 class Refitted(base.Classifier):
     """An `active.Learner` that is fitted anew whenever its labels have grown by 5 %.
 
-    A forest answers hundreds of rows as fast as one, so rows are answered ahead, a block at a time.
-
     `make` makes a classifier of scikit-learn; `rows` are all examples in their order, an array
-    (n, d) or a pandas frame, of which `{"row": t}` is the one of round t; `block` are rows a call.
+    (n, d) or a pandas frame, of which `{"row": t}` is the one of round t. Rows are answered ahead,
+    a `block` at a time: a forest answers hundreds as fast as one.
     """
 
     n_layers = 2  # of which the width of `INeurALSampler` makes nothing
@@ -73,7 +72,6 @@ class Refitted(base.Classifier):
             self.answers = self.answers[:0]
 
     def debug_one(self, x: X) -> str:
-        """The scores."""
         return str(self.scores_one(x))
 
 

@@ -16,9 +16,8 @@ from river_ineural.compare.running import Outcome
 
 __all__ = ["draw", "page", "results"]
 
-REST = "The other learners ask at random for labels that they would not use."
-POINTS = 400  # of a curve, about
 BLACK = "#000000"  # in a figure; the page puts its own colour of text there
+REST = "The other learners ask at random for labels that they would not use."
 
 
 def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:
@@ -31,7 +30,7 @@ def draw(outcomes: Sequence[Outcome]) -> Figure:
     """The mistakes up to each row, a line a learner that did not fail."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     curves = pd.DataFrame({each.name: each.mistakes for each in outcomes if not each.error})
-    axes = curves[:: len(curves) // POINTS + 1].plot(ax=figure.subplots(), xlabel="row")
+    axes = curves[:: len(curves) // 400 + 1].plot(ax=figure.subplots(), xlabel="row")
     axes.set(ylabel="mistakes up to each row", facecolor="none")
     return figure
 

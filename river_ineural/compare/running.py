@@ -63,31 +63,20 @@ def run(
     delay: Any = None,  # as of `parse_delay`; None: a label is there before the next row
     seed: int = 0,
 ) -> Outcome:
-    """Predict each row in turn, and learn the labels asked for when they come.
-
-    A failure is an outcome too.
-    """
+    """Predict each row in turn, and learn labels asked for when they come; it may have failed."""
     outcome, start = Outcome(contender.name), time.perf_counter()
     codes, _ = pd.factorize(pd.Series(table.labels))  # River's regression wants 0 and 1
     moments = iter(table.moments or ())
+    moment = (lambda x: next(moments)) if delay is not None and table.moments else None
     accuracy, f1 = metrics.Accuracy(), metrics.MacroF1()  # type: ignore[no-untyped-call]
     console = Console(stderr=True)
+    shown: Any = {"console": console, "transient": True, "disable": not console.is_terminal}
     try:
         model = contender.sampler(table, budget, seed)
-        for _ in evaluate.iter_progressive_val_score(
-            track(
-                zip(contender.examples(table), codes.tolist(), strict=True),
-                contender.name,
-                total=len(table),
-                console=console,
-                transient=True,
-                disable=not console.is_terminal,
-            ),
-            model,
-            accuracy + f1,
-            moment=(lambda x: next(moments)) if delay is not None and table.moments else None,
-            delay=delay,
-        ):
+        stream = zip(contender.examples(table), codes.tolist(), strict=True)
+        told = track(stream, contender.name, len(table), **shown)
+        scores = accuracy + f1
+        for _ in evaluate.iter_progressive_val_score(told, model, scores, moment, delay):
             n_predicted = round(accuracy.cm.n_samples)
             outcome.mistakes.append(n_predicted - round(accuracy.cm.total_true_positives))
         if not n_predicted:
