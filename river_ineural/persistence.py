@@ -22,13 +22,13 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 def save(model: Any, path: Path) -> None:
     """Write a model to one safetensors file, from which `load` goes on as if nothing had happened.
 
-    A kill at any moment leaves the old file or the new one, whole. Other threads may go on using
-    the model; they wait while it is copied.
+    A kill at any moment leaves the old file or the new one, whole. Other threads that use the model
+    wait while it is copied.
 
     Parameters
     ----------
     model
-        An `INeurAL`, or a sampler of `active` around one.
+        An `INeurAL` or a `NeurONAL`, or a sampler of `active` around one.
     path
         Of the file, whose name may be anything; ".safetensors" is usual.
 
@@ -42,15 +42,13 @@ def save(model: Any, path: Path) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from river_ineural import INeurAL, load, save
 
     >>> model = INeurAL(seed=1)
     >>> model.learn_one({"length": 4.0}, "short")
-    >>> model.learn_one({"length": 9.0}, "long")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(model, Path(folder) / "model.safetensors")
-    ...     loaded = load(Path(folder) / "model.safetensors")
+    ...     save(model, f"{folder}/model.safetensors")
+    ...     loaded = load(f"{folder}/model.safetensors")
     >>> loaded.scores_one({"length": 5.0}) == model.scores_one({"length": 5.0})
     True
     """
@@ -58,9 +56,7 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path, device: str | None = None) -> Any:
-    """The model that `save` wrote.
-
-    No code of the file is run, and its classes are of a closed list.
+    """The model that `save` wrote. No code of the file is run.
 
     Parameters
     ----------
@@ -95,9 +91,7 @@ def load(path: Path, device: str | None = None) -> Any:
 
 
 def to_bytes(model: Any) -> bytes:
-    """What `save` writes, for stores that are no folder.
-
-    Takes and raises what `save` does.
+    """What `save` writes, for stores that are no folder; it takes and raises what `save` does.
 
     Examples
     --------
@@ -123,15 +117,12 @@ def to_bytes(model: Any) -> bytes:
 
 
 def from_bytes(data: bytes, device: str | None = None) -> Any:
-    """The model of which `to_bytes` made these bytes.
-
-    Takes, returns and raises what `load` does.
-    """
+    """The model of which `to_bytes` made these bytes; it returns and raises what `load` does."""
     return from_file(io.BytesIO(data), device)
 
 
 def from_file(file: BinaryIO, device: str | None) -> Any:
-    """The model in an open file, which is read where it stands."""
+    """The model in an open file."""
     if device is not None:
         available(device)
     try:

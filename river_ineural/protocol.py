@@ -48,8 +48,7 @@ def return_to_device(model: NeuralClassifier) -> None:
 class NeuralClassifier(base.MiniBatchClassifier):
     """A classifier that scores, and learns, by a `State`: one example at a time, or by frames.
 
-    It begins with the state of a model that has learned nothing. One thread at a time: a lock,
-    which is in no copy and no pickle, is held by whatever reads or changes the state.
+    Whatever reads or changes the state holds a lock, which is in no copy and no pickle.
     """
 
     n_steps: float
@@ -94,11 +93,6 @@ class NeuralClassifier(base.MiniBatchClassifier):
         Returns
         -------
         A copy of x, encoded, that is not checked a second time.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `learn_one` and `scores_one` do.
         """
         check_weight(w)
         if y is not UNKNOWN:
@@ -121,8 +115,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         y
             Label: bool, str or int. A class not seen before gets weights of its own.
         pseudo_label
-            Whether `y` is the model's own guess. Such examples are kept apart: they can neither
-            push out examples whose label was given nor crowd them out of the batches.
+            Whether `y` is the model's own guess. Such examples never push out labelled ones.
         w
             Weight of the example in the loss, in [0, 1e6].
 
@@ -164,7 +157,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:
-        """What each class is predicted by; the caller holds the lock."""
+        """The score of each class; the caller holds the lock."""
         names, values = self._state.features.read(x)
         row: list[float] = self._state.scores(names, values[None])[0].tolist()
         return row
@@ -243,18 +236,15 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.
 
-        All rows are encoded and get their residuals in one pass, under the weights and the mean
-        before the frame; then both networks take `n_steps` steps for each row. `learn_one` row by
-        row takes as many, but each residual after the rows before it.
+        All rows get their residuals in one pass, under the weights and the mean before the frame;
+        then both networks take `n_steps` steps for each row.
 
         Parameters
         ----------
         X
             Frame of finite numbers: pandas, polars or any other that narwhals reads.
-        y
-            Series of labels, one a row.
-        w
-            Series of weights in [0, 1e6], one a row; None weighs all 1.
+        y, w
+            Series of labels, and of weights in [0, 1e6], one a row; None weighs all 1.
 
         Raises
         ------
@@ -282,19 +272,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.
 
-        Parameters
-        ----------
-        X
-            Frame of finite numbers: pandas, polars or any other that narwhals reads.
+        Takes a frame, and raises, as `learn_many` does.
 
         Returns
         -------
         Series of labels of the same kind and index; None in it before a class is known.
-
-        Raises
-        ------
-        ValueError
-            Naming the column that holds something else than finite numbers.
         """
         frame, labels, scores = self._score_many(X)
         top = scores.argmax(axis=1) if labels else [None] * len(scores)
@@ -303,7 +285,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def predict_proba_many(self, X: IntoDataFrame) -> IntoDataFrame:
         """`predict_proba_one` of every row, in one pass of matrix products.
 
-        Takes and raises what `predict_many` does.
+        Takes a frame, and raises, as `learn_many` does.
 
         Returns
         -------
@@ -313,13 +295,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return frame.native_columns(labels, probabilities(scores))
 
     def to(self, device: str) -> Self:
-        """Move the model to a device, in place, and return it.
-
-        Raises
-        ------
-        ValueError
-            If the device is not there; the model is as it was.
-        """
+        """Move the model to a device, in place, and return it; ValueError if it is not there."""
         with self._lock:
             moved = self._state.on(available(device))
             self.__dict__.update(_state=moved, device=device)
@@ -328,8 +304,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
         """All but the lock, copied while nobody learns; what is learned comes to the CPU."""
         with self._lock:
-            parts = self.__dict__.items()
-            return copy.deepcopy({name: part for name, part in parts if name != "_lock"}, memo)
+            return copy.deepcopy({**self.__dict__, "_lock": None}, memo)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"schema": SCHEMA} | self._copied({})

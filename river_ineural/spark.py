@@ -13,17 +13,8 @@ from river_ineural.storage.model import SAMPLERS
 
 try:
     from pyspark.sql import DataFrame, Row
+    from pyspark.sql import types as kinds
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-    from pyspark.sql.types import (
-        BooleanType,
-        DataType,
-        IntegerType,
-        LongType,
-        MapType,
-        StringType,
-        StructField,
-        StructType,
-    )
 except ImportError as error:
     raise ImportError(
         'river_ineural.spark needs PySpark from 4.1 on, pip install -e ".[spark]" in a checkout, '
@@ -32,11 +23,9 @@ except ImportError as error:
 
 __all__ = ["by_key"]
 
-LABELS: dict[type[DataType], type] = {
-    StringType: str,
-    LongType: int,
-    IntegerType: int,
-    BooleanType: bool,
+LABELS: dict[Any, type] = {
+    **{kinds.StringType: str, kinds.BooleanType: bool},
+    **{kinds.LongType: int, kinds.IntegerType: int},
 }
 THRESHOLD = "spark.broadcast.UDFCompressionThreshold"  # of a broadcast, which is not loaded there
 COLUMNS = ("key", "id", "at", "features", "label")
@@ -55,10 +44,9 @@ def by_key(
     """Give each key a learner of its own, and return what the learners decide.
 
     Each key starts with a copy of `model`. A row with features alone is predicted, and its label is
-    asked for or not. A row with a label alone is the answer to the row of that id, of this stream
-    or of another one in union with it. A row with both is learned, as in a warm start. The rows of
-    a key in a micro-batch are taken in their order. Learners are part of the checkpoint of Spark: a
-    query that is killed goes on from there, and every row counts once.
+    asked for or not. A row with a label alone is the answer to the row of that id. A row with both
+    is learned, as in a warm start. The rows of a key in a micro-batch are taken in their order.
+    Learners are part of the checkpoint of Spark: every row counts once.
 
     Parameters
     ----------
@@ -91,14 +79,16 @@ def by_key(
     >>> decisions = by_key(rows, INeurALSampler(INeurAL(seed=1)))  # doctest: +SKIP
     """
     check_options(model, idle, most_waiting)
-    out = schema_of(rows)
-    keyed = Keyed(first_model(model, rows, out), idle, most_waiting)
+    out, data = schema_of(rows), to_bytes(model)
+    check_labels(model.classifier.known_labels, LABELS[type(out["prediction"].dataType)])
+    check_size(rows, len(data))
+    keyed = Keyed(data, idle, most_waiting)
     mode = "None" if idle is None else "ProcessingTime"
     return rows.select(*COLUMNS).groupBy("key").transformWithState(keyed, out, "Append", mode)
 
 
 def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int) -> None:
-    """Raise TypeError or ValueError unless they can be options of `by_key`."""
+    """Raise unless they can be options of `by_key`."""
     if type(model) not in SAMPLERS.values():
         raise TypeError(
             f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
@@ -110,28 +100,18 @@ def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int
         raise ValueError(f"idle must be a positive time or None, got {idle}.")
 
 
-def first_model(model: Any, rows: DataFrame, out: StructType) -> bytes:
-    """The model that each key starts with; raises if it knows other labels, or is too large."""
-    kind = LABELS[type(out["prediction"].dataType)]
-    for known in model.classifier.known_labels:
+def check_labels(labels: tuple[Any, ...], kind: type) -> None:
+    """Raise unless all labels that the model knows are of the kind of the column."""
+    for known in labels:
         if type(known) is not kind:
             raise TypeError(
                 f"the model knows the label {known!r}, and the column 'label' is of "
                 f"{kind.__name__}: give labels of one type."
             )
-    data = to_bytes(model)
-    check_size(rows, len(data))
-    return data
 
 
-def schema_of(rows: DataFrame) -> StructType:
-    """Of what `by_key` makes of these rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a column is missing or of another type.
-    """
+def schema_of(rows: DataFrame) -> kinds.StructType:
+    """Of what `by_key` makes of these rows; raises if a column is missing or of another type."""
     found = {field.name: field.dataType for field in rows.schema}
     for name in COLUMNS:
         if name not in found:
@@ -139,11 +119,10 @@ def schema_of(rows: DataFrame) -> StructType:
                 f"no column {name!r}: there are {list(found)}; name it with withColumnRenamed."
             )
     key, id, _, features, label = (found[name] for name in COLUMNS)
-    if not isinstance(id, StringType):
+    if not isinstance(id, kinds.StringType):
         raise TypeError(f"'id' must be of text, got {id.simpleString()}: cast it.")
-    if not isinstance(features, StructType) and not (
-        isinstance(features, MapType) and isinstance(features.keyType, StringType)
-    ):
+    of_text = isinstance(getattr(features, "keyType", None), kinds.StringType)  # of a map
+    if not isinstance(features, kinds.StructType) and not of_text:
         raise TypeError(
             f"'features' must be a struct or a map from text, got {features.simpleString()}: e.g. "
             "struct('age', 'income')."
@@ -152,9 +131,9 @@ def schema_of(rows: DataFrame) -> StructType:
         raise TypeError(
             f"'label' must be of text, integers or booleans, got {label.simpleString()}: cast it."
         )
-    out = StructType([StructField("key", key), StructField("id", id)])
-    out = out.add("event", "string").add("prediction", label).add("ask", "boolean")
-    out = out.add("reason", "string").add("gap", "double").add("threshold", "double")
+    out = kinds.StructType().add("key", key).add("id", id).add("event", "string")
+    out = out.add("prediction", label).add("ask", "boolean").add("reason", "string")
+    out = out.add("gap", "double").add("threshold", "double")
     for name in ("n_rounds", "n_queries", "n_waiting", "n_unknown"):
         out = out.add(name, "long")
     return out.add("error", "string")
@@ -196,7 +175,8 @@ class Keyed(StatefulProcessor):
             self.handle.registerTimer(now + self.idle)
         learner = KeyLearner(self, known)
         found = [learner.take(key[0], row) for row in sorted(rows, key=place)]
-        self.learner.update((*learner.state(), now))
+        kept = to_bytes(learner.model), list(learner.waiting), learner.n_unknown
+        self.learner.update((*kept, now))
         return iter(found)
 
     def handleExpiredTimer(
@@ -205,15 +185,15 @@ class Keyed(StatefulProcessor):
         """Forget a key of which nothing came since its timer was set, or set another."""
         known = self.learner.get()
         if self.idle is None or known is None:
-            return iter(())
+            return
         due = known[3] + self.idle
         if due > timerValues.getCurrentProcessingTimeInMs():
             self.handle.registerTimer(due)
-            return iter(())
+            return
         learner = KeyLearner(self, known)
         self.learner.clear()
         self.features.clear()
-        return iter((learner.row(key[0], None, "expired"),))
+        yield learner.row(key[0], None, "expired")
 
 
 def place(row: Row) -> tuple[Any, ...]:
@@ -230,11 +210,7 @@ class KeyLearner:
         data, waiting, n_unknown, _ = known or (keyed.first, [], 0, 0)
         self.model = from_bytes(bytes(data))
         self.waiting: dict[str, None] = dict.fromkeys(waiting)  # ids, the oldest first
-        self.n_unknown: int = n_unknown
-
-    def state(self) -> tuple[bytes, list[str], int]:
-        """What is to be kept of it."""
-        return to_bytes(self.model), list(self.waiting), self.n_unknown
+        self.n_unknown = n_unknown
 
     def take(self, key: Any, row: Row) -> Row:
         """What a row comes to; one that is refused has changed nothing."""
@@ -281,13 +257,8 @@ class KeyLearner:
             features.updateValue((id,), (text,))
             self.waiting[id] = None
         decision = self.model.last_decision
-        return {
-            "prediction": prediction,
-            "ask": ask,
-            "reason": decision.reason,
-            "gap": float(decision.gap),
-            "threshold": float(decision.threshold),
-        }
+        numbers = {"gap": float(decision.gap), "threshold": float(decision.threshold)}
+        return {"prediction": prediction, "ask": ask, "reason": decision.reason, **numbers}
 
     def drop(self, id: str) -> None:
         """Hold the features of an id no longer."""
@@ -296,15 +267,10 @@ class KeyLearner:
 
     def row(self, key: Any, id: str | None, event: str, **decided: Any) -> Row:
         """A row of `schema_of`."""
-        said = {
-            **dict.fromkeys(("prediction", "ask", "reason", "gap", "threshold")),
-            "n_rounds": self.model.n_rounds,
-            "n_queries": self.model.n_queries,
-            "n_waiting": len(self.waiting),
-            "n_unknown": self.n_unknown,
-            "error": None,
-        }
-        return Row(key=key, id=id, event=event, **said | decided)
+        said: dict[str, Any] = dict.fromkeys(("prediction", "ask", "reason", "gap", "threshold"))
+        counts = {"n_rounds": self.model.n_rounds, "n_queries": self.model.n_queries}
+        counts |= {"n_waiting": len(self.waiting), "n_unknown": self.n_unknown}
+        return Row(key=key, id=id, event=event, **said | counts | {"error": None} | decided)
 
 
 def as_dict(x: Row | dict[str, Any]) -> dict[str, Any]:

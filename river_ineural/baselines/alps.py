@@ -110,8 +110,8 @@ class VersionSpace(Cached, base.Classifier):
         if self.latest is None or self.latest[0] != x:
             vector = torch.from_numpy(placed(self.features, x, self.features.values(x)))
             first, first_bias, last, last_bias = self.weights
-            hidden = (first.flatten(0, 1) @ vector).view_as(first_bias).add_(first_bias).relu_()
-            logits = torch.einsum("hkm,hm->hk", last, hidden).add_(last_bias)
+            hidden = (first @ vector + first_bias).relu()
+            logits = torch.einsum("hkm,hm->hk", last, hidden) + last_bias
             self.latest = dict(x), logits.double().softmax(1).numpy()
         return self.latest[1]
 
@@ -134,11 +134,11 @@ class VersionSpace(Cached, base.Classifier):
 class ALPS(BudgetedSampler):
     """ALPS: ask where the consistent hypotheses differ and the leader's margin is small.
 
-    The first `n_pretraining` labels are asked for and train a class of hypotheses, which stay as
-    they are from then on. In each later round the leader, the hypothesis of least loss, predicts.
-    Where all consistent hypotheses agree, their class is a pseudo-label, and nothing is asked.
-    Where they differ, a requester decides: "ask where the leader's margin is below s". Of the s in
-    (0.1, 0.25, 0.5, 0.75, 0.9) it is the least that was reliable on the labels asked for so far,
+    The first `n_pretraining` labels are asked for and train a class of hypotheses, which are fixed
+    from then on. In each later round the leader, the hypothesis of least loss, predicts. Where all
+    consistent hypotheses agree, their class is a pseudo-label. Where they differ, the label is
+    asked for if the leader's margin is below s, of (0.1, 0.25, 0.5, 0.75, 0.9) the least that was
+    reliable on the labels asked for so far,
 
         mistakes of the leader at margins ≥ s, plus 1
             ≤ requester_slack · √(such labels)
@@ -170,16 +170,12 @@ class ALPS(BudgetedSampler):
 
     Examples
     --------
-    >>> from river import datasets
+    >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import baselines
 
-    >>> model = baselines.ALPS(
-    ...     n_hypotheses=3, n_pretraining=50, budget=100, seed=1
-    ... )
-    >>> for x, y in datasets.Phishing().take(300):
-    ...     label, ask = model.predict_one(x)
-    ...     if ask:
-    ...         model.learn_one(x, y)
+    >>> model = baselines.ALPS(n_hypotheses=3, n_pretraining=50, budget=100, seed=1)
+    >>> stream = datasets.Phishing().take(300)
+    >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
     >>> 50 < model.n_queries <= 100
     True
 

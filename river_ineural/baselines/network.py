@@ -32,23 +32,17 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
 
     Parameters
     ----------
-    hidden_dim
-        Width, at least 1.
+    hidden_dim, batch_size, n_epochs
+        Width, examples a step, and passes a label at most; at least 1.
     lr
         Learning rate of Adam, above 0.
-    batch_size
-        Examples a step, at least 1.
-    n_epochs
-        Passes a label, at most; at least 1.
     tolerance
         Training ends when the batch losses of an epoch, summed, are at most this many times the
         number of examples; at least 0.
     capacity
         Examples stored, at least 1; the oldest makes room.
-    max_features
-        At most this many features, at least 1; later ones are ignored, with one warning.
-    max_classes
-        At most this many classes, at least 2. Examples of later ones are ignored, with one warning.
+    max_features, max_classes
+        At most so many, at least 1 and 2; later ones are ignored, with one warning.
     seed
         Seed of the initial weights and of the order of the examples, at least 0. None: different
         every time.
@@ -133,14 +127,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._weights = grown
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
-        """Store the example, then train on all that are stored.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a feature is not a finite number or y cannot be a label; the model is as
-            it was.
-        """
+        """Store the example, then train on all that are stored; what is refused changes nothing."""
         if self._store(x, y):
             self._train()
 
@@ -166,17 +153,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
 
     @single_threaded
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
-        """Probability of each class.
-
-        Returns
-        -------
-        Probability by label, float64, summing to 1; empty before a class is known.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a feature is not a finite number.
-        """
+        """Probability by label, summing to 1; empty before a class is known."""
         values = self._features.values(x)
         if not len(self._labels):
             return {}

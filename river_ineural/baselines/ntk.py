@@ -226,14 +226,12 @@ class NeuALNTKF(TangentSampler):
 
     Examples
     --------
-    >>> from river import datasets
+    >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import baselines
 
     >>> model = baselines.NeuALNTKF(budget=100, seed=1)
-    >>> for x, y in datasets.Phishing().take(300):
-    ...     label, ask = model.predict_one(x)
-    ...     if ask:
-    ...         model.learn_one(x, y)
+    >>> stream = datasets.Phishing().take(300)
+    >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
     >>> model.n_queries <= 100
     True
 
@@ -258,23 +256,17 @@ class NeuALNTKF(TangentSampler):
 
 
 class NeuALNTKD(TangentSampler):
-    """NeuAL-NTK-D: the same with the network trained, and its gradient as it is.
+    """NeuAL-NTK-D: as `NeuALNTKF`, with the network trained, and its gradient as it is.
 
-    The bound is U = f + width, around the network's own output; after each label it is trained for
+    The bound is U = f + width, f being the output of the network. After each label it is trained by
     up to `n_epochs` passes of Adam on the squared error over all chosen contexts so far.
 
     Parameters
     ----------
-    hidden_dim, gamma, ridge
+    hidden_dim, gamma, ridge, budget, horizon, max_features, seed
         As in `NeuALNTKF`.
     lr, batch_size, n_epochs, tolerance, capacity
         As in `RetrainedNetwork`.
-    budget, horizon
-        As in `active.RandomSampler`.
-    max_features
-        At most this many features, at least 1; later ones are ignored, with one warning.
-    seed
-        Seed of the weights and of the order of examples, at least 0. None: different every time.
 
     Raises
     ------
@@ -283,22 +275,17 @@ class NeuALNTKD(TangentSampler):
 
     Examples
     --------
-    >>> from river import datasets
+    >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import baselines
 
-    >>> model, right = baselines.NeuALNTKD(budget=60, seed=1), 0
-    >>> for x, y in datasets.Phishing().take(300):
-    ...     label, ask = model.predict_one(x)
-    ...     right += label == y
-    ...     if ask:
-    ...         model.learn_one(x, y)
-    >>> model.n_queries, right > 200
-    (60, True)
+    >>> model = baselines.NeuALNTKD(budget=60, seed=1)
+    >>> stream, metric = datasets.Phishing().take(300), metrics.Accuracy()
+    >>> evaluate.progressive_val_score(stream, model, metric).get() > 0.7
+    True
 
     References
     ----------
-    Wang, Awasthi, Dann, Sekhari, Gentile: Neural Active Learning with Performance Guarantees.
-    NeurIPS 2021, Algorithm 3.
+    As of `NeuALNTKF`, Algorithm 3.
     """
 
     def __init__(
