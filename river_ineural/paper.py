@@ -114,35 +114,27 @@ class INeurAL(ActiveLearningClassifier):
     and otherwise î is learned at once as if it were the label. `learn_one` learns what was asked.
 
     Where the print is open: while fewer than b contexts are there all are taken, and the divisor
-    stays b. φ of a stored context is of the weights θ1 that predict in this round. Where all units
-    of f1 are off its gradient is 0, and so is that half of φ. Iterates are all kept while they hold
-    at most 100,000,000 numbers; then a reservoir stands for them. The first x_t names all features.
+    stays b. φ of a stored context is of the weights θ1 that predict in this round, and 0 in the
+    half of the gradient where all units of f1 are off. All iterates are kept up to 100,000,000
+    numbers; then a reservoir stands for them. The first x_t names all features.
 
     Parameters
     ----------
     classes
         All labels, a tuple of at least two, in the order of the paper's 1 … k.
-    rounds
-        T, at least 1.
-    gamma
-        γ, at least 0; above 1 in the theorems.
-    delta
-        δ, in (0, 1).
-    hidden_dim
-        Width m, at least 1.
+    rounds, hidden_dim, batch_size
+        T, the width m, and b, at least 1.
+    gamma, delta
+        γ, at least 0, and above 1 in the theorems; δ, in (0, 1).
     n_layers
         Depth L, at least 2.
-    batch_size
-        b, at least 1.
-    lr
-        η1, above 0. None: `theorem_rate`.
-    exploration_lr
-        η2, above 0. None: η1.
+    lr, exploration_lr
+        η1 and η2, above 0. None: `theorem_rate`, and η1.
     optimizer
         "sgd" as printed, or "adam" as the experiments ran.
     budget
-        Labels at most: a share of T (float), a number (int), or None for any. When they are spent
-        nothing is asked for, and all predictions are learned. The paper's experiments have 0.03.
+        Labels at most: a share of T (float, in the paper's experiments 0.03), a number (int), or
+        None for any. When they are spent all predictions are learned.
     explores
         Whether there is f2. If not, f = f1.
     device

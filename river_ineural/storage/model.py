@@ -1,8 +1,7 @@
 """A model as values and tensors by their paths, and back.
 
-Both ways go through a model part by part, beside a template: a new model of the same parameters.
-What changes while a model learns is in the file, and `parts` describes it. All else is as in the
-template.
+Both ways go through it part by part, beside a template: a new model of the same parameters. What
+changes while it learns is in the file, as `parts` describes it. All else is as in the template.
 """
 
 from __future__ import annotations
@@ -35,11 +34,9 @@ from river_ineural.storage.values import Arrays, LoadError, encoded, given, made
 
 __all__ = ["LEARNERS", "SAMPLERS", "read", "written"]
 
-Kinds = dict[str, Any]
-LEARNERS: Kinds = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
-SAMPLERS: Kinds = {
-    name: getattr(active, name) for name in ("INeurALSampler", "RandomSampler", "MarginSampler")
-}
+LEARNERS: dict[str, Any] = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
+KINDS = (active.INeurALSampler, active.RandomSampler, active.MarginSampler)
+SAMPLERS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -47,14 +44,12 @@ Level = Annotated[float, Meta(ge=0)]
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
 T = TypeVar("T")
-Four = Annotated[list[T], Meta(min_length=4, max_length=4)]  # a number for each kind of label
+Four = Annotated[list[T], Meta(min_length=4, max_length=4)]  # one for each kind of label
 Due = Annotated[float, Meta(ge=0, le=1e6)]
 Of64 = Annotated[int, Meta(ge=0, lt=64)]
 Last = tuple[bool, Reason, float, float, Level, dict[str, float]]
 ByReason = Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
-Plain = (
-    bool | Integer | float | None | list[bool | Integer | float]
-)  # an attribute of River's detectors
+OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # of its detectors
 FINITE = ("flat", "explorers.a", "explorers.b", "radius")  # how paths of such tensors end
 
 
@@ -62,9 +57,8 @@ FINITE = ("flat", "explorers.a", "explorers.b", "radius")  # how paths of such t
 def parts(k: int) -> dict[str, dict[str, Any]]:
     """What changes in a part, by its class, where there are k classes of labels.
 
-    A text is the shape of a tensor of the template's dtype: numbers, names of sizes, and other
-    names, each of which stands for one number in all tensors of a part. All else is the type of a
-    plain value.
+    A text is the shape of a tensor: numbers, names of sizes, and other names, each of which stands
+    for one number in all tensors of a part. All else is the type of a plain value.
     """
     found: dict[str, dict[str, Any]] = {}
 
@@ -204,8 +198,8 @@ class Document(Struct):
 class Walk:
     """The way through a model beside its template; where one is read, through the template alone.
 
-    What is written goes into `values` and `arrays`, by path; what is read is taken out. `sizes`
-    are sides of tensors, by their names in `parts`, and by class the attributes that follow.
+    What is written goes into `values` and `arrays`; what is read is taken out. `sizes` are sides of
+    tensors, by their names in `parts`, and by class the attributes that follow.
     """
 
     def __init__(
@@ -251,7 +245,7 @@ class Walk:
     def kinds(self, like: Any) -> Mapping[str, Any]:
         """What changes in a part; of a detector of River's all plain values may."""
         if type(like).__module__.startswith("river."):
-            return {key: Plain for key, each in (fields(like) or {}).items() if not fields(each)}
+            return {key: OfRiver for key, each in (fields(like) or {}).items() if not fields(each)}
         known = parts(self.sizes["k"])
         return ChainMap(*(known.get(base.__name__, {}) for base in type(like).__mro__))
 
@@ -264,8 +258,7 @@ class Walk:
 
     def value(self, value: Any, like: Any, path: str, kind: Any) -> Any:
         """A plain value of a type."""
-        plain = [*value] if isinstance(value, deque) else value
-        value = self.stored(self.values, path, plain)
+        value = self.stored(self.values, path, [*value] if isinstance(value, deque) else value)
         try:
             convert(value, kind)
         except ValidationError as error:
@@ -291,10 +284,7 @@ class Walk:
 
 
 def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, Any]]:
-    """A new sampler, or None; its learner, on the CPU; and the sizes of what it has learned.
-
-    Before it is made, its weights are compared with those in the file.
-    """
+    """A new sampler, or None; its learner, on the CPU; and the sizes of what it has learned."""
     (name, of_learner), names = document.learner, document.names
     used, room = document.n_features, document.room
     need(name in LEARNERS, "learner", f"one of {', '.join(LEARNERS)}", name)
@@ -306,6 +296,7 @@ def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, An
     form = [of_learner["hidden_dim"], of_learner["n_layers"], "network" in of_learner["explorers"]]
     shape = LEARNERS[name]._form(len(labels) if used else 0, room, *form)
     wanted = shape._replace(n_features=used).n_parameters
+    # Before a model is made, its weights are compared with those in the file.
     need(wanted == n_weights <= MOST_WEIGHTS, "trainer.flat", f"{wanted:,} weights", n_weights)
     sizes: dict[str, Any] = {"k": shape.n_classes, "room": room, "n_features": used}
     sizes |= {"n_named": CONSTANT + len(names), "n_weights": n_weights}
@@ -313,9 +304,8 @@ def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, An
     sizes |= {"Trainer": {"shape": shape, "n_features": used}}
     learner = made(LEARNERS[name], of_learner | {"device": "cpu"})
     if document.changing:
-        state = learner._state
-        trial = Trial(copy.deepcopy(state), copy.deepcopy(state), 0)
-        learner._state = replace(state, trial=trial)
+        former, ongoing = (copy.deepcopy(learner._state) for _ in range(2))
+        learner._state = replace(learner._state, trial=Trial(former, ongoing, 0))
     if document.sampler is None:
         return None, learner, sizes
     name, of_sampler = document.sampler
@@ -357,10 +347,7 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def read(found: Any, arrays: Arrays, device: str | None) -> Any:
-    """The model that was written, on a device, or on the one that it was written from.
-
-    Raises LoadError if what is there is no model, or another exception where no check fails first.
-    """
+    """The model that was written, on a device; if it is None, on the one it was written from."""
     if type(found["schema"]) is not int or found["schema"] != SCHEMA:
         raise LoadError(
             f"it is of schema {found['schema']!r:.80}, and river_ineural "
@@ -369,8 +356,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
         )
     document = convert(found, Document)
     device = device or str(document.learner[1]["device"])
-    fine = device.partition(":")[0] in ("cpu", "cuda")
-    need(fine, "device", "'cpu', 'cuda' or 'cuda:N'", device)
+    need(device.partition(":")[0] in ("cpu", "cuda"), "device", "'cpu', 'cuda' or 'cuda:N'", device)
     flat = arrays.get("trainer.flat", np.empty(0))
     sampler, learner, sizes = template(document, flat.size)
     walk = Walk(document.values, arrays, sizes, writes=False)

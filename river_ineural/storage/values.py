@@ -26,7 +26,6 @@ from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 __all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack", "unpack"]
 
 Arrays = dict[str, NDArray[Any]]
-
 MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
 MOST_ITEMS = 260_000  # commas, brackets and braces of the header
 KEY = "river_ineural"  # of the metadata, behind which the checksum and the JSON are
@@ -55,7 +54,7 @@ def made(kind: Any, given: dict[str, Any]) -> Any:
 
 
 def mapping(pairs: list[Any]) -> dict[Any, Any]:
-    """A dict, unless its keys could have been chosen so that their hashes are the same."""
+    """A dict, unless its keys may have been chosen for their hashes."""
     check_keys([key for key, _ in pairs], "key")
     return dict(pairs)
 
