@@ -43,7 +43,6 @@ def save(model: Any, path: Path) -> None:
     --------
     >>> import tempfile
     >>> from river_ineural import INeurAL, load, save
-
     >>> model = INeurAL(seed=1)
     >>> model.learn_one({"length": 4.0}, "short")
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +95,6 @@ def to_bytes(model: Any) -> bytes:
     Examples
     --------
     >>> from river_ineural import INeurAL, persistence
-
     >>> persistence.from_bytes(persistence.to_bytes(INeurAL(seed=1))).seed
     1
     """

@@ -90,9 +90,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     ) -> dict[FeatureName, Any]:
         """Raise if `learn_one`, or without y any prediction, would refuse this; nothing changes.
 
-        Returns
-        -------
-        A copy of x, encoded, that is not checked a second time.
+        Returns a copy of x, encoded, that is not checked a second time.
         """
         check_weight(w)
         if y is not UNKNOWN:
@@ -175,18 +173,14 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return self._state.explorers.trusted
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
-        """The score of each class: an estimate of P(y | x), not confined to [0, 1].
+        """The score of each label: an estimate of P(y | x), not confined to [0, 1].
 
-        f1 and what explorers add (Algorithm 1, line 6).
+        It is f1 and what explorers add (Algorithm 1, line 6). Empty before a class is known.
 
         Parameters
         ----------
         x
             Features: finite numbers by name. Names never learned are ignored.
-
-        Returns
-        -------
-        Score by label; empty before a class is known.
 
         Raises
         ------
@@ -215,14 +209,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return labels[row.index(max(row))] if row else None
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
-        """Probability of each class: the distribution nearest to the scores.
+        """Probability of each label: the distribution nearest to the scores.
 
-        Takes and raises what `scores_one` does.
-
-        Returns
-        -------
-        Probability by label, each at least 0.001 (0.1 / k for more than 100 classes), summing to 1;
-        empty before a class is known.
+        Takes and raises what `scores_one` does. Each is at least 0.001 (0.1 / k for more than 100
+        classes); empty before a class is known.
         """
         return nearest_distribution(self.scores_one(x, **kwargs))
 
@@ -272,11 +262,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.
 
-        Takes a frame, and raises, as `learn_many` does.
-
-        Returns
-        -------
-        Series of labels of the same kind and index; None in it before a class is known.
+        Takes a frame, and raises, as `learn_many` does. Returns a series of the same kind and
+        index, of None before a class is known.
         """
         frame, labels, scores = self._score_many(X)
         top = scores.argmax(axis=1) if labels else [None] * len(scores)
@@ -285,11 +272,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def predict_proba_many(self, X: IntoDataFrame) -> IntoDataFrame:
         """`predict_proba_one` of every row, in one pass of matrix products.
 
-        Takes a frame, and raises, as `learn_many` does.
-
-        Returns
-        -------
-        Frame of the same kind and index, a float64 column a class; polars names it `str(label)`.
+        Takes a frame, and raises, as `learn_many` does. Returns one of the same kind and index, a
+        float64 column a class, which polars names `str(label)`.
         """
         frame, labels, scores = self._score_many(X)
         return frame.native_columns(labels, probabilities(scores))

@@ -51,23 +51,22 @@ def by_key(
     Parameters
     ----------
     rows
-        A streaming data frame with these columns; further ones are left out. `key`: grouped by.
-        `id`: text that tells the rows of a key apart. `at`: what can be sorted, e.g. a timestamp.
-        `features`: structs or maps from text, null in rows of a label. `label`: text, integers or
-        booleans, null in rows to be predicted.
+        A streaming data frame with these columns. `key`: grouped by. `id`: text that tells the rows
+        of a key apart. `at`: what can be sorted. `features`: structs or maps from text, null in
+        rows of a label. `label`: text, integers or booleans, null in rows to be predicted.
     model
-        A sampler of `active` around an `INeurAL` or a `NeurONAL`, with or without labels learned.
+        A sampler of `active` around an `INeurAL` or a `NeurONAL`.
     idle
         Time, by the clock of the machines, after which a silent key is forgotten; None: never. With
         it a query of `availableNow` does not end.
     most_waiting
-        Rows a key, at least 1, whose label was asked for and whose features are held for the
-        answer. One more, and the oldest is dropped.
+        Rows a key, at least 1, whose features are held until the label is there. One more, and the
+        oldest is dropped.
 
     Returns
     -------
-    A streaming data frame with one row for each row of `rows`, and one for each key that expires
-    (docs/many-keys.md), with the counts `n_rounds`, `n_queries`, `n_waiting` and `n_unknown`.
+    A streaming data frame (docs/many-keys.md) with one row for each of `rows`, and one for each key
+    that expires.
 
     Raises
     ------
@@ -79,8 +78,15 @@ def by_key(
     >>> decisions = by_key(rows, INeurALSampler(INeurAL(seed=1)))  # doctest: +SKIP
     """
     check_options(model, idle, most_waiting)
-    out, data = schema_of(rows), to_bytes(model)
-    check_labels(model.classifier.known_labels, LABELS[type(out["prediction"].dataType)])
+    out = schema_of(rows)
+    kind = LABELS[type(out["prediction"].dataType)]
+    for known in model.classifier.known_labels:
+        if type(known) is not kind:
+            raise TypeError(
+                f"the model knows the label {known!r}, and the column 'label' is of "
+                f"{kind.__name__}: give labels of one type."
+            )
+    data = to_bytes(model)
     check_size(rows, len(data))
     keyed = Keyed(data, idle, most_waiting)
     mode = "None" if idle is None else "ProcessingTime"
@@ -98,16 +104,6 @@ def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int
         raise ValueError(f"most_waiting must be at least 1, got {most_waiting}.")
     if idle is not None and idle <= datetime.timedelta(0):
         raise ValueError(f"idle must be a positive time or None, got {idle}.")
-
-
-def check_labels(labels: tuple[Any, ...], kind: type) -> None:
-    """Raise unless all labels that the model knows are of the kind of the column."""
-    for known in labels:
-        if type(known) is not kind:
-            raise TypeError(
-                f"the model knows the label {known!r}, and the column 'label' is of "
-                f"{kind.__name__}: give labels of one type."
-            )
 
 
 def schema_of(rows: DataFrame) -> kinds.StructType:
@@ -197,7 +193,7 @@ class Keyed(StatefulProcessor):
 
 
 def place(row: Row) -> tuple[Any, ...]:
-    """What orders a row; those without it come first, to be refused."""
+    """What orders a row; those without come first, to be refused."""
     has = row["at"] is not None and row["id"] is not None
     return (has, row["at"], row["label"] is not None, row["id"]) if has else (has,)
 
@@ -213,7 +209,7 @@ class KeyLearner:
         self.n_unknown = n_unknown
 
     def take(self, key: Any, row: Row) -> Row:
-        """What a row comes to; one that is refused has changed nothing."""
+        """What a row comes to; one that is refused changes nothing."""
         try:
             event, decided = self.learn_or_predict(key, row)
         except (TypeError, ValueError) as error:
@@ -243,7 +239,6 @@ class KeyLearner:
 
     def predict(self, id: str, x: Any) -> dict[str, Any]:
         """The prediction and the decision; what is asked for is held."""
-        features = self.keyed.features
         if id in self.waiting:
             raise ValueError(
                 f"{id!r} was predicted before and waits for its label: ids tell rows apart."
@@ -254,14 +249,13 @@ class KeyLearner:
         if ask:
             if len(self.waiting) >= self.keyed.most_waiting:
                 self.drop(next(iter(self.waiting)))
-            features.updateValue((id,), (text,))
+            self.keyed.features.updateValue((id,), (text,))
             self.waiting[id] = None
         decision = self.model.last_decision
         numbers = {"gap": float(decision.gap), "threshold": float(decision.threshold)}
         return {"prediction": prediction, "ask": ask, "reason": decision.reason, **numbers}
 
     def drop(self, id: str) -> None:
-        """Hold the features of an id no longer."""
         self.keyed.features.removeKey((id,))
         del self.waiting[id]
 

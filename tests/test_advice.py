@@ -14,7 +14,7 @@ from streams import learned, small, told
 
 from river_ineural import active
 from river_ineural.active import Budget
-from river_ineural.inputs import features, flood
+from river_ineural.inputs import features
 
 
 def said(x):
@@ -143,10 +143,10 @@ def test_wide_tables_and_slow_growth_are_no_flood():
     wide = {f"pixel_{j}": float(j) for j in range(5_500)}
     assert told(learned, quick(), [(wide, 0), (wide, 1)]) == []
     index = features.FeatureIndex(10**9)
-    for i in range(flood.MANY + 1_000):
+    for i in range(features.MANY + 1_000):
         index, _ = index.grown([f"user_{i}"])
         index.touch()
-    assert len(index) == flood.MANY + 1_000
+    assert len(index) == features.MANY + 1_000
     assert not index._flood.told
 
 

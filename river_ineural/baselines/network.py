@@ -56,7 +56,6 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import active, baselines
-
     >>> network = baselines.RetrainedNetwork(seed=1)
     >>> model = active.RandomSampler(network, p=0.1, seed=1)  # "Random"
     >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()

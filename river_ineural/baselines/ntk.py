@@ -228,7 +228,6 @@ class NeuALNTKF(TangentSampler):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import baselines
-
     >>> model = baselines.NeuALNTKF(budget=100, seed=1)
     >>> stream = datasets.Phishing().take(300)
     >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
@@ -277,7 +276,6 @@ class NeuALNTKD(TangentSampler):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import baselines
-
     >>> model = baselines.NeuALNTKD(budget=60, seed=1)
     >>> stream, metric = datasets.Phishing().take(300), metrics.Accuracy()
     >>> evaluate.progressive_val_score(stream, model, metric).get() > 0.7

@@ -51,7 +51,6 @@ class KnownPosterior(base.SyntheticDataset):
     Examples
     --------
     >>> from river_ineural import datasets
-
     >>> stream = datasets.KnownPosterior(n_classes=3, margin=0.7, seed=1)
     >>> x, y = next(iter(stream))
     >>> posterior = stream.posterior(x)
@@ -135,15 +134,12 @@ class KnownPosterior(base.SyntheticDataset):
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Fresh points like those of the stream: n, at least 1, drawn by a generator.
 
-        Returns
-        -------
-        x (n, d), in the order of the names x0, x1, …, and P(y | x), (n, k).
+        Returns x (n, d), in the order of the names x0, x1, …, and P(y | x), (n, k).
 
         Examples
         --------
         >>> import numpy as np
         >>> from river_ineural import datasets
-
         >>> stream = datasets.KnownPosterior(n_classes=3, margin=0.7, seed=1)
         >>> x, posteriors = stream.draw(5, np.random.default_rng(2))
         >>> x.shape, posteriors.max(1).round(2).tolist()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
-from river_ineural.inputs.encoder import Encoder
-from river_ineural.inputs.flood import WARNING, Flood
+from river_ineural.inputs.encoder import EQUALS, Encoder
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.values import LARGEST, checked
 from river_ineural.network.growth import Columns
@@ -20,8 +19,15 @@ from river_ineural.network.growth import Columns
 __all__ = ["REAL", "Checked", "FeatureIndex"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
-BYTES = 8  # of a float64
 LATEST = np.iinfo(np.int64).max
+MANY, WITHIN = 5_000, 100  # new names, and learned examples
+WARNING = (
+    f"{MANY:,} new features or more within {WITHIN} learned examples, the latest of which is "
+    "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
+    "these the value of one feature. Leave a category out that is another in each row, e.g. with "
+    "river.compose.Discard. Bring words without end down to a fixed number, e.g. with "
+    "river.preprocessing.FeatureHasher in front."
+)
 
 
 def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
@@ -43,6 +49,32 @@ class Checked(dict[FeatureName, Any]):
     def __init__(self, x: Mapping[FeatureName, Any], array: NDArray[np.float64]) -> None:
         super().__init__(x)
         self.array = array
+
+
+class Flood(NamedTuple):
+    """How many names were new of late; 5,000 within 100 learned examples are a flood.
+
+    It is in no file and no pickle: a model that is loaded counts anew.
+    """
+
+    recent: tuple[tuple[int, int], ...] = ()  # examples learned before, and new names
+    told: bool = False  # there was a flood: one warning is enough
+
+    def after(
+        self, now: int, new: Sequence[FeatureName], first: bool, encoder: Encoder | None
+    ) -> Flood:
+        """With the names that get a column by an example, before which `now` were learned.
+
+        Of the first example only categories count: a wide table has all its columns from the start.
+        """
+        if self.told:
+            return self
+        n = len(new)
+        if first:
+            made = encoder is not None and encoder.categories
+            n = sum(made and EQUALS in str(name) for name in new)
+        recent = (*(each for each in self.recent if each[0] > now - WITHIN), (now, n))
+        return Flood(recent, sum(count for _, count in recent) >= MANY)
 
 
 class FeatureIndex:
@@ -151,7 +183,7 @@ class FeatureIndex:
             # NumPy's scalars are told by their types: sums of narrow ones overflow.
             python = type(next(iter(given), 0.0)) is float and type(sum(given, 0.0)) is float
             if python or REAL.issuperset(map(type, given)):
-                buffer = bytearray(BYTES * len(x))
+                buffer = bytearray(8 * len(x))
                 struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # a third of fromiter's time
                 values = np.frombuffer(buffer)
                 if self._within(values, LARGEST):
@@ -192,12 +224,11 @@ class FeatureIndex:
         ValueError if a new name is one that no file can hold.
         """
         keys = self._look_up(names)
-        n_known = len(self.columns)
         end = self.first_column + len(self)
         if not self._new:
             return self, slice(end, end)
         new = self._new_names(keys)
-        room = self.max_features - n_known
+        room = self.max_features - len(self.columns)
         if len(new) > room:
             self._warn()
             new = new if self.recycles else new[:room]
@@ -205,18 +236,16 @@ class FeatureIndex:
         other.__dict__.update(self.__dict__, _flood=self._flooded(new))
         other._forget_last()
         other.columns, other.names = dict(self.columns), list(self.names)
-        recycled = self._longest_untouched(len(new) - room) if len(new) > room else []
-        for column in recycled:
-            del other.columns[self.name(column)]
+        recycled = self._longest_untouched(max(0, len(new) - room))
         n_more = len(new) - len(recycled)
+        into = [*range(end, end + n_more), *recycled]
         other.names += new[:n_more]
         other.touched = np.pad(self.touched, (0, n_more))
         for column, name in zip(recycled, new[n_more:], strict=True):
+            del other.columns[self.name(column)]
             other.names[column - self.first_column] = name
-        other.columns |= dict(zip(new, (*range(end, end + n_more), *recycled), strict=True))
-        if not recycled:
-            return other, slice(end, end + n_more)
-        return other, np.array([*range(end, end + n_more), *recycled])
+        other.columns |= dict(zip(new, into, strict=True))
+        return other, np.array(into) if recycled else slice(end, end + n_more)
 
     def _new_names(self, keys: tuple[FeatureName, ...]) -> list[FeatureName]:
         """Those of the names just looked up that have no column, once they are found fit for one.
@@ -248,8 +277,7 @@ class FeatureIndex:
         """Columns of the n names touched longest ago, but for those just looked up."""
         touched = self.touched.copy()
         touched[: self.first_column] = touched[self.found[self.found >= 0]] = LATEST
-        oldest: list[int] = np.argsort(touched, kind="stable")[:n].tolist()
-        return oldest
+        return [int(column) for column in np.argsort(touched, kind="stable")[:n]]
 
     def touch(self) -> None:
         """Note that an example with the names placed last is learned now."""

@@ -103,16 +103,15 @@ class Frame:
 
     def native_columns(self, labels: list[ClfTarget], values: NDArray[np.float64]) -> IntoDataFrame:
         """A frame of the same kind and index, a column a label: values (rows, labels)."""
-        if not self.frame.implementation.is_pandas_like():
-            named: dict[str, ClfTarget] = {}
-            for label in labels:
-                other = named.setdefault(str(label), label)
-                if other is not label:
-                    raise ValueError(
-                        f"labels {other!r} and {label!r} would share the column {str(label)!r} of "
-                        "a frame whose columns are named by strings: give a pandas frame, or learn "
-                        "labels of one type."
-                    )
+        named: dict[str, ClfTarget] = {}
+        for label in [] if self.frame.implementation.is_pandas_like() else labels:
+            other = named.setdefault(str(label), label)
+            if other is not label:
+                raise ValueError(
+                    f"labels {other!r} and {label!r} would share the column {str(label)!r} of a "
+                    "frame whose columns are named by strings: give a pandas frame, or learn "
+                    "labels of one type."
+                )
         columns = dict(zip(labels, values.T, strict=True))
         return dataframe.to_native_frame(columns, like=self.frame)
 
@@ -129,7 +128,7 @@ class Made:
         self.ids: list[int] = []
 
     def of(self, name: Any, value: Any, row: int) -> bool:
-        """Whether a feature is made of a value, in the column of that name, and not a number."""
+        """Whether a feature is made of a value in the column of that name."""
         made = self.encoder.made(name, value)
         if made is None:
             return False

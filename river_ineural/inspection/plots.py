@@ -39,8 +39,9 @@ def chosen(points: list[Point]) -> list[Point]:
 def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure | SubFigure:
     """Metrics, labels asked for by their reason, and the budget, over the rounds.
 
-    Dotted lines stand where the learner noticed a change. A thick line is the accuracy over a
-    twentieth of the rounds.
+    A panel is for what was asked, others for metrics and a limit if there are any. Dotted lines
+    stand where the learner noticed a change. A thick line is the accuracy over a twentieth of the
+    rounds. Returns the figure.
 
     Parameters
     ----------
@@ -48,10 +49,6 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
         That has seen a round.
     figure
         To draw in, empty. None: a new one, of `matplotlib.pyplot`.
-
-    Returns
-    -------
-    The figure, a panel for what was asked, and for metrics and a limit if there are any.
 
     Raises
     ------
@@ -64,7 +61,6 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
-
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=20, seed=1)
     >>> recorder = inspection.Recorder(model)
     >>> stream, metric = datasets.Phishing().take(100), metrics.Accuracy()
@@ -96,7 +92,6 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
 
 
 def column(points: list[Point], name: str) -> NDArray[np.float64]:
-    """An attribute of each point."""
     return np.array([getattr(point, name) for point in points], np.float64)
 
 
@@ -114,7 +109,7 @@ def draw_metrics(panel: Axes, points: list[Point]) -> None:
 
 
 def draw_asks(panel: Axes, points: list[Point]) -> None:
-    """In each stretch the share of the rounds that asked, by reason, and what was refused."""
+    """In each stretch the share of the rounds that asked, and that were refused."""
     rounds = column(points, "round")
     width, bottom = np.diff(rounds), np.zeros(len(rounds) - 1)
     for reason, colour in COLOURS.items():
@@ -129,6 +124,5 @@ def draw_asks(panel: Axes, points: list[Point]) -> None:
 
 
 def draw_left(panel: Axes, points: list[Point]) -> None:
-    """Labels that may be asked for at once."""
     panel.plot(column(points, "round"), column(points, "left"), color="C2")
     panel.set(ylabel="labels left", ylim=(0, None))

@@ -29,7 +29,7 @@ def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
 def progress(
     steps: Iterable[Any], model: Any, total: int | None = None, console: Console | None = None
 ) -> Iterator[Any]:
-    """The steps of `evaluate.iter_progressive_val_score`, with a line in the terminal beside them.
+    """Yield the steps of `evaluate.iter_progressive_val_score`, and write a line in the terminal.
 
     The line tells rounds, metrics, labels asked for and left, the reason of the latest decision,
     and the time. Where there is no terminal it is written once, at the end.
@@ -45,10 +45,6 @@ def progress(
     console
         Of rich, to write to. None: the terminal.
 
-    Returns
-    -------
-    The steps, as they come.
-
     Raises
     ------
     TypeError
@@ -62,7 +58,6 @@ def progress(
     >>> from rich.console import Console
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
-
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, horizon=200)
     >>> stream, metric = datasets.Phishing().take(200), metrics.Accuracy()
     >>> steps = evaluate.iter_progressive_val_score(stream, model, metric, step=10)

@@ -76,7 +76,6 @@ class Recorder:
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
-
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=40, seed=1)
     >>> recorder = inspection.Recorder(model)
     >>> stream = datasets.Phishing().take(400)

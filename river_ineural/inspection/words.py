@@ -75,16 +75,12 @@ def explain(decision: Decision | None) -> str:
 
 
 def reasons(model: Any) -> str:
-    """A table of all rounds by the reason of their decision, each with what it means.
+    """A table of all rounds by the reason of their decision, a line each, with what it means.
 
     Parameters
     ----------
     model
         A sampler of `active`, or a pipeline that ends in one, whose `n_by_reason` is shown.
-
-    Returns
-    -------
-    The table, a line a reason.
 
     Raises
     ------
@@ -95,7 +91,6 @@ def reasons(model: Any) -> str:
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
-
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=30, seed=1)
     >>> stream = datasets.Phishing().take(300)
     >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())

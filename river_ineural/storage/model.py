@@ -182,8 +182,6 @@ def fill(part: Any, state: dict[str, Any]) -> None:
 class Document(Struct):
     """All of a file but its tensors."""
 
-    schema: int
-    made_by: str  # version of this package
     learner: tuple[str, dict[str, Any]]  # class and parameters
     sampler: tuple[str, dict[str, Any]] | None
     names: list[Any]  # of features
@@ -191,8 +189,10 @@ class Document(Struct):
     n_features: Count  # columns in use
     room: Count  # columns that there is room for
     changing: bool  # whether a change is on trial
-    values: dict[str, Any]  # by path; of a part that is in a model twice, the path of the first
-    notes: dict[str, dict[str, Any]]  # what a user has set on the learner and the sampler
+    values: dict[str, Any] = {}  # by path; of a part that is there twice, the first path
+    notes: dict[str, dict[str, Any]] = {}  # what a user has set on the learner and the sampler
+    schema: int = SCHEMA
+    made_by: str = river_ineural.__version__
 
 
 class Walk:
@@ -318,8 +318,6 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
     state, trainer, arrays = learner._state, learner._state.trainer, Arrays()
     state.settle()
     document = Document(
-        schema=SCHEMA,
-        made_by=river_ineural.__version__,
         learner=(type(learner).__name__, given(learner)),
         sampler=None if model is learner else (type(model).__name__, given(model)),
         names=state.features.names,
@@ -327,8 +325,6 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
         n_features=trainer.n_features,
         room=trainer.shape.n_features,
         changing=state.trial is not None,
-        values={},
-        notes={},
     )
     if document.sampler:
         del document.sampler[1]["classifier"]
