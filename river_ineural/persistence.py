@@ -34,10 +34,9 @@ def save(model: Any, path: Path) -> None:
 
     Raises
     ------
-    SaveError
-        If the model holds something that a file without code cannot hold, as a pipeline does.
-    OSError
-        If the file cannot be written.
+    SaveError, OSError
+        If the model holds something that a file without code cannot hold, as a pipeline does; or if
+        the file cannot be written.
 
     Examples
     --------
@@ -72,10 +71,8 @@ def load(path: Path, device: str | None = None) -> Any:
 
     Raises
     ------
-    LoadError
-        If the file is damaged, of another version, or none of ours.
-    OSError
-        If the file cannot be read.
+    LoadError, OSError
+        If the file is damaged, of another version, or none of ours; or cannot be read.
     ValueError
         If the device is not there.
     """

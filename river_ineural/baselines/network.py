@@ -65,8 +65,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
 
     References
     ----------
-    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    "Experiments" and "Further Details in Experiments".
+    Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Experiments".
     """
 
     def __init__(

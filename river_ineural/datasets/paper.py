@@ -141,10 +141,7 @@ class PaperStream(base.Dataset):
     def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """All rows in their order, float32 (rows, features) and int64 (rows,); pixels up to 1.
 
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            If the file is missing and cannot be fetched, or not the data set it is named after.
+        Raises what `download` does, and ValueError if the file is not of the data set.
         """
         path = self.path()
         with np.load(path) as file:
@@ -172,11 +169,8 @@ class PaperStream(base.Dataset):
 class PhishingWebsites(PaperStream):
     """Phishing web sites, 30 attributes one-hot coded: legitimate or not.
 
-    It is not `river.datasets.Phishing`, which is another set of 1,250 sites.
-
-    References
-    ----------
-    Mohammad, Thabtah, McCluskey: Phishing Websites. UCI Machine Learning Repository, 2015.
+    It is not `river.datasets.Phishing`, which is another set of 1,250 sites. Source: Mohammad,
+    Thabtah, McCluskey: Phishing Websites. UCI Machine Learning Repository, 2015.
     """
 
     name = "phishing"
@@ -193,11 +187,9 @@ class PhishingWebsites(PaperStream):
 
 
 class IJCNN(PaperStream):
-    """The IJCNN 2001 neural network competition: misfires of an engine, one in ten.
+    """Misfires of an engine, one in ten.
 
-    References
-    ----------
-    Prokhorov: IJCNN 2001 neural network competition.
+    Source: Prokhorov: IJCNN 2001 neural network competition.
     """
 
     name = "ijcnn"
@@ -211,11 +203,9 @@ class IJCNN(PaperStream):
 
 
 class Letter(PaperStream):
-    """EMNIST letters: A to M against N to Z, or 26 classes.
+    """Letters: A to M against N to Z, or 26 classes.
 
-    References
-    ----------
-    Cohen, Afshar, Tapson, van Schaik: EMNIST. arXiv:1702.05373, 2017.
+    Source: Cohen, Afshar, Tapson, van Schaik: EMNIST. arXiv:1702.05373, 2017.
     """
 
     name = name_multiclass = "letter"
@@ -235,9 +225,7 @@ class Letter(PaperStream):
 class Fashion(PaperStream):
     """Fashion-MNIST: T-shirts against trousers, or 10 classes of other rows.
 
-    References
-    ----------
-    Xiao, Rasul, Vollgraf: Fashion-MNIST. arXiv:1708.07747, 2017.
+    Source: Xiao, Rasul, Vollgraf: Fashion-MNIST. arXiv:1708.07747, 2017.
     """
 
     name, name_multiclass = "fashion", "fashion_10"
@@ -250,9 +238,7 @@ class Fashion(PaperStream):
 class MNIST(PaperStream):
     """Handwritten digits: even against odd, or 10 classes.
 
-    References
-    ----------
-    LeCun, Cortes, Burges: The MNIST database of handwritten digits, 1998.
+    Source: LeCun, Cortes, Burges: The MNIST database of handwritten digits, 1998.
     """
 
     name = name_multiclass = "mnist"
@@ -265,9 +251,7 @@ class MNIST(PaperStream):
 class CIFAR10(PaperStream):
     """Small photographs: horses against ships, or 10 classes of other rows.
 
-    References
-    ----------
-    Krizhevsky: Learning multiple layers of features from tiny images. University of Toronto, 2009.
+    Source: Krizhevsky: Learning multiple layers of features from tiny images. Toronto, 2009.
     """
 
     name, name_multiclass = "cifar10", "cifar10_10"

@@ -59,8 +59,7 @@ class KnownPosterior(base.SyntheticDataset):
 
     References
     ----------
-    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    the assumption ε-margin of "Regret Analysis".
+    Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Regret Analysis".
     """
 
     def __init__(

@@ -73,8 +73,7 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
 
     References
     ----------
-    Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022,
-    the two theorems of "Regret Analysis".
+    Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Regret Analysis".
     """
     check_integer("rounds", rounds, least=1)
     check_integer("hidden_dim", hidden_dim, least=1)

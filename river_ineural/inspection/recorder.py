@@ -60,10 +60,8 @@ class Recorder:
 
     Attributes
     ----------
-    points
-        The points kept, from the first to the latest.
-    start
-        Where the sampler stood when the recorder was made.
+    start, points
+        Where the sampler stood at first, and the points kept.
     drifts
         Rounds in which the learner noticed a change of the stream; the last 1,000.
 
@@ -101,16 +99,8 @@ class Recorder:
     def record(self, step: Mapping[str, Any] | None = None) -> None:
         """Look at the sampler now.
 
-        Parameters
-        ----------
-        step
-            What `evaluate.iter_progressive_val_score` yields. In a loop by hand
-            `{"Accuracy": accuracy}`, or None without a metric.
-
-        Raises
-        ------
-        TypeError
-            If it is neither a mapping nor None.
+        `step` is what `evaluate.iter_progressive_val_score` yields, `{"Accuracy": accuracy}` in a
+        loop by hand, or None without a metric. All else is a TypeError.
         """
         if step is not None and not isinstance(step, Mapping):
             raise TypeError(

@@ -77,15 +77,8 @@ def explain(decision: Decision | None) -> str:
 def reasons(model: Any) -> str:
     """A table of all rounds by the reason of their decision, a line each, with what it means.
 
-    Parameters
-    ----------
-    model
-        A sampler of `active`, or a pipeline that ends in one, whose `n_by_reason` is shown.
-
-    Raises
-    ------
-    TypeError
-        If there is no such sampler in it.
+    The model is a sampler of `active`, or a pipeline that ends in one; all else is a TypeError. The
+    numbers are those of `n_by_reason`.
 
     Examples
     --------
