@@ -71,7 +71,6 @@ class TrainedInEpochs:
         self.tolerance = tolerance
 
     @single_threaded
-    @torch.inference_mode(False)
     def train_epochs(
         self,
         weights: list[Tensor],

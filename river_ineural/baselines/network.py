@@ -129,6 +129,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         if self._store(x, y):
             self._train()
 
+    @torch.inference_mode(False)  # gradients are taken whatever mode the caller is in
     def _store(self, x: dict[FeatureName, Any], y: ClfTarget) -> bool:
         """Whether there was room for its class."""
         values, label = self._features.values(x), self._labels.checked(y)
@@ -141,6 +142,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._stored.add(placed(self._features, x, values), index)
         return True
 
+    @torch.inference_mode(False)
     def _train(self) -> None:
         inputs, classes = self._stored.tensors()
 

@@ -160,6 +160,7 @@ class TrainedTangent(TrainedInEpochs, TangentUCB):
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last
 
+    @torch.inference_mode(False)  # gradients are taken whatever mode the caller is in
     def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         self.stored.add(x, chosen, int(reward))
         inputs, classes, rewards = self.stored.tensors()

@@ -1,8 +1,7 @@
 """Reading what a sampler decides: in words, over time, and while a long stream runs."""
 
 from river_ineural.inspection.plots import plot
-from river_ineural.inspection.progress import progress
 from river_ineural.inspection.recorder import Point, Recorder
-from river_ineural.inspection.words import explain, reasons
+from river_ineural.inspection.words import explain, progress, reasons
 
 __all__ = ["Point", "Recorder", "explain", "plot", "progress", "reasons"]
