@@ -9,15 +9,13 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import random
 from collections import ChainMap, deque
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert, structs
-from river.drift.binary.hddm_w import SampleInfo
 
 import river_ineural
 from river_ineural import INeurAL, NeurONAL, active
@@ -30,7 +28,7 @@ from river_ineural.learning.forest import NODES
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
 from river_ineural.protocol import return_to_device
-from river_ineural.storage.values import Arrays, LoadError, encoded, given, made
+from river_ineural.storage.values import Arrays, LoadError, encoded, fields, fill, given, made, need
 
 __all__ = ["LEARNERS", "SAMPLERS", "read", "written"]
 
@@ -39,12 +37,12 @@ KINDS = (active.INeurALSampler, active.RandomSampler, active.MarginSampler)
 SAMPLERS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
+Positive = Annotated[int, Meta(ge=1, le=2**62)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Level = Annotated[float, Meta(ge=0)]
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
-T = TypeVar("T")
-Four = Annotated[list[T], Meta(min_length=4, max_length=4)]  # one for each kind of label
+FOUR = Meta(min_length=4, max_length=4)  # a number for each kind of label
 Due = Annotated[float, Meta(ge=0, le=1e6)]
 Of64 = Annotated[int, Meta(ge=0, lt=64)]
 Last = tuple[bool, Reason, float, float, Level, dict[str, float]]
@@ -72,8 +70,7 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("Random", state=tuple)
     part("FeatureIndex", touched="n_named", now=Count, _warned=bool)
     part("LabelIndex", _warned=bool)
-    part("Scaling", n=Count, n_there=Level)
-    part("Scaling", reference="room", moments="4 room", scaling="3 room")
+    part("Scaling", n=Count, n_there=Level, reference="room", moments="4 room", scaling="3 room")
     part("Units", recent="6 room")
     part("History", added=tuple[Count, Count])
     part("History", x="rows n_features", targets="rows 2 k", weight="rows")
@@ -88,7 +85,7 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("LastLabel", last=Annotated[int, Meta(ge=-1, lt=max(k, 1))], counts=a_dict[label, Level])
     part("LastLabel", excess=Number, variance=Level)
     part("Watch", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
-    part("Watch", shares=Four[Share], counts=Four[Annotated[int, Meta(ge=1, le=2**62)]])
+    part("Watch", shares=Annotated[list[Share], FOUR], counts=Annotated[list[Positive], FOUR])
     part("Watch", recent=list[tuple[label, float, label]])
     part("Watch", held=list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]])
     part("Surprise", n=Count, sums=a_dict[key, Level], since=a_dict[key, Count])
@@ -104,12 +101,6 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("INeurALSampler", _n_learned=Count, _last_ask=Count, n_pseudo_labels=Count)
     part("INeurALSampler", _unseen=list[Any] | None)
     return found
-
-
-def need(fine: Any, path: str, wanted: str, found: Any) -> None:
-    """Raise LoadError unless it is fine."""
-    if not fine:
-        raise LoadError(f"{path or 'a part'} must be {wanted}, got {found!r:.80}")
 
 
 def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) -> None:
@@ -141,44 +132,6 @@ def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) ->
         need(fine, path, "trees of features and classes in use", child)
 
 
-def fields(part: Any) -> dict[str, Any] | None:
-    """The attributes of a part that a copy of it would have; None of a plain value."""
-    kind = type(part)
-    if kind is dict:
-        return dict(part)
-    if kind is np.random.Generator:
-        return {"state": part.bit_generator.state}
-    if kind is random.Random:
-        return {"state": part.getstate()}
-    ours = kind.__module__.startswith(("river_ineural.", "river."))
-    if not ours or isinstance(part, tuple | active.Budget):
-        return None
-    if isinstance(part, active.BudgetedSampler):
-        return {key: vars(part)[key] for key in vars(part) if key not in ("_lock", "classifier")}
-    state = dict(part.__getstate__() or {})
-    if kind is SampleInfo:  # whose average is compiled code, which gives its value
-        state["_ewma"] = part.ewma
-    return state
-
-
-def fill(part: Any, state: dict[str, Any]) -> None:
-    """Give a part of a template these attributes."""
-    if isinstance(part, dict):
-        part.update(state)
-    elif isinstance(part, np.random.Generator):
-        part.bit_generator.state = state["state"]
-    elif isinstance(part, random.Random):
-        part.setstate(state["state"])
-    elif hasattr(part, "__setstate__") and not isinstance(part, active.BudgetedSampler):
-        part.__setstate__(state)
-    else:
-        if isinstance(part, SampleInfo):
-            if state["_is_init"]:  # an average of one value goes on as one of many does
-                part._ewma.update(state["_ewma"])
-            state["_ewma"] = part._ewma
-        part.__dict__.update(state)
-
-
 class Document(Struct):
     """All of a file but its tensors."""
 
@@ -195,6 +148,7 @@ class Document(Struct):
     made_by: str = river_ineural.__version__
 
 
+@dataclass
 class Walk:
     """The way through a model beside its template; where one is read, through the template alone.
 
@@ -202,11 +156,11 @@ class Walk:
     tensors, by their names in `parts`, and by class the attributes that follow.
     """
 
-    def __init__(
-        self, values: dict[str, Any], arrays: Arrays, sizes: dict[str, Any], writes: bool
-    ) -> None:
-        self.values, self.arrays, self.sizes, self.writes = values, arrays, sizes, writes
-        self.known: dict[str, Any] = {}  # parts by path
+    values: dict[str, Any]
+    arrays: Arrays
+    sizes: dict[str, Any]
+    writes: bool
+    known: dict[str, Any] = field(default_factory=dict)  # parts by path
 
     def part(self, part: Any, like: Any, path: str = "") -> Any:
         """Write a part, or fill the template's; returns it, or the one that it is the same as."""

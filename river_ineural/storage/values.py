@@ -1,4 +1,4 @@
-"""Plain values as JSON, and the bytes of a file: such JSON, and tensors.
+"""Plain values as JSON, what a part of a model holds, and the bytes of a file: JSON and tensors.
 
 JSON knows no tuple, bytes or NumPy number, and no key but text. Such a value is an object of one
 key, which names its class after a "$":
@@ -12,18 +12,23 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import random
 from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 from river.drift import binary
+from river.drift.binary.hddm_w import SampleInfo
 from zlib_ng import zlib_ng
 
-from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
+from river_ineural.active import Budget, BudgetedSampler, ConstantWidth, TheoreticalWidth
 from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 
-__all__ = ["Arrays", "LoadError", "SaveError", "encoded", "given", "made", "pack", "unpack"]
+__all__ = [
+    *("Arrays", "LoadError", "SaveError", "encoded", "fields", "fill", "given", "made", "need"),
+    *("pack", "unpack"),
+]
 
 Arrays = dict[str, NDArray[Any]]
 MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
@@ -39,6 +44,12 @@ class LoadError(ValueError):
 
 class SaveError(TypeError):
     """A model holds something that a file cannot hold; the message says what, and what to do."""
+
+
+def need(fine: Any, path: str, wanted: str, found: Any) -> None:
+    """Raise LoadError unless it is fine."""
+    if not fine:
+        raise LoadError(f"{path or 'a part'} must be {wanted}, got {found!r:.80}")
 
 
 def given(value: Any) -> dict[str, Any]:
@@ -95,6 +106,44 @@ def decoded(node: dict[str, Any]) -> Any:
         return node
     ((tag, content),) = node.items()
     return TAGS[tag][2](content)
+
+
+def fields(part: Any) -> dict[str, Any] | None:
+    """The attributes of a part that a copy of it would have; None of a plain value."""
+    kind = type(part)
+    if kind is dict:
+        return dict(part)
+    if kind is np.random.Generator:
+        return {"state": part.bit_generator.state}
+    if kind is random.Random:
+        return {"state": part.getstate()}
+    ours = kind.__module__.startswith(("river_ineural.", "river."))
+    if not ours or isinstance(part, tuple | Budget):
+        return None
+    if isinstance(part, BudgetedSampler):
+        return {key: vars(part)[key] for key in vars(part) if key not in ("_lock", "classifier")}
+    state = dict(part.__getstate__() or {})
+    if kind is SampleInfo:  # whose average is compiled code, which gives its value
+        state["_ewma"] = part.ewma
+    return state
+
+
+def fill(part: Any, state: dict[str, Any]) -> None:
+    """Give a part of a template these attributes."""
+    if isinstance(part, dict):
+        part.update(state)
+    elif isinstance(part, np.random.Generator):
+        part.bit_generator.state = state["state"]
+    elif isinstance(part, random.Random):
+        part.setstate(state["state"])
+    elif hasattr(part, "__setstate__") and not isinstance(part, BudgetedSampler):
+        part.__setstate__(state)
+    else:
+        if isinstance(part, SampleInfo):
+            if state["_is_init"]:  # an average of one value goes on as one of many does
+                part._ewma.update(state["_ewma"])
+            state["_ewma"] = part._ewma
+        part.__dict__.update(state)
 
 
 def checksum(data: bytes) -> bytes:
