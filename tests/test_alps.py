@@ -61,55 +61,31 @@ def test_a_class_that_no_hypothesis_knows_costs_all_of_them_the_most():
     assert set(model.predict_proba_one(STREAM[31][0])[0]) == {0, 1}
 
 
-def test_losses_and_consistency_by_hand():
-    model = ready(slack=0.3)
-    space, losses = model.classifier, np.zeros(4)
-    for n, (x, y) in enumerate(STREAM[20:60], start=1):
-        probabilities = [h.predict_proba_one(x) for h in space.hypotheses]
-        space.learn_one(x, y)
-        losses -= [np.log(max(p[y], 1e-3)) for p in probabilities]
-        np.testing.assert_allclose(space.losses, losses, rtol=1e-6)  # all hypotheses at once
-        assert space.predict_proba_one(x) == pytest.approx(probabilities[losses.argmin()], rel=1e-6)
-        labels = {
-            max(p, key=p.__getitem__)
-            for p, loss in zip(probabilities, losses, strict=True)
-            if loss <= losses.min() + 0.3 * np.sqrt(n)
-        }
-        assert space.agreed(x) == (labels.pop() if len(labels) == 1 else None)
-
-
-def test_it_asks_where_hypotheses_differ_and_the_margin_is_small():
-    model = ready(slack=5.0)
-    kinds = set()
+@pytest.mark.parametrize(("slack", "requester_slack"), [(0.3, 1.0), (5.0, 0.5), (5.0, 1.0)])
+def test_every_round_is_as_by_hand(slack, requester_slack):
+    """It asks where consistent hypotheses differ and the margin is below the least reliable s."""
+    model = ready(slack=slack, requester_slack=requester_slack)
+    losses, told, kinds, n = np.zeros(4), [], set(), 0
     for x, y in STREAM[20:]:
-        space, s = copy.deepcopy(model.classifier), model.requester
-        before = space.losses.copy()
+        said = [each.predict_proba_one(x) for each in model.classifier.hypotheses]
+        leader, consistent = losses.argmin(), losses <= losses.min() + slack * np.sqrt(n)
+        agreed = {max(p, key=p.get) for p, within in zip(said, consistent, strict=True) if within}
+        margin, requester = gap(said[leader].values()), 0.9
+        for s in (0.75, 0.5, 0.25, 0.1):
+            wrong = [missed for at, missed in told if at >= s]
+            requester = s if sum(wrong) + 1 <= requester_slack * np.sqrt(len(wrong)) else requester
         label, ask = model.predict_one(x)
-        leader, agreed = space.predict_proba_one(x), space.agreed(x)
-        assert label == max(leader, key=leader.__getitem__)
-        assert ask == (agreed is None and gap(leader.values()) < s)
-        learned = agreed is not None
-        assert (model.classifier.losses != before).any() == learned  # the pseudo-label
-        kinds.add((ask, learned))
+        assert label == max(said[leader], key=said[leader].get)
+        assert ask == (len(agreed) > 1 and margin < requester)
+        kinds.add((ask, len(agreed)))
         if ask:
+            told.append((margin, label != y))
             model.learn_one(x, y)
-    assert {(True, False), (False, True)} <= kinds
-
-
-def test_the_requester_is_the_least_reliable_enough():
-    model = ready(requester_slack=0.5)
-    assert model.requester == 0.9
-    model._at_least[:] = (100, 64, 36, 16, 4)
-    model._missed[:] = (6, 4, 2, 0, 0)
-    assert model.requester == 0.5  # 2 + 1 ≤ 0.5 · 6; 4 + 1 > 0.5 · 8
-    model = ready()
-    x, _ = STREAM[30]
-    leader = model.classifier.predict_proba_one(x)
-    wrong = next(label for label in leader if label != max(leader, key=leader.__getitem__))
-    model.learn_one(x, wrong)
-    beyond = gap(leader.values()) >= np.array([0.1, 0.25, 0.5, 0.75, 0.9])
-    np.testing.assert_array_equal(model._at_least, beyond)
-    np.testing.assert_array_equal(model._missed, beyond)
+        if ask or len(agreed) == 1:  # which is a pseudo-label
+            learned, n = y if ask else agreed.pop(), n + 1
+            losses -= [np.log(max(p[learned], 1e-3)) for p in said]
+        np.testing.assert_allclose(model.classifier.losses, losses, rtol=1e-6)
+    assert {(True, 2), (False, 1)} <= kinds
 
 
 def test_a_margin_of_s_is_not_below_s():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from streams import blobs, learned
-from torch import nn
+from torch.nn import functional
 
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.baselines.epochs import Stored, TrainedInEpochs
@@ -24,17 +24,14 @@ def trained(n=30, **settings):
     return learned(small(**settings), STREAM[:n])
 
 
-def layers(model):
-    """PyTorch's layers with the model's weights."""
-    first, first_bias, last, last_bias = (part.detach().clone() for part in model._weights)
-    network = nn.Sequential(
-        nn.Linear(first.shape[1], len(first)), nn.ReLU(), nn.Linear(len(first), len(last))
-    )
-    with torch.no_grad():
-        for layer, weight, bias in ((0, first, first_bias), (2, last, last_bias)):
-            network[layer].weight.copy_(weight)
-            network[layer].bias.copy_(bias)
-    return network
+def weights_of(model):
+    """A copy."""
+    return [part.detach().clone().requires_grad_() for part in model._weights]
+
+
+def network(weights, x):
+    first, first_bias, last, last_bias = weights
+    return functional.linear(functional.linear(x, first, first_bias).relu(), last, last_bias)
 
 
 def inputs(stream):
@@ -43,7 +40,7 @@ def inputs(stream):
 
 def test_probabilities_are_the_network_s():
     model = trained()
-    expected = layers(model)(inputs(STREAM)).softmax(1)
+    expected = network(model._weights, inputs(STREAM)).softmax(1)
     for (x, _), row in zip(STREAM, expected, strict=True):
         proba = model.predict_proba_one(x)
         assert list(proba) == model._labels.labels
@@ -53,20 +50,21 @@ def test_probabilities_are_the_network_s():
 def test_a_label_takes_epochs_over_all_stored():
     """The same batches through PyTorch's layers and Adam give the same weights."""
     model = trained(40, n_epochs=3, tolerance=0.0)
-    network, rng = layers(model), copy.deepcopy(model._rng)
+    weights, rng = weights_of(model), copy.deepcopy(model._rng)
     x, y = STREAM[40]
     model.learn_one(x, y)
 
     stored = STREAM[:41]
     targets = torch.tensor([model._labels.index[label] for _, label in stored])
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(weights, lr=1e-3)
     for _ in range(3):
         for rows in torch.from_numpy(rng.permutation(41)).split(16):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(network(inputs(stored)[rows]), targets[rows]).backward()
+            said = network(weights, inputs(stored)[rows])
+            functional.cross_entropy(said, targets[rows]).backward()
             optimizer.step()
-    for mine, reference in zip(model._weights, network.parameters(), strict=True):
-        torch.testing.assert_close(mine.detach(), reference.detach(), rtol=1e-4, atol=1e-6)
+    for mine, reference in zip(weights_of(model), weights, strict=True):
+        torch.testing.assert_close(mine, reference, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(("tolerance", "n_epochs"), [(0.2499, 5), (0.25, 1)])
@@ -107,10 +105,10 @@ def test_what_is_stored_are_the_newest_with_zeros_for_features_they_had_not():
 def test_a_new_feature_and_a_new_class_leave_known_weights():
     two = [({name: x[name] for name in NAMES[:2]}, "seen" if y else "other") for x, y in STREAM]
     model = learned(small(), two[:10])
-    before = [part.detach().clone() for part in model._weights]
+    before = weights_of(model)
     model._train = lambda: None
     model.learn_one(STREAM[0][0], "new")
-    first, first_bias, last, last_bias = (part.detach() for part in model._weights)
+    first, first_bias, last, last_bias = weights_of(model)
     assert first.shape == (8, 4)
     assert last.shape == (3, 8)
     assert torch.equal(first[:, :2], before[0])
@@ -136,7 +134,7 @@ def test_first_weights_are_drawn_as_pytorch_s_layers_draw_them():
 def test_a_class_beyond_the_cap_teaches_nothing():
     model = learned(small(max_classes=2, capacity=15), [(x, y % 2) for x, y in STREAM[:20]])
     assert len(model._stored) == 15
-    before = [part.detach().clone() for part in model._weights]
+    before = weights_of(model)
     with pytest.warns(UserWarning, match="max_classes"):
         model.learn_one(STREAM[20][0], "third")
     assert all(map(torch.equal, model._weights, before))
