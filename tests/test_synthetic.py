@@ -8,10 +8,9 @@ import pytest
 from river_ineural.datasets import KnownPosterior
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("margin", [None, 0.3, 1.0])
 def test_labels_follow_the_posterior(n_classes, margin):
-    """Labels are as frequent as their probabilities add up to, over all and where they are high."""
     stream = KnownPosterior(6_000, n_classes=n_classes, margin=margin, seed=3)
     examples = list(stream)
     assert len(examples) == 6_000
@@ -24,18 +23,11 @@ def test_labels_follow_the_posterior(n_classes, margin):
         if within.sum() > 500:
             assert labels[within].mean() == pytest.approx(posteriors[within].mean(), abs=0.05)
     assert 0.25 / n_classes < posteriors.mean(0).min()  # no class is rare
-
-
-def test_a_hard_margin_holds_everywhere():
-    """The assumption ε-margin: the best class leads by ε; without one some points are undecided."""
-    for margin in (0.4, 1.0):
-        stream = KnownPosterior(500, n_classes=3, margin=margin, seed=1)
-        for x, _ in stream:
-            second, best = sorted(stream.posterior(x).values())[-2:]
-            assert best - second == pytest.approx(margin)
-    stream = KnownPosterior(500, n_classes=3, seed=1)
-    leads = [np.diff(sorted(stream.posterior(x).values())[-2:]) for x, _ in stream]
-    assert min(leads) < 0.05
+    leads = np.diff(np.sort(posteriors)[:, -2:])
+    if margin:  # which is hard: the best class leads by it everywhere
+        np.testing.assert_allclose(leads, margin)
+    else:
+        assert leads.min() < 0.05
 
 
 def test_every_iteration_is_the_same_and_seeds_differ():
