@@ -14,7 +14,6 @@ import os
 import random
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,7 +25,6 @@ import safetensors.numpy
 from river import drift
 from streams import blobs, learned, shifting, small
 
-import river_ineural
 from river_ineural import active, load, save
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 from river_ineural.storage import values
@@ -97,19 +95,6 @@ def goes_on(folder, n, *names):
             path = Path(folder) / f"{case}.safetensors"
             waiting = json.loads(path.with_suffix(".json").read_text())
             print(Rounds(load(path), waiting).run(stream[at:]).digest())
-
-
-def in_a_process(*arguments, **environment):
-    """What this file prints elsewhere."""
-    here = Path(__file__)
-    path = os.pathsep.join([str(Path(river_ineural.__file__).parents[1]), str(here.parent)])
-    return subprocess.run(
-        [sys.executable, str(here), *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
 
 
 # Kills

@@ -1,19 +1,22 @@
 """Small seeded streams of (features, label); small learners; a sampler and a learner foreseen."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import math
+import os
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from river import base
 
+import river_ineural
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
 
@@ -84,6 +87,22 @@ def module_of(path):
     return module
 
 
+def python(*arguments, cwd=None, code=0, **environment):
+    """What Python prints in a process of its own, which finds the package and these files."""
+    folders = Path(river_ineural.__file__).parents[1], Path(__file__).parent
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, folders)), **environment}
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
 def told(call, *given):
     """The warnings of a call."""
     with warnings.catch_warnings(record=True) as caught:
@@ -103,14 +122,7 @@ def waits_its_turn(call, model, lock):
     return waits and not thread.is_alive()
 
 
-def blobs(
-    n: int,
-    n_features: int = 6,
-    n_classes: int = 2,
-    seed: int = 0,
-    noise: float = 0.5,
-    priors: list[float] | None = None,
-) -> list[tuple[dict[str, float], int]]:
+def blobs(n, n_features=6, n_classes=2, seed=0, noise=0.5, priors=None):
     """One Gaussian blob a class around standard normal centres."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(n_classes, n_features))
@@ -122,9 +134,7 @@ def blobs(
     ]
 
 
-def shifting(
-    n: int, n_features: int, n_classes: int, seed: int = 0
-) -> list[tuple[dict[str, float], str]]:
+def shifting(n, n_features, n_classes, seed=0):
     """Blobs whose classes and features appear one by one over the first half, and whose features
     are missing now and then, more of them in the last quarter.
     """

@@ -4,7 +4,6 @@ import argparse
 import gzip
 import html
 import re
-import subprocess
 import sys
 from collections import deque
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from streams import python
 
 pytest.importorskip("rich", reason="needs the extra: pip install -e '.[compare]'")
 pytest.importorskip("sklearn", reason="needs the extra: pip install -e '.[compare]'")
@@ -102,7 +102,6 @@ def rows(n=240, k=2, seed=0):
 
 @pytest.fixture
 def file(tmp_path):
-    """Rows that are not in the order of their times."""
     path = tmp_path / "people.csv"
     rows().sample(frac=1, random_state=3).to_csv(path, index=False)
     return path
@@ -276,7 +275,6 @@ def count_by_hand(model, examples, labels, comes, known):
     + [(name, *each) for name in ("ineural", "river-tree") for each in SETTINGS[1:]],
 )
 def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path):
-    """Of whatever contender, and of two, labels at once, some rows or some time late."""
     path = tmp_path / "people.csv"
     frame = rows(k=k)
     frame.to_csv(path, index=False)
@@ -393,7 +391,6 @@ def test_the_page_is_one_file_with_all_numbers(tmp_path):
 
 
 def test_the_command_line(file, tmp_path, monkeypatch, capsys):
-    """Prints a table, writes the page, and exits with 0; with 1 if a learner failed."""
     monkeypatch.chdir(tmp_path)
     given = ["compare", file.name, "--target", "y", "--time", "at", "--delay", "1h"]
     given += ["--budget", "24", "--models", "river-tree", "river-logistic"]
@@ -424,7 +421,6 @@ def test_the_command_line(file, tmp_path, monkeypatch, capsys):
 
 
 def test_nothing_is_installed_from_an_index_that_has_no_release():
-    """Each text says how to install an extra from a checkout."""
     root = Path(__file__).parents[1]
     for folder in ("river_ineural", "docs", "examples", "tests"):
         for path in [*root.glob(f"{folder}/**/*.py"), *root.glob(f"{folder}/**/*.md")]:
@@ -432,12 +428,8 @@ def test_nothing_is_installed_from_an_index_that_has_no_release():
 
 
 def test_as_a_module(tmp_path):
-    """In a process of its own, as people run it."""
-    out = subprocess.run(
-        [sys.executable, "-m", "river_ineural", "compare", "no.csv", "--target", "y"],
-        capture_output=True, text=True, cwd=tmp_path, timeout=120,
-    )  # fmt: skip
-    assert out.returncode == 1
+    given = "-m", "river_ineural", "compare", "no.csv", "--target", "y"
+    out = python(*given, cwd=tmp_path, code=1)
     assert out.stderr == "river-ineural: No such file or directory: no.csv\n"
 
 

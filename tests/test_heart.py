@@ -1,15 +1,9 @@
 """A model stays whole whatever interrupts, overloads or misfeeds it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-import river_ineural
-
-FOLDER, PACKAGE = Path(__file__).parent, Path(river_ineural.__file__).parent
+from streams import python
 
 
 @pytest.mark.parametrize(
@@ -25,12 +19,4 @@ FOLDER, PACKAGE = Path(__file__).parent, Path(river_ineural.__file__).parent
 )
 def test_it_stays_whole(names):
     """Functions of `heart`, which say what is done, in a process of their own."""
-    path = os.pathsep.join([str(PACKAGE.parent), str(FOLDER)])
-    result = subprocess.run(
-        [sys.executable, "-W", "error", str(FOLDER / "heart.py"), *names.split()],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    python("-W", "error", Path(__file__).with_name("heart.py"), *names.split())

@@ -18,7 +18,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import drift, linear_model, preprocessing
-from streams import blobs, learned, shifting, small, waits_its_turn
+from streams import blobs, learned, python, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
 from river_ineural.inputs.validation import SCHEMA
@@ -40,7 +40,6 @@ def victim():
 
 @pytest.fixture
 def opened(victim):
-    """JSON and tensors of a file with something of everything."""
     return kept.opened(victim)
 
 
@@ -100,8 +99,8 @@ def test_it_goes_on_in_another_process(tmp_path):
     save(model, tmp_path / "what appears.safetensors")
     (tmp_path / "what appears.json").write_text(json.dumps(list(rounds.waiting)))
     expected = kept.Rounds(model, rounds.waiting).run(stream[at:]).digest()
-    found = kept.in_a_process("goes_on", tmp_path, 25, "what appears", PYTHONHASHSEED="7")
-    assert found == expected
+    given = kept.__file__, "goes_on", tmp_path, 25, "what appears"
+    assert python(*given, PYTHONHASHSEED="7").stdout.strip() == expected
 
 
 def test_features_named_but_not_learned_yet():
@@ -152,7 +151,6 @@ def test_parameters_that_were_set_since():
 
 
 def test_on_a_device(model, cuda):
-    """Onto the CPU and back to rounding."""
     on_gpu = from_bytes(to_bytes(model), device=cuda)
     assert on_gpu._state.trainer.flat.device.type == "cuda"
     back = from_bytes(to_bytes(on_gpu), device="cpu")
@@ -174,7 +172,6 @@ def test_a_device_that_is_not_there(victim, opened):
 
 
 def test_a_save_waits_for_its_turn(model):
-    """As pickling does: a model is not read while another thread changes it."""
     around = active.INeurALSampler(model, seed=1)
     for lock in (around._lock, model._lock):
         assert waits_its_turn(to_bytes, around, lock)
@@ -311,7 +308,7 @@ def test_kills_leave_a_whole_file_and_hostile_files_take_little_memory():
     """20 kills; 300 files that are cut, flipped, of wrong lengths or shapes, or of odd values under
     a right checksum: what memory grows by is mostly the interpreter's own.
     """
-    found = kept.in_a_process("stands", 20, 300)
+    found = python(kept.__file__, "stands", 20, 300).stdout
     assert "20 of 20 files load" in found
     assert float(re.search(r"grew by ([0-9.]+) times", found).group(1)) < 200, found
 
@@ -441,7 +438,6 @@ BOMBS = {
 
 @pytest.mark.parametrize("kind", BOMBS)
 def test_bombs_are_refused_at_once(opened, kind):
-    """Within 2 s and 300 MB."""
     document, arrays = opened
     data = BOMBS[kind]
     if isinstance(data, dict):

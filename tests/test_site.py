@@ -1,11 +1,8 @@
 """The documentation in a real browser, as it is built, without a network."""
 
 import contextlib
-import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urldefrag
 
 import pytest
+from streams import python
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -74,15 +72,8 @@ class Quiet(SimpleHTTPRequestHandler):
 def site(tmp_path_factory):
     """Address of the site, served from a folder that it was built in."""
     folder = tmp_path_factory.mktemp("site")
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
+    given = "-m", "mkdocs", "build", "--strict", "-d", folder
+    python(*given, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -137,7 +128,6 @@ def visiting(browser, site, scheme="light"):
 
 
 def problems_of(page, scheme):
-    """What is wrong with a page as it is shown."""
     problems = [f"TeX: {each}" for each in re.findall(RAW_TEX, page.evaluate(TEXT))]
     code = page.evaluate(CODE)
     problems += [f"long code: {line}" for line in code if len(line) > COLUMNS]
@@ -156,10 +146,7 @@ def problems_of(page, scheme):
 
 
 def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, site):
-    """No error, no other host, no raw TeX, nothing beyond the edge, the figures of the scheme.
-
-    Links are those to pages and anchors of the site, and to files that it serves.
-    """
+    """No error, no other host, no raw TeX, nothing beyond the edge, the figures of the scheme."""
     wrong, links, ids = {}, {}, {}
     with visiting(browser, site) as (visit, problems):
         for name in PAGES:

@@ -5,8 +5,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 from river import datasets
+from streams import python
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler, MarginSampler, RandomSampler
@@ -66,7 +65,6 @@ def by_hand(model, stream, delay):
 
 
 def kept(tester, key="a"):
-    """The model of a key."""
     return from_bytes(bytes(tester.peekValueState("learner", key)[0]))
 
 
@@ -80,7 +78,6 @@ def kept(tester, key="a"):
     random=st.randoms(use_true_random=False),
 )
 def test_a_key_is_a_loop_by_hand(settings, delay, cuts, random):
-    """Predictions, asks and weights: wherever micro-batches end, whatever the order in one."""
     tester, model = keyed(sampler(**settings)), sampler(**settings)
     rows, found = sorted(rows_of(STREAM, delay), key=lambda row: row.at), []
     for first, last in itertools.pairwise([0, *sorted(cuts), len(rows)]):
@@ -100,7 +97,6 @@ def test_a_key_is_a_loop_by_hand(settings, delay, cuts, random):
 
 
 def test_keys_do_not_meet():
-    """Two keys in turns, each as if it were alone."""
     tester, alone = keyed(), keyed()
     for first in range(0, 60, 20):
         for key in ("a", "b"):
@@ -123,7 +119,6 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_what_is_refused_changes_nothing(bad):
-    """It has an error, and the rows around it come to what they would without it."""
     tester, clean = keyed(), keyed()
     before, after = row("0", 0, GOOD), [row("0", 2, label="good"), row("1", 3, STREAM[1][0])]
     found = tester.test("a", [before, bad, *after])
@@ -159,7 +154,6 @@ def test_what_waits_is_bounded():
 
 
 def test_an_idle_key_is_forgotten():
-    """A thousand milliseconds after its last row, not after its first; then it starts again."""
     tester = keyed(idle=1000)
     first = tester.test("a", list(rows_of(STREAM[:20], 2)))
     assert tester.setProcessingTime(600) == []
@@ -238,9 +232,7 @@ def test_rows_are_of_the_schema():
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime")
 def test_a_driver_that_is_killed_goes_on_where_it_was():
     """The example, small: every prediction and ask as without, nothing lost, nothing twice."""
-    command = [sys.executable, str(EXAMPLE), "--keys", "6", "--rows", "240", "--json"]
-    out = subprocess.run(command, capture_output=True, text=True, timeout=400)
-    assert out.returncode == 0, out.stderr[-4000:]
+    out = python(EXAMPLE, "--keys", 6, "--rows", 240, "--json")
     told = json.loads(out.stdout.splitlines()[-1])
     assert told["killed"]
     assert told["batches_at_kill"] < told["batches"]
@@ -256,8 +248,4 @@ def test_the_page_prints_what_it_says(tmp_path):
     code = page.partition("```python\n")[2].partition("```")[0]
     said = page.partition("<!-- output -->\n```text\n")[2].partition("```")[0]
     (tmp_path / "page.py").write_text(code)
-    out = subprocess.run(
-        [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, timeout=400
-    )
-    assert out.returncode == 0, out.stderr[-4000:]
-    assert out.stdout == said
+    assert python("page.py", cwd=tmp_path).stdout == said
