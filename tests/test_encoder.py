@@ -1,6 +1,5 @@
 """Strings and missing values: errors that say what to do, or features of their own."""
 
-import io
 import json
 import math
 
@@ -10,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from river import compose, stream
 from streams import learned, raises_and_keeps, small
 
 from river_ineural import active
@@ -116,7 +114,6 @@ ROWS = st.lists(st.fixed_dictionaries(dict.fromkeys(("u", "v", "w"), VALUES)), m
 @given(ROWS, st.randoms(use_true_random=False))
 @settings(max_examples=25)
 def test_any_mixture_in_any_order(rows, random):
-    """Order of keys does not matter, rows of a frame are as on their own, nothing is NaN."""
     one, other = encoding(n_steps=1), encoding(n_steps=1)
     for i, x in enumerate(rows):
         shuffled = {key: x[key] for key in random.sample(list(x), len(x))}
@@ -140,7 +137,6 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("kind", "dtype"), COLUMNS, ids=lambda each: str(each)[:30])
 def test_frames_are_as_rows(kind, dtype):
-    """Predictions before anything is learned, after rows, and after the frame itself."""
     frame, series, floats = kind
     rows = people(60)
     xs, ys = zip(*rows, strict=True)
@@ -180,21 +176,6 @@ def test_categories_of_numbers_are_neither():
         encoding().predict_many(X)
     for kind in (str, float):
         encoding().predict_many(X.astype(kind))
-
-
-def test_rows_of_a_csv_file_go_straight_in():
-    """Through a pipeline, too, which learns nothing of what is refused."""
-    text = "id,age,job,rich\n1,31,clerk,no\n2,,maid,yes\n3,45,,yes\n"
-    converters = {"age": lambda text: float(text) if text else None}
-    rows = stream.iter_csv(io.StringIO(text), target="rich", converters=converters)
-    model = active.INeurALSampler(compose.Discard("id") | encoding(), seed=1)
-    for x, y in rows:
-        model.predict_one(x)
-        model.learn_one(x, y)
-    made = {"age missing", "job=", "job=clerk", "job=maid"}
-    assert names(model.classifier[-1]) == made | {"age"}
-    with raises_and_keeps(model, "feature 'age' is inf"):
-        model.predict_one({"id": "a", "age": math.inf, "job": "clerk"})
 
 
 def test_a_label_of_an_example_with_gaps_is_not_expected_for_ever():

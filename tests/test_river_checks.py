@@ -1,7 +1,5 @@
 """River's own contract: every check that `river.checks.yield_checks` has for our models."""
 
-from __future__ import annotations
-
 import pytest
 from river import linear_model, preprocessing
 from river.checks import yield_checks
@@ -27,15 +25,12 @@ MODELS = {
 
 
 def cases():
-    """(model, check), a check on several data sets being numbered."""
     for name, model in MODELS.items():
-        seen: dict[str, int] = {}
         for check in yield_checks(model):
-            n = seen[check.__name__] = seen.get(check.__name__, 0) + 1
             marks = ()
             if check.__name__ in model._unit_test_skips():
                 marks = pytest.mark.skip(reason="in _unit_test_skips, where the reason is given")
-            yield pytest.param(model, check, id=f"{name}-{check.__name__}-{n}", marks=marks)
+            yield pytest.param(model, check, id=f"{name}-{check.__name__}", marks=marks)
 
 
 @pytest.mark.parametrize(("model", "check"), list(cases()))
@@ -46,7 +41,6 @@ def test_check(model, check):
 
 @pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))
 def test_few_checks_are_skipped(model):
-    """At most two checks are skipped, and only ones that exist."""
     skips = model._unit_test_skips()
     assert len(skips) <= 2
     assert skips <= {check.__name__ for check in yield_checks(model)}
