@@ -1,7 +1,5 @@
 """What all tests share: hypothesis settings, and CUDA tests only where there is CUDA."""
 
-from __future__ import annotations
-
 import hypothesis
 import pytest
 import torch

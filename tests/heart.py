@@ -317,7 +317,6 @@ def a_fork_after_a_frame():
     _, status = os.waitpid(child, 0)
     assert status == 0, status
     assert torch.get_num_threads() == 2
-    return 1
 
 
 def forks_while_threads_learn():
@@ -373,7 +372,6 @@ def forks_while_threads_learn():
 
 @contextlib.contextmanager
 def usual(setter, value, before):
-    """Within, something of torch's is set to a value."""
     setter(value)
     try:
         yield

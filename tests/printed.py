@@ -7,8 +7,6 @@ What is random is given: θ_0, and generators for the subsets, for the draws fro
 returned. Where the print leaves something open, `paper.INeurAL` says what is done.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -55,18 +53,10 @@ def adam(eta, beta1=0.9, beta2=0.999, epsilon=1e-8):
 
 
 class Printed:
-    """I-NeurAL on x of norm 1 and classes 0 … k - 1.
+    """I-NeurAL on x of norm 1 and classes 0 … k - 1, with c1 = c2 = c3 = 1.
 
-    Parameters
-    ----------
-    theta0
-        θ1_0 and θ2_0: lists of matrices (inputs on the right), the last a vector.
-    k, T, gamma, delta, b
-        As in the paper; c1 = c2 = c3 = 1.
-    step1, step2
-        How the two networks step: `sgd` or `adam`.
-    subsets, draws, result
-        Generators.
+    θ1_0 and θ2_0 are lists of matrices (inputs on the right), the last a vector. How the two
+    networks step is `sgd` or `adam`.
     """
 
     def __init__(self, theta0, k, T, gamma, delta, b, step1, step2, subsets, draws, result):

@@ -12,8 +12,6 @@ solution over all labels ever given, and the sums of the drift detector are over
 it was last calm. Where it departs from the paper it does so as docs/deviations.md says.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import random

@@ -55,7 +55,6 @@ class Process:
         self.url = f"http://127.0.0.1:{self.port}"
         self.command = [sys.executable, str(SERVICE), "--folder", str(folder)]
         self.command += ["--port", str(self.port), *options]
-        self.started: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Come back when it answers."""
@@ -72,13 +71,11 @@ class Process:
 
     def stop(self, sent: signal.Signals = signal.SIGTERM) -> None:
         """Send it a signal, and come back when it has ended."""
-        if self.started is not None:
-            self.started.send_signal(sent)
-            try:
-                self.started.wait(PATIENCE)
-            finally:
-                self.started.kill()
-            self.started = None
+        self.started.send_signal(sent)
+        try:
+            self.started.wait(PATIENCE)
+        finally:
+            self.started.kill()
 
     def __enter__(self) -> Process:
         self.start()
@@ -106,11 +103,6 @@ class Load:
         self.n_retries = 0
         self.lock = threading.Lock()
         self.rng = random.Random(1)
-
-    @property
-    def n_predicted(self) -> int:
-        """Examples of the stream that a client has been told of."""
-        return sum(map(bool, list(self.told.values())))
 
     def run(self, n_clients: int) -> float:
         """All of the stream and all labels; seconds."""
@@ -206,7 +198,8 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
         with ThreadPoolExecutor(1) as pool:
             run = pool.submit(clients.run, n_clients)
             for kill in range(1, n_kills + 1):
-                while clients.n_predicted < n * kill / (n_kills + 1) and not run.done():
+                goal = n * kill / (n_kills + 1)  # of examples that a client has been told of
+                while sum(map(bool, [*clients.told.values()])) < goal and not run.done():
                     time.sleep(0.001)
                 began = time.perf_counter()
                 process.stop(signal.SIGKILL)

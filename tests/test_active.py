@@ -52,10 +52,7 @@ def cap(budget, horizon, t):
     operations=st.lists(st.sampled_from(calls), max_size=60),
 )
 def test_budget_is_a_hard_cap_in_any_calling_order(kind, budget, horizon, operations):
-    """However predictions and labels interleave, however late, lost or unasked labels are.
-
-    What was asked for and has not been learned is waited for.
-    """
+    """However late, lost or unasked labels are; what was asked for and not learned is expected."""
     model = eager(kind, budget, horizon)
     waiting, n_asked, n_rounds = [], 0, 0
     for operation, (x, y) in zip(operations, STREAM, strict=False):
@@ -168,10 +165,7 @@ def shaped(shape, kind, **settings):
 @pytest.mark.parametrize("timing", list(DELAYS.values()), ids=list(DELAYS))
 @pytest.mark.parametrize("shape", ["alone", "around a scaler", "around two steps", "last step"])
 def test_progressive_validation(shape, timing):
-    """River's evaluation sees each round, teaches each label asked for, and no other.
-
-    Unsupervised steps see every round once, asked or not, and however late the label.
-    """
+    """Unsupervised steps see every round once, asked or not, and however late the label."""
     classifier, scaler, sampler, model = shaped(shape, Eager, budget=20)
     stream = [({**x, "f0": 10.0 * t}, y, {"w": 0.5 + t}) for t, (x, y) in enumerate(STREAM)]
     metric = metrics.CrossEntropy() if timing else metrics.Accuracy()
@@ -195,7 +189,6 @@ def test_progressive_validation(shape, timing):
 
 @pytest.mark.parametrize("predicted", [True, False])
 def test_unsupervised_steps_see_once_what_was_not_asked_for(predicted):
-    """A label that comes all the same, or an example of a warm start, without a round."""
     _, scaler, model, _ = shaped("around a scaler", active.INeurALSampler, budget=10)
     for x, y in STREAM:
         if predicted:
@@ -207,10 +200,7 @@ def test_unsupervised_steps_see_once_what_was_not_asked_for(predicted):
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sampler_takes_what_the_first_step_takes(kind, delay):
-    """Text, or the words of one: labels that were asked for are expected and settled, however late.
-
-    River's evaluation gives a copy of x to `predict_one`.
-    """
+    """Text, or the words of one. River's evaluation gives a copy of x to `predict_one`."""
     plain = {"strip_accents": False, "lowercase": False, "tokenizer": list}
     for form, steps in ((str, {}), (str.split, plain)):
         words = feature_extraction.BagOfWords(**steps)
@@ -228,7 +218,6 @@ def test_a_sampler_takes_what_the_first_step_takes(kind, delay):
 
 @pytest.mark.parametrize("kind", [active.RandomSampler, active.MarginSampler])
 def test_other_samplers_pass_weights_on(kind):
-    """Kinds that wrap any classifier give it the weight too."""
     sampler, plain = kind(linear_model.LogisticRegression()), linear_model.LogisticRegression()
     for x, y in STREAM[:20]:
         sampler.learn_one(x, y > 0, w=3.0)

@@ -18,7 +18,6 @@ from river_ineural.inputs import features
 
 
 def said(x):
-    """The error about an x."""
     with pytest.raises((TypeError, ValueError)) as error:
         small().learn_one(x, 1)
     return str(error.value)
@@ -47,7 +46,6 @@ def test_a_time(value):
 
 @pytest.mark.parametrize("text", ["", "?", "NA", "null", " - ", "31.5", "2024-02-29 12:30:00"])
 def test_text_of_a_csv_file(text):
-    """With the converter that is named a file is read and learned: gaps, numbers and times."""
     message = said({"it": text})
     converters = eval(code(message, "with converters=", "}") + "}")
     expected = 31.5 if text == "31.5" else None
@@ -109,9 +107,6 @@ def strings(i):
 
 
 def test_names_that_hold_ids():
-    """5,000 within 100 rounds: one warning names the latest; as values they do no harm, and hashed
-    to a fixed number of features they can be learned.
-    """
     (message,) = told(learned, quick(), rows_with(keys))
     assert message.startswith("5,000 new features or more within 100 learned examples")
     assert "the latest of which is 'clicked_" in message
@@ -125,7 +120,6 @@ def test_names_that_hold_ids():
 
 
 def test_a_category_that_is_an_id():
-    """Of a frame of 5,000 rows: the column is named, and left out there is no warning."""
     frame = pd.DataFrame([x for x, _ in rows_with(strings, 5_000)])
     labels = pd.Series([i % 2 for i in range(5_000)])
     with pytest.warns(UserWarning, match=r"is 'who=u") as found:
@@ -139,7 +133,6 @@ def test_a_category_that_is_an_id():
 
 
 def test_wide_tables_and_slow_growth_are_no_flood():
-    """All columns from the start; and a name a row, for however many."""
     wide = {f"pixel_{j}": float(j) for j in range(5_500)}
     assert told(learned, quick(), [(wide, 0), (wide, 1)]) == []
     index = features.FeatureIndex(10**9)
@@ -151,7 +144,6 @@ def test_wide_tables_and_slow_growth_are_no_flood():
 
 
 def test_the_warning_comes_once_and_leaves_the_model_whole():
-    """As an error too; from a copy, which has been told, it does not come again."""
     model, rows = quick(), rows_with(keys, 130)
     learned(model, rows[:100])
     n = len(model._state.features)

@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,6 @@ def test_a_row_that_is_there_is_not_run_again_and_a_failure_is_a_row_that_is(tmp
 
 
 def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
-    """In two processes. A stream whose file is not there is left out."""
     words = ["--streams", "Bananas", "bank", "--learners", "I-NeurAL", "f1 and forest"]
     words += ["--seeds", "1", "--budgets", "0.1", "--rounds", "120", "--out", str(tmp_path)]
     monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
@@ -93,7 +93,6 @@ def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path, m
     [(tabular, "Bananas"), (changes, "mixed gradual"), (paper_streams, "river.datasets:Phishing")],
 )
 def test_the_same_seed_makes_the_same_row(script, stream):
-    """But for the seconds; another seed makes another."""
     rows = [
         common.row_of(script.measure, common.Cell(stream, "I-NeurAL", 0.05, seed, rounds=150))
         for seed in (1, 1, 2)
@@ -112,11 +111,8 @@ class Recorder:
     """It predicts 1, asks every third round, and keeps what it learns."""
 
     def __init__(self):
-        self.rounds, self.learned, self.classifier = 0, [], self.Ones()
-
-    class Ones:
-        def predict_one(self, x):
-            return 1
+        self.rounds, self.learned = 0, []
+        self.classifier = SimpleNamespace(predict_one=lambda x: 1)
 
     def predict_one(self, x):
         self.rounds += 1

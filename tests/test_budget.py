@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from river import linear_model
-from streams import Scored, WithoutAudits, blobs, rounds, small, told
+from streams import Scored, WithoutAudits, blobs, rounds, small
 
 from river_ineural import active, baselines
 from river_ineural.active import Budget, Decision, pending
@@ -174,31 +174,20 @@ def test_a_label_that_is_refused_is_still_waited_for():
 
 @pytest.mark.parametrize("kind", ["ineural", "margin"])
 @pytest.mark.parametrize("budget", [500, Budget(0.2, burst=500), 0.5, None])
-def test_one_class_is_asked_for_ever_more_rarely(kind, budget):
-    """The first ten rounds, then with probability 10/n but at least the rate; with one warning.
-
-    Without a limit it is asked for always.
-    """
+def test_one_class_is_asked_for_ever_more_rarely(kind, budget, recwarn):
+    """After ten rounds with probability 10/n, but at least the rate; always without a limit."""
     if kind == "ineural":
         model = scored(1.0, budget=budget)
     else:
         model = active.MarginSampler(Scored(1.0), budget=budget, seed=1)
-    asked = []
-
-    def run():
-        for _ in range(400):
-            asked.append(model.predict_one(X)[1])
-            if asked[-1]:
-                model.learn_one(X, 0)
-
-    messages = told(run)
+    asked = [ask for _, ask in rounds(model, [(X, 0)] * 400)]
     assert all(asked[:10])
     rate = {500: 0, 0.5: 0.5, None: 1}.get(budget, 0.2)
     # Without a rate n² grows by twenty a round: 100 + 20 · 390 in the end.
     expected = 89 if rate == 0 else 10 + 390 * rate
     assert abs(sum(asked) - expected) < 26 * (rate < 1) + 1
-    assert len(messages) == (budget is not None)
-    assert all(each.startswith("Only one class was seen in 10 labels") for each in messages)
+    messages = [str(each.message)[:36] for each in recwarn]
+    assert messages == ["Only one class was seen in 10 labels"] * (budget is not None)
     reasons = {"few classes": sum(asked), "none": 400 - sum(asked)}
     assert model.n_by_reason == {**dict.fromkeys(REASONS, 0), **reasons}
 
@@ -257,7 +246,6 @@ SAMPLERS = {  # with reasons to ask
 @pytest.mark.parametrize("limit", [{}, {"budget": 15}, {"budget": Budget(0.3, burst=10)}])
 @pytest.mark.parametrize(("make", "why"), SAMPLERS.values(), ids=SAMPLERS)
 def test_every_round_s_decision_is_told(make, why, limit):
-    """Asked or not as returned, with a reason that fits, and all reasons counted."""
     model = make(seed=1, **limit).clone()
     assert model.last_decision is None
     assert model.n_by_reason == dict.fromkeys(REASONS, 0)

@@ -40,10 +40,7 @@ MORE = blobs(900, n_features=5, n_classes=3, noise=0.4, seed=3)[400:]
 
 @pytest.mark.parametrize("expected", [0.02, 0.3])
 def test_false_alarms_are_rarer_than_one_in_200_labels(expected):
-    """A CUSUM at h alarms every e^h labels on average at most (Lorden, 1971).
-
-    These are two, and one a class.
-    """
+    """A CUSUM at h alarms every e^h labels on average (Lorden, 1971): two, and one a class."""
     rng = np.random.default_rng(0)
     n_alarms, surprise = 0, Surprise()
     for wrong in (rng.random(40_000) < expected).tolist():
@@ -109,7 +106,6 @@ def test_whatever_comes_watch_and_trial_are_as_their_twins(usual, changes, seed)
     ids=["it warns", "it alarms only"],
 )
 def test_a_detector_of_rivers_is_told_of_sure_labels_only(detector, warns):
-    """Its warnings are heard, if it gives any."""
     watch, warned = Watch(detector), []
     for label in [0, 1, 2] * 10 + [0] * 60:
         watch.see(scores(label, 1.0), label)
@@ -229,10 +225,7 @@ def test_what_fails_in_forgetting_leaves_a_model_that_goes_on(monkeypatch):
 
 
 def test_statistics_follow_features_that_move():
-    """After a million examples, too: the mean is that of the last 20,000, the older the less.
-
-    A first frame may be longer than that.
-    """
+    """The mean is that of the last 20,000 examples; a first frame may be longer than that."""
     rng = np.random.default_rng(0)
     scaling = Scaling(torch.empty(0)).widened(2, slice(0, 2), np.zeros(2))
     rows = rng.normal(0, 1, size=(MEMORY + 500, 2))

@@ -11,8 +11,6 @@ from river_ineural import INeurAL
 from river_ineural.inputs.loops import scatter
 from river_ineural.network import batch, compiled
 
-LIKE = torch.empty(0, dtype=torch.float64)
-
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 70))
 def test_adam_is_pytorch_s(seed, n):
@@ -91,7 +89,6 @@ def test_what_float32_cannot_tell_is_a_constant(kind):
 
 @pytest.mark.parametrize(("n_placed", "n_known"), [(3, 4), (4, 3)])
 def test_scatter_writes_nothing_where_a_column_is_missing(n_placed, n_known):
-    """A column beyond the vector, or beyond the reference, is an error that comes first."""
     placed, reference = np.full((2, n_placed), 7.0), np.zeros(4)
     with pytest.raises(IndexError, match="no column"):
         scatter(np.ones((1, 3)), np.array([0, -1, 3]), reference[:n_known], placed[:1])
@@ -100,7 +97,6 @@ def test_scatter_writes_nothing_where_a_column_is_missing(n_placed, n_known):
 
 @pytest.mark.parametrize("n_classes", [2, 6], ids=["loops", "matrix products"])
 def test_scores_outlast_the_next_call(n_classes):
-    """They are no view of a buffer that the next call overwrites."""
     model = INeurAL(hidden_dim=8, batch_size=8, explorers=("network", "forest"), seed=1)
     for i in range(12):
         model.learn_one({"a": float(i), "b": float(i % 3)}, i % n_classes)

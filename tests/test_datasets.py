@@ -36,7 +36,6 @@ def small_mnist(tmp_path, monkeypatch):
 @pytest.mark.parametrize("multiclass", [False, True])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_stream_is_its_file(small_mnist, multiclass, seed):
-    """Pixels from 0 to 1, binary or original labels, in the order of the file or of the seed."""
     x, y = small_mnist
     order = slice(None) if seed is None else np.random.default_rng(seed).permutation(20)
     stream = datasets.MNIST(multiclass, seed)

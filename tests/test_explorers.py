@@ -31,7 +31,6 @@ class Toy:
 
 
 def test_a_third_explorer_needs_no_more_than_the_protocol(monkeypatch):
-    """It is estimated, weighed, taught and renewed like the others."""
     monkeypatch.setitem(module.EXPLORERS, "toy", Toy)
     model = INeurAL(hidden_dim=8, seed=1)
     state = model._state

@@ -45,7 +45,6 @@ def wrong(stream, **settings):
 def test_it_is_believed_where_thresholds_part_the_classes_and_not_where_a_slope_does(
     stream, ratio, least, most
 ):
-    """Mistakes beside f1 are at most a ratio of those of f1 alone, and trust is within bounds."""
     alone, _ = wrong(stream(400), explorers=())
     beside, trust = wrong(stream(400))
     assert beside <= ratio * alone

@@ -84,7 +84,6 @@ def test_columns_that_are_not_strings_or_two_of_one_name():
 
 
 def test_more_rows_than_one_pass(kind):
-    """Passes are seams that must not show."""
     xs = [{**XS[t % len(XS)], "f0": t / 1000} for t in range(ROWS_A_PASS + 7)]
     model = trained()
     rows = [0, ROWS_A_PASS - 1, ROWS_A_PASS, ROWS_A_PASS + 6]
@@ -94,7 +93,6 @@ def test_more_rows_than_one_pass(kind):
 
 
 def test_a_frame_without_rows_and_a_model_without_classes(kind):
-    """Nothing is predicted and nothing learned; no label, and no column of probabilities."""
     (frame, series), model = kind, trained()
     X, before = frame(XS), pickle.dumps(model)
     assert len(model.predict_many(X[:0])) == len(model.predict_proba_many(X[:0])) == 0
@@ -229,7 +227,6 @@ def test_what_is_not_a_number_is_an_error_that_names_the_column(column):
     ids=kind_of,
 )
 def test_real_numbers_of_any_type_are_their_floats(column):
-    """As `float` has them, next to other columns and alone."""
     X = with_numbers(column)
     expected = [float(value) for value in column.to_list()]
     for frame, place in (X, 1), (X[["odd", "f0"]], 0), (X[["odd"]], 0):

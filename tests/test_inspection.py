@@ -96,7 +96,6 @@ def test_what_is_no_sampler_and_what_is_no_step_are_refused(model):
 
 
 def test_every_decision_has_its_words(model, monkeypatch):
-    """In a run that has each reason; numbers as they stand in the decision."""
     model.budget, seen = 0.1, {}
     assert inspection.explain(model.last_decision) == "no round yet"
     for x, y in changed(900, 500):
@@ -122,7 +121,6 @@ def test_every_decision_has_its_words(model, monkeypatch):
 
 
 def test_trust_and_reasons_are_told(model):
-    """As the learner says; what each explorer adds makes up the score, and reasons add up."""
     recorded(model, run(model))
     trust = model.last_decision.trust
     assert trust == model.classifier.trust
@@ -151,7 +149,6 @@ def drawn_asks(panel):
 
 
 def test_a_plot_shows_what_was_recorded():
-    """Of a stream that changes."""
     figure = pytest.importorskip("matplotlib.figure").Figure()
     model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, seed=1)
     seen = recorded(model, run(model, changed(1_600, 800), step=2), 100)
@@ -171,7 +168,6 @@ def test_a_plot_shows_what_was_recorded():
 
 
 def test_any_sampler_is_plotted_from_where_the_recorder_began(monkeypatch):
-    """The last step of a pipeline, too, and without a metric; a new figure is one of pyplot's."""
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     sampler = active.MarginSampler(linear_model.LogisticRegression(), threshold=1.0, budget=120)

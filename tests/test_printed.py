@@ -29,7 +29,6 @@ def stream(k, n=ROUNDS):
 
 
 def learner(k=2, seed=4, **settings):
-    """Of a size that is soon learned."""
     return paper.INeurAL(
         tuple(range(k)), **{"lr": 0.3, "hidden_dim": WIDTH, "seed": seed, **PRINTED, **settings}
     )
@@ -117,7 +116,6 @@ def test_a_parameter_that_only_the_width_has_shows(change, monkeypatch):
 
 
 def test_initial_weights_have_the_variances_of_the_paper():
-    """2/m in hidden layers and 1/m in the last."""
     model = learner(hidden_dim=200, n_layers=3)
     model.initialize(*range(50))
     for f, inputs in (model.classifier.f1, 100), (model.classifier.f2, 200):
@@ -128,7 +126,6 @@ def test_initial_weights_have_the_variances_of_the_paper():
 
 
 def f1_of(model, x):
-    """f1 of each class."""
     networks = model.classifier
     return networks.f1(networks.contexts(torch.tensor([*x.values()]), networks.e)).detach()
 
@@ -197,7 +194,6 @@ def test_without_f2_the_score_is_f1():
 
 @pytest.mark.parametrize(("budget", "cap"), [(0, 0), (7, 7), (0.05, 15), (1.0, None), (None, None)])
 def test_a_budget_is_a_cap(budget, cap):
-    """When it is spent nothing is asked for, and every prediction is learned."""
     model = learner(budget=budget)
     decisions = list(rounds(model, stream(2)))
     asked = [ask for _, ask in decisions]
@@ -244,7 +240,6 @@ def test_an_example_that_is_refused_changes_nothing(x, error, match):
 
 
 def test_river_evaluates_it_behind_a_normaliser():
-    """It learns the labels that it asked for, and its own predictions of all others."""
     model = paper.INeurAL((False, True), 200, gamma=0.1, lr=0.5, seed=3)
     whole, examples = preprocessing.Normalizer() | model, datasets.Phishing().take(200)
     assert isinstance(model, ActiveLearningClassifier)
@@ -268,7 +263,6 @@ def test_a_gpu_has_the_weights_and_the_decisions_of_the_cpu(optimizer, cuda, mon
 
 
 def test_f2_has_the_rate_of_f1_unless_told():
-    """That of the theorems by default."""
     for given, rates in (
         ({}, [0.01] * 2),
         ({"lr": 0.5}, [0.5] * 2),

@@ -15,7 +15,6 @@ def sampler(seed, **settings):
 
 
 def test_phishing_at_ten_percent_of_the_labels():
-    """River's Phishing: 90 % progressive accuracy on average over seeds, at most 125 labels."""
     accuracies = []
     for seed in SEEDS:
         model = sampler(seed, budget=0.1, horizon=1250)
@@ -29,10 +28,7 @@ def test_phishing_at_ten_percent_of_the_labels():
 @pytest.mark.filterwarnings("ignore:Only one class was seen")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_imbalanced_stream_never_locks_out(seed):
-    """5 % positives, none of them among the first 200 examples: the learner must not become sure of
-    the majority and never ask again. It finds most positives of the second half, and does not cry
-    wolf.
-    """
+    """5 % positives, none among the first 200: most of the second half are found, and no wolf."""
     stream = blobs(2000, n_features=10, n_classes=2, seed=seed, noise=0.5, priors=[0.95, 0.05])
     stream = [(x, y) for t, (x, y) in enumerate(stream) if t >= 200 or y == 0]
     model = sampler(seed, budget=0.1, horizon=len(stream))
@@ -57,9 +53,6 @@ def test_a_class_that_arrives_late_is_found(seed):
 
 
 def test_asks_the_uncertain_rounds():
-    """Over all seeds, rounds that are asked for are wrong more often than those that are not: the
-    gap means something.
-    """
     asked, sure = [], []
     for seed in SEEDS:
         stream = blobs(1000, n_features=4, n_classes=3, seed=seed, noise=0.6)

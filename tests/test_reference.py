@@ -1,6 +1,7 @@
 """The package against the slow reference twin, everything compared after every round."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,6 @@ from river_ineural.network.layout import Weights
 
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
 FOLD = {"hidden_dim": 8, "batch_size": 16}  # n >= m of them: the other order of the product
-NO_FOREST = ("network",)
-
-
 BOTH = pytest.mark.parametrize("kind", [Float64, Outputs64], ids=["INeurAL", "NeurONAL"])
 
 
@@ -30,7 +28,7 @@ def pair(kind=Float64, encodes=False, **settings):
 
 def quick(kind=Float64, **settings):
     """A pair that learns fast and little; the small history makes both rings wrap around."""
-    usual = {"lr": 1e-2, "n_steps": 2, "capacity": 40, "explorers": NO_FOREST, **DIRECT}
+    usual = {"lr": 1e-2, "n_steps": 2, "capacity": 40, "explorers": ("network",), **DIRECT}
     return pair(kind, **{**usual, **settings})
 
 
@@ -89,16 +87,11 @@ def assert_same_state(model, twin, tolerance):
         found = trial.fates(k)
         assert tuple(found[0]) == becomes
         assert_near(found[1], worth, tolerance, "worth of old labels")
-        assert_same_state(Standing(trial.ongoing), other.ongoing, tolerance)
-
-
-class Standing:
-    """What `assert_same_state` asks of a model, of a state that goes on during a trial."""
-
-    def __init__(self, state):
-        self._state = state
-        self.trust = dict(zip(state.explorers.parts, state.explorers.trust, strict=True))
-        self.n_drifts, self.changing, self.warning = state.watch.n_drifts, False, state.watch.warns
+        watch, explorers = trial.ongoing.watch, trial.ongoing.explorers
+        told = {"n_drifts": watch.n_drifts, "changing": False, "warning": watch.warns}
+        told["trust"] = dict(zip(explorers.parts, explorers.trust, strict=True))
+        standing = SimpleNamespace(_state=trial.ongoing, **told)
+        assert_same_state(standing, other.ongoing, tolerance)
 
 
 def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
@@ -194,7 +187,6 @@ def test_every_round_agrees_with_plain_defaults(kind, budget, horizon):
     ],
 )
 def test_sizes_agree(kind, sizes, n_layers, n_classes):
-    """Layers, classes, orders of products; classes and features appear and vanish."""
     model, twin = quick(kind, n_layers=n_layers, **sizes)
     reference = run_side_by_side(model, twin, shifting(100 + 40 * n_classes, 7, n_classes), 1e-6)
     twin = reference.classifier
@@ -274,7 +266,6 @@ def test_a_class_that_comes_late_agrees():
 
 
 def test_categories_and_gaps_agree():
-    """The same with strings, one of them in a column of numbers, and with values missing."""
     rng, stream = np.random.default_rng(0), []
     for x, label in shifting(120, 2, 3):
         x = {name: None if rng.random() < 0.2 else value for name, value in x.items()}
@@ -289,9 +280,7 @@ def test_categories_and_gaps_agree():
 
 
 def test_sample_weights_and_late_labels_agree():
-    """The same with weights, a weight of 0 among them, and labels 7 rounds late: their residual is
-    of the round they arrive.
-    """
+    """A label that is 7 rounds late has the residual of the round in which it arrives."""
     model, twin = quick(explorers=("network", "forest"), n_steps=2.5)
     run_side_by_side(model, twin, shifting(120, 7, 3), 1e-6, w=[2.0, 0.5, 0.0, 1.0], delay=7)
     assert {example["weight"] for example in twin.rings[0]} == {2.0, 0.5, 0.0, 1.0}
@@ -308,7 +297,6 @@ def test_theoretical_width_agrees():
 
 @BOTH
 def test_an_alarm_that_is_taken_back_agrees(kind):
-    """Some labels are turned round, and those that follow are as before."""
     model, twin = quick(kind, n_steps=4, capacity=1000, **FOLD)
     drifts = []
     for t, (x, y) in enumerate(blobs(150, n_classes=3, noise=0.3)):
@@ -323,10 +311,7 @@ def test_an_alarm_that_is_taken_back_agrees(kind):
 
 @BOTH
 def test_learn_many_agrees(kind):
-    """A frame is one batch: residuals under the weights before it, then steps for each row.
-
-    An alarm may be in the middle of one.
-    """
+    """Residuals are under the weights before a frame; an alarm may be in the middle of one."""
     model, twin = quick(kind, n_steps=4, capacity=1000, **FOLD)
     stream = list(turning(150, 75))
     weights = np.random.default_rng(0).uniform(0, 2, len(stream))
@@ -344,6 +329,5 @@ def test_learn_many_agrees(kind):
 
 @BOTH
 def test_float32_agrees_at_first(kind):
-    """What users run: as above, within float32's rounding and what the optimiser makes of it."""
     model, twin = quick(kind.__base__)
     run_side_by_side(model, twin, shifting(40, 7, 3), 2e-3)

@@ -40,7 +40,6 @@ from fastapi import FastAPI, Request  # noqa: E402
 from journal import Conflict, Journal, Unknown  # noqa: E402
 from service import service  # noqa: E402
 
-JSON = {"Content-Type": "application/json"}
 RECORDED = Path(__file__).parent / "files" / "label_studio"
 STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(60)]
 
@@ -95,7 +94,6 @@ def predicted(journal, *numbers):
 
 
 def test_sixteen_clients_and_a_kill(tmp_path):
-    """No label lost or counted twice, the budget kept, and the model that of a loop without it."""
     told = service_load.killed(tmp_path / "data", n=240, n_clients=16, n_kills=1, budget=60)
     assert told["predictions"] == told["rounds_of_the_model"] == 240
     assert told["asked_for"] == told["asked_by_the_model"] == told["labels"] <= 60
@@ -198,7 +196,7 @@ NOT_UNDERSTOOD = {
 )
 def test_what_cannot_be_understood_changes_nothing(path, body, status, http, journal):
     before = to_bytes(journal._model)
-    answer = http.post(path, content=body, headers=JSON)
+    answer = http.post(path, content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, bool(answer.json()["detail"])) == (status, True)
     assert to_bytes(journal._model) == before
     assert posted(http, "/predictions", id="b", x={"age": 1.0})[0] == 200
@@ -246,7 +244,6 @@ def test_a_token_is_asked_for(journal):
     budget=st.sampled_from([5, 0.2]),
 )
 def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
-    """Rounds and labels in any order, sent again, with crashes and rows that cannot be written."""
     folder = tmp_path_factory.mktemp("journal")
     plain, told, learned = sampler(budget), {}, set()
     plain.n_rows = 0
@@ -287,9 +284,7 @@ def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
     ("error", "written"), [(OSError, False), (KeyboardInterrupt, False), (KeyboardInterrupt, True)]
 )
 def test_a_model_that_cannot_be_saved_leaves_the_rows(error, written, tmp_path, monkeypatch):
-    """Where the disk is full it goes on and tries again later; after a kill nothing is lost,
-    whether the new file was there already or not.
-    """
+    """A full disk is tried again later; a kill loses nothing, with the new file there or not."""
     kept = opened(tmp_path, every=3)
 
     def broken(model, path):
@@ -346,9 +341,7 @@ def test_old_rows_go_when_the_model_is_saved(tmp_path):
 
 
 def test_rounds_decided_otherwise_after_a_kill_are_counted(tmp_path, caplog):
-    """As on another processor: what was said then holds. A budget that was changed is for what
-    comes, and no round before it is decided otherwise.
-    """
+    """What was said holds; a budget that was changed decides no earlier round otherwise."""
     kept = opened(tmp_path)
     assert all(found.ask for found in predicted(kept, *range(8)))
     kept.change_budget(5)
@@ -379,7 +372,6 @@ def test_a_model_of_ones_own_is_gone_on_with(tmp_path):
 
 
 def recorded(name):
-    """What Label Studio 1.23.2 sent, but for the token of its project."""
     return json.loads((RECORDED / f"{name}.json").read_text())
 
 
@@ -392,9 +384,7 @@ def with_orders(http):
 
 
 def test_answers_of_label_studio_are_learned_once(with_orders):
-    """By webhook, which it sends once, and by the export; what people skip is waited for no longer.
-    Other events are ignored.
-    """
+    """By webhook and by the export; what people skip is waited for no longer."""
 
     def hooked(sent):
         answer = with_orders.post("/label-studio/webhook", json=sent)
@@ -502,7 +492,6 @@ def page():
     not (shutil.which("curl") and shutil.which("timeout")), reason="the page speaks HTTP by curl"
 )
 def test_the_page_prints_what_it_says(tmp_path):
-    """Its blocks one after the other, as in one terminal."""
     blocks = re.findall(r"<!-- run -->\n```(bash|python)\n(.*?)```", page(), re.DOTALL)
     assert [kind for kind, _ in blocks] == ["bash"] * 3 + ["python"] * 2 + ["bash"]
     said = "".join(re.findall(r"<!-- output -->\n```text\n(.*?)```", page(), re.DOTALL))
