@@ -111,10 +111,7 @@ def at_every(model, every, by_call=False):
 
 
 def stops(call, at, by_call):
-    """Whether a call was stopped at the at-th call into C, or line, of the package, if it has it.
-
-    By a MemoryError and by an interrupt.
-    """
+    """Whether a call was stopped at the at-th call into C, or line, of the package, if there is."""
     n_seen = 0
 
     def see(frame, event, arg):

@@ -406,9 +406,7 @@ class ReferenceClassifier:
             self.step(exploring)
 
     def draw(self, n):
-        """n examples uniformly, with replacement, a fixed share from each non-empty ring; and
-        whether the label of each was given.
-        """
+        """n examples, a fixed share from each non-empty ring; and which labels were given."""
         given, pseudo = self.rings
         draws = self.of_batches.random(n)
         n_given = (round(0.7 * n) if pseudo else n) if given else 0
@@ -492,9 +490,7 @@ class ReferenceClassifier:
         self.radius = RADII[1]
 
     def initial(self):
-        """Both networks, without first layers: hidden ones N(0, 2/m), the output's N(0, 1/m), but
-        that of f2 is 0.
-        """
+        """Both networks without first layers: N(0, 2/m), at the output N(0, 1/m) and 0 of f2."""
         m, n = self.m, self.n_networks
         hidden = self.normal(n, self.depth - 2, m, m, variance=2)
         output = self.normal(n, m, variance=1)
@@ -790,9 +786,7 @@ def flatten(theta):
 
 
 def dense(weights, d):
-    """(θ1, θ2) in the paper's layout from the package's `Weights`, whose blocks have room for more
-    than the d features in use.
-    """
+    """(θ1, θ2) of d features in the paper's layout from the package's, which has room for more."""
 
     def first(blocks):  # (m, k, room) → (m, kd)
         return blocks[..., :d].reshape(len(blocks), -1)

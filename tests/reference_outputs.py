@@ -36,9 +36,7 @@ def embedding(x, theta1):
 
 
 def axes(k, m, depth):
-    """Orthonormal rows (e, m + Km): of two layers all K + 1 parts are the same m numbers, of more
-    the last K.
-    """
+    """Orthonormal rows (e, m + Km): of two layers all K + 1 parts are alike, of more the last K."""
     parts = torch.eye(m).double()
     alike = torch.cat([parts] * k, dim=1) / math.sqrt(k)
     if depth == 2:

@@ -242,10 +242,7 @@ SETTINGS = ("at", None, 3), ("at", "4h", 2), ("at", "25min", 3), (None, "15", 2)
 
 
 def count_by_hand(model, examples, labels, comes, known):
-    """Accuracy, macro F1, predictions and labels learned: a loop that knows nothing of River's.
-
-    `comes` is the time of each row and that of its label.
-    """
+    """A loop that knows nothing of River's; `comes` is the time of a row and that of its label."""
     waiting, told, learned = deque(), [], 0
 
     def answer():

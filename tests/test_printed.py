@@ -42,10 +42,7 @@ def matrices(theta):
 
 
 def pair(k, n_layers, optimizer, monkeypatch, change=None):
-    """The print in float64, and its twin with the same θ_0 and the same generators.
-
-    Parameters are those above but for a change, of the print alone.
-    """
+    """The print in float64, with a change, and its twin with the same θ_0 and generators."""
     monkeypatch.setattr(paper.Networks, "_dtype", torch.float64)
     eta1 = ETA[optimizer]
     own = {"lr": eta1, "exploration_lr": eta1 / 2, "n_layers": n_layers, "optimizer": optimizer}

@@ -157,11 +157,7 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
 
 @pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
 def test_every_round_agrees_with_plain_defaults(kind, budget, horizon):
-    """Both learners, all explorers, the drift detector and its trial, in the default sampler.
-
-    Only the hidden layers are narrower than by default, and the budget is as large as it takes.
-    One learner has a horizon, the other a bucket: the sampler does not know which learner it has.
-    """
+    """Narrower than by default, with as large a budget as it takes: a horizon, or a bucket."""
     stream = list(turning(90, 80))
     model, twin = pair(kind, hidden_dim=8)
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)
