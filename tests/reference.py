@@ -40,11 +40,16 @@ def contexts(x, k):
     return torch.einsum("ij,bd->bijd", torch.eye(k).double(), x).reshape(len(x) * k, -1)
 
 
-def network(z, theta):
-    """W_L σ(W_{L-1} … σ(W_1 z)) of every row z ("Proposed Algorithms")."""
+def hidden(z, theta):
+    """The last hidden layer of every row z."""
     for matrix in theta[:-1]:
         z = torch.relu(z @ matrix.T)
-    return z @ theta[-1]
+    return z
+
+
+def network(z, theta):
+    """W_L σ(W_{L-1} … σ(W_1 z)) of every row z ("Proposed Algorithms")."""
+    return hidden(z, theta) @ theta[-1]
 
 
 def embedding(x, theta1):

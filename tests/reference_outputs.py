@@ -9,14 +9,7 @@ f2's first layer the axes of that space in which the embedding is always 0; `axe
 import math
 
 import torch
-from reference import FIRST_LAYERS, TINY, ReferenceClassifier
-
-
-def hidden(z, theta):
-    """The last hidden layer of every row z."""
-    for matrix in theta[:-1]:
-        z = torch.relu(z @ matrix.T)
-    return z
+from reference import FIRST_LAYERS, TINY, ReferenceClassifier, hidden
 
 
 def network(z, theta):

@@ -60,10 +60,8 @@ def test_a_horizon_is_named_once_or_twice_alike():
         max_size=5,
     )
 )
-def test_a_bucket_bounds_every_window_and_is_not_refilled_by_setting_it(parts):
-    """It holds what it should, allows all of that, and in any w rounds rate · w + burst at most."""
-    account, held, excess = Account(parts[0][0]), float(parts[0][0].bucket), 0.0
-    rate, burst = (max(each) for each in zip(*((b.limit, b.bucket) for b, _ in parts), strict=True))
+def test_a_bucket_allows_what_it_holds_and_is_not_refilled_by_setting_it(parts):
+    account, held = Account(parts[0][0]), float(parts[0][0].bucket)
     for budget, wanted in parts:
         account.change(budget)
         held = min(held, budget.bucket)
@@ -77,8 +75,6 @@ def test_a_bucket_bounds_every_window_and_is_not_refilled_by_setting_it(parts):
             if min(held % 1, -held % 1) > 1e-6:
                 assert n == min(n_wanted, math.floor(held))
             held -= n
-            excess = max(0.0, excess) + n - rate
-            assert excess <= burst + 1e-6
 
 
 def test_setting_a_budget_in_the_middle():

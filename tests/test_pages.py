@@ -65,12 +65,12 @@ def run_bash(code, said):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("page", PAGES)
 def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
-    if "river-ineural compare" in (DOCS / f"{page}.md").read_text():
+    text, found = (DOCS / f"{page}.md").read_text(), blocks(page)
+    if "river-ineural compare" in text:
         pytest.importorskip("jinja2", reason="needs the extra: pip install -e '.[compare]'")
         pytest.importorskip("matplotlib", reason="needs the extra compare")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page}
-    found = blocks(page)
     for language, code, said in found:
         if language == "bash":
             run_bash(code, said)
@@ -79,7 +79,6 @@ def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):
             with contextlib.redirect_stdout(out):
                 exec(compile(code, page, "exec"), names)
             assert_alike(out.getvalue(), said or "")
-    text = (DOCS / f"{page}.md").read_text()
     assert len(found) == text.count("\n```python\n") + text.count("\n```bash\n") > 0
 
 
