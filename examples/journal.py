@@ -222,7 +222,10 @@ class Journal:
                 self._save()  # rows from here on are taken again with it
 
     def close(self) -> None:
-        """Save the sampler, so that there is nothing to take again, and leave the folder."""
+        """Save the sampler, and leave the folder.
+
+        After a change that failed nothing is saved: rows since then are taken again by who opens it.
+        """
         with self._turn:
             if self._model is not None and self._model.n_rows > self._saved:
                 self._save()
