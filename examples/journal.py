@@ -224,7 +224,7 @@ class Journal:
     def close(self) -> None:
         """Save the sampler, and leave the folder.
 
-        After a change that failed nothing is saved: rows since then are taken again by who opens it.
+        After a change that failed nothing is saved: who opens it next takes those rows again.
         """
         with self._turn:
             if self._model is not None and self._model.n_rows > self._saved:

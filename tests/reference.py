@@ -742,9 +742,8 @@ class ReferenceSampler:
         if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
             return "audit"
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
-        lasting = "last_label" in self.classifier.explorers and self.classifier.hangs_together()
-        if self.horizon and lasting:  # half of what is left, evenly
-            chance = float(may) / 2 / max(1, self.horizon - self.t + 1)
+        if self.horizon and self.lasting():  # a quarter of what is left, evenly
+            chance = float(may) / 4 / max(1, self.horizon - self.t + 1)
         if unseen:
             chance = self.budget
         return "audit" if self.rng.random() < chance else "none"
@@ -760,9 +759,14 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            held = min(0.15, 0.05 * (k - 1)) if held_back else 0
+            held = 0.7 if self.lasting() else min(0.15, 0.05 * (k - 1))
+            held *= held_back
             left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))
+
+    def lasting(self):
+        """Whether the last label counts."""
+        return "last_label" in self.classifier.explorers and self.classifier.hangs_together()
 
     def told(self, x, y):
         """How sure the classifier, which has not learned it yet, was of a label, and right."""

@@ -12,6 +12,7 @@ __all__ = ["Account", "whole"]
 HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one, at the start; released evenly over the rounds
 MOST_HELD = 0.15
+HELD_LASTING = 0.7  # of a total, while labels hang together in time: another may come any time
 
 
 class Account:
@@ -112,7 +113,7 @@ class Account:
         self._missing += 1
         self._count()
 
-    def share(self, reserve: bool, n_classes: int = 2) -> float:
+    def share(self, reserve: bool, n_classes: int = 2, lasting: bool = False) -> float:
         """Share of the labels that is left, in [0, 1]: of a bucket, or of all. 1 without a limit.
 
             max(0, (left - held) / (1 - held at the start))
@@ -126,6 +127,8 @@ class Account:
             without a horizon.
         n_classes
             Known classes, at least 2: the more there are, the likelier others come late.
+        lasting
+            Whether labels hang together in time: seven tenths of a total are then held back.
 
         Examples
         --------
@@ -143,6 +146,7 @@ class Account:
                 left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
             elif self.budget.horizon is not None:
                 held = min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
+                held = HELD_LASTING if lasting else held
                 to_come = 1 - self.n_rounds / self.budget.horizon
                 left = (left - held * max(0.0, to_come)) / (1 - held)
         return 0.0 if left < 0 else 1.0 if left > 1 else left

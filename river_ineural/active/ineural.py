@@ -26,11 +26,11 @@ from river_ineural.network.scores import nearest_distribution, top_and_gap
 __all__ = ["INeurALSampler"]
 
 USUAL = ConstantWidth()
+TOLD = ("changing", "temporal_dependence")  # what a learner may say that the budget follows
 CONFIDENCE = 0.6  # gap from which a prediction is learned as a pseudo-label
 THRIFT = 0.75  # exponent of the share of the budget that is left, in the threshold
 AUDITS = 0.25  # share of the labels a round that are asked for at random where nothing else asks
 FEWER = 0.2  # of the audits, where the number of labels is fixed: no round adds to it
-LASTING = 0.5  # of the labels left for each round, there, while labels hang together in time
 SILENCE = 0.02  # probability of asking after 1/SILENCE rounds without a question, without audits
 INQUIRY = 0.25  # probability of asking in any round in the middle of a change
 
@@ -205,7 +205,8 @@ class INeurALSampler(BudgetedSampler):
         beta, t, k = self.width or USUAL, account.n_rounds, n_classes if n_classes > 2 else 2
         threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
         if not self._newcomers.there:  # whose labels are worth a full budget
-            threshold *= account.share(not getattr(learner, "changing", False), k) ** THRIFT
+            changing, lasting = (getattr(learner, name, False) for name in TOLD)
+            threshold *= account.share(not changing, k, lasting) ** THRIFT
         if n_pending := self._pending.count(t):
             there = self._n_labels + FIRST  # more, for a model that has none asks for some
             threshold *= there / (there + n_pending)
@@ -245,7 +246,7 @@ class INeurALSampler(BudgetedSampler):
         """Whether to ask where the gap is wide and nothing points to a change.
 
         Where labels hang together in time the last one makes every gap wide, and only these asks
-        see another label come. So half of a known length's labels are then for the rounds to come.
+        see another label come. So a quarter of what is left of a total is for them.
         """
         if self._reach.short_of(margin) and self._first_of_few():
             return True
@@ -253,7 +254,7 @@ class INeurALSampler(BudgetedSampler):
         if account.rate and self._unseen:
             p = account.rate
         elif account.rate and account.bucket is None:
-            p = account.pace * LASTING if lasting else account.rate * AUDITS * FEWER
+            p = account.pace * AUDITS if lasting else account.rate * AUDITS * FEWER
         elif account.rate:
             p = account.rate * AUDITS
         elif (account.n_rounds - self._last_ask) * SILENCE >= 1:
