@@ -116,7 +116,7 @@ class ReferenceClassifier:
         self.theta1 = None
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
-        self.forest, self.order = ReferenceForest(self.of_trees), []
+        self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
         self.watch = ReferenceWatch() if of.drift_detector == "surprise" else None
         self.trial = None
 
@@ -214,7 +214,7 @@ class ReferenceClassifier:
             elif name == "forest":
                 said.append(self.forest.estimate(self.raw([x])[0].numpy(), f1))
             else:
-                last = self.order[-1] if self.hangs_together() else None
+                last = self.order[-1] if self.lasting else None
                 p = [0.0 if last is None else min(1.0, max(0.0, f)) for f in f1]
                 said.append([(i == last) - p[i] for i in range(len(p))])
         scores = [
@@ -326,6 +326,7 @@ class ReferenceClassifier:
     def teach_explorers(self, n):
         """All but f2, which the steps teach."""
         self.order += [e["label"] for e in self.held()[-min(n, 300) :] if e["weight"] > 0]
+        self.lasting = self.hangs_together()
         self.grow_trees(n)
 
     def hangs_together(self):
@@ -391,7 +392,8 @@ class ReferenceClassifier:
         kept += [(e["x"], e["label"], e["weight"]) for e in newer]
         self.rings, self.n_added = [[], []], [0, 0]
         self.start(k, 1 + len(self.features))
-        self.forest, self.order = ReferenceForest(self.forest.rng), []
+        self.forest = ReferenceForest(self.forest.rng)
+        self.order, self.lasting = [], False
         self.store([self.arrived(x, self.labels[label], w) for x, label, w in kept], False)
         n = len(self.rings[0])
         self.teach_explorers(n)
@@ -766,7 +768,7 @@ class ReferenceSampler:
 
     def lasting(self):
         """Whether the last label counts."""
-        return "last_label" in self.classifier.explorers and self.classifier.hangs_together()
+        return "last_label" in self.classifier.explorers and self.classifier.lasting
 
     def told(self, x, y):
         """How sure the classifier, which has not learned it yet, was of a label, and right."""

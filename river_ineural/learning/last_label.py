@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -71,7 +72,7 @@ class LastLabel:
     @property
     def holds(self) -> bool:
         """Whether labels hang together in time."""
-        return self.excess > SURE * float(np.sqrt(self.variance))
+        return self.excess > SURE * math.sqrt(self.variance)
 
     def see(self, label: int) -> None:
         """Note the class of a label, and whether the last one told it."""
