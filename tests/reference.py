@@ -326,7 +326,7 @@ class ReferenceClassifier:
     def teach_explorers(self, n):
         """All but f2, which the steps teach."""
         self.order += [e["label"] for e in self.held()[-min(n, 300) :] if e["weight"] > 0]
-        self.lasting = self.hangs_together()
+        self.lasting = "last_label" in self.explorers and self.hangs_together()
         self.grow_trees(n)
 
     def hangs_together(self):
@@ -744,7 +744,7 @@ class ReferenceSampler:
         if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
             return "audit"
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
-        if self.horizon and self.lasting():  # a quarter of what is left, evenly
+        if self.horizon and self.classifier.lasting:  # a quarter of what is left, evenly
             chance = float(may) / 4 / max(1, self.horizon - self.t + 1)
         if unseen:
             chance = self.budget
@@ -761,14 +761,10 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            held = 0.7 if self.lasting() else min(0.15, 0.05 * (k - 1))
+            held = 0.7 if self.classifier.lasting else min(0.15, 0.05 * (k - 1))
             held *= held_back
             left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))
-
-    def lasting(self):
-        """Whether the last label counts."""
-        return "last_label" in self.classifier.explorers and self.classifier.lasting
 
     def told(self, x, y):
         """How sure the classifier, which has not learned it yet, was of a label, and right."""

@@ -144,7 +144,7 @@ BOTH_SAMPLERS = [(Float64, 0.9, 170), (Outputs64, 0.6, None)]
 
 @pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
 def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
-    """The last label counts, and a known length's labels are spread over the rounds to come."""
+    """The last label counts, and a known length's labels are kept for the rounds to come."""
     stream = [
         (x, (t if t < 9 else t // 20) % 3)
         for t, (x, _) in enumerate(blobs(170, n_features=2, noise=3.0, seed=2))

@@ -145,8 +145,7 @@ class Account:
             if self.bucket is not None:
                 left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
             elif self.budget.horizon is not None:
-                held = min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
-                held = HELD_LASTING if lasting else held
+                held = HELD_LASTING if lasting else min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
                 to_come = 1 - self.n_rounds / self.budget.horizon
                 left = (left - held * max(0.0, to_come)) / (1 - held)
         return 0.0 if left < 0 else 1.0 if left > 1 else left

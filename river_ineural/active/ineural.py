@@ -26,7 +26,6 @@ from river_ineural.network.scores import nearest_distribution, top_and_gap
 __all__ = ["INeurALSampler"]
 
 USUAL = ConstantWidth()
-TOLD = ("changing", "temporal_dependence")  # what a learner may say that the budget follows
 CONFIDENCE = 0.6  # gap from which a prediction is learned as a pseudo-label
 THRIFT = 0.75  # exponent of the share of the budget that is left, in the threshold
 AUDITS = 0.25  # share of the labels a round that are asked for at random where nothing else asks
@@ -205,7 +204,8 @@ class INeurALSampler(BudgetedSampler):
         beta, t, k = self.width or USUAL, account.n_rounds, n_classes if n_classes > 2 else 2
         threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
         if not self._newcomers.there:  # whose labels are worth a full budget
-            changing, lasting = (getattr(learner, name, False) for name in TOLD)
+            changing = getattr(learner, "changing", False)
+            lasting = getattr(learner, "temporal_dependence", False)
             threshold *= account.share(not changing, k, lasting) ** THRIFT
         if n_pending := self._pending.count(t):
             there = self._n_labels + FIRST  # more, for a model that has none asks for some

@@ -172,7 +172,9 @@ class ALPS(BudgetedSampler):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import baselines
-    >>> model = baselines.ALPS(n_hypotheses=3, n_pretraining=50, budget=100, seed=1)
+    >>> model = baselines.ALPS(
+    ...     n_hypotheses=3, n_pretraining=50, budget=100, seed=1
+    ... )
     >>> stream = datasets.Phishing().take(300)
     >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
     >>> 50 < model.n_queries <= 100

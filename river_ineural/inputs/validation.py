@@ -8,8 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    *("ONE", "SCHEMA", "Check", "check_choice", "check_integer", "check_real", "check_schema"),
-    *("check_seed", "check_weight", "choice", "integer", "real"),
+    "ONE",
+    "SCHEMA",
+    "Check",
+    "check_choice",
+    "check_integer",
+    "check_real",
+    "check_schema",
+    "check_seed",
+    "check_weight",
+    "choice",
+    "integer",
+    "real",
 ]
 
 Check = Callable[[str, Any], None]  # of a parameter's name and value

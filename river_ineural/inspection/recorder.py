@@ -108,7 +108,10 @@ class Recorder:
                 f"or None, got {step!r}."
             )
         point = self._point(step or {})
-        self.points[len(self.points) - self._passing :] = [point]
+        if self._passing:
+            self.points[-1] = point
+        else:
+            self.points.append(point)
         self.drifts = tuple(self.sampler.drifts)
         self._n_looks += 1
         self._passing = self._n_looks % self._stride != 0

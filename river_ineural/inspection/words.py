@@ -148,7 +148,9 @@ def progress(
     >>> from river_ineural import INeurAL, active, inspection
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, horizon=200)
     >>> stream, metric = datasets.Phishing().take(200), metrics.Accuracy()
-    >>> steps = evaluate.iter_progressive_val_score(stream, model, metric, step=10)
+    >>> steps = evaluate.iter_progressive_val_score(
+    ...     stream, model, metric, step=10
+    ... )
     >>> console = Console(file=io.StringIO(), width=120)
     >>> len(list(inspection.progress(steps, model, console=console)))
     20

@@ -26,8 +26,17 @@ from river_ineural.active import Budget, BudgetedSampler, ConstantWidth, Theoret
 from river_ineural.inputs.keys import LARGEST, SCALARS, check_keys
 
 __all__ = [
-    *("Arrays", "LoadError", "SaveError", "encoded", "fields", "fill", "given", "made", "need"),
-    *("pack", "unpack"),
+    "Arrays",
+    "LoadError",
+    "SaveError",
+    "encoded",
+    "fields",
+    "fill",
+    "given",
+    "made",
+    "need",
+    "pack",
+    "unpack",
 ]
 
 Arrays = dict[str, NDArray[Any]]
