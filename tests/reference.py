@@ -13,6 +13,7 @@ it was last calm. Where it departs from the paper it does so as docs/deviations.
 """
 
 import copy
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -214,9 +215,7 @@ class ReferenceClassifier:
             elif name == "forest":
                 said.append(self.forest.estimate(self.raw([x])[0].numpy(), f1))
             else:
-                last = self.order[-1] if self.lasting else None
-                p = [0.0 if last is None else min(1.0, max(0.0, f)) for f in f1]
-                said.append([(i == last) - p[i] for i in range(len(p))])
+                said.append(self.by_last_label([min(1.0, max(0.0, f)) for f in f1]))
         scores = [
             f + sum(a * e for a, e in zip(self.trust, es, strict=True))
             for f, *es in zip(f1, *said, strict=True)
@@ -313,6 +312,7 @@ class ReferenceClassifier:
             else:
                 ring[self.n_added[pseudo_label] % capacity] = example
             self.n_added[pseudo_label] += 1
+            example["position"] = sum(self.n_added)
 
     def given(self):
         """Classes of the labels that are stored."""
@@ -325,7 +325,8 @@ class ReferenceClassifier:
 
     def teach_explorers(self, n):
         """All but f2, which the steps teach."""
-        self.order += [e["label"] for e in self.held()[-min(n, 300) :] if e["weight"] > 0]
+        latest = self.held()[-min(n, 300) :]
+        self.order += [(e["label"], e["position"]) for e in latest if e["weight"] > 0]
         self.lasting = "last_label" in self.explorers and self.hangs_together()
         self.grow_trees(n)
 
@@ -333,11 +334,30 @@ class ReferenceClassifier:
         """Whether the next label was the last one more often than by chance."""
         excess = variance = 0.0
         for t in range(1, len(self.order)):
-            last, fading = self.order[t - 1], [0.98 ** (t - 1 - i) for i in range(t)]
-            q = sum(w for w, c in zip(fading, self.order, strict=False) if c == last) / sum(fading)
-            excess = 0.98 * excess + (self.order[t] == last) - q
+            q = self.share_of_last(t)
+            excess = 0.98 * excess + (self.order[t][0] == self.order[t - 1][0]) - q
             variance = 0.98 * variance + q * (1 - q)
         return excess > 3 * math.sqrt(variance)
+
+    def share_of_last(self, n):
+        """Of the class of the last of n labels, among them."""
+        told = [(0.98 ** (n - 1 - i), label) for i, (label, _) in enumerate(self.order[:n])]
+        same = sum(weight for weight, label in told if label == self.order[n - 1][0])
+        return same / sum(weight for weight, _ in told)
+
+    def by_last_label(self, p):
+        """Bayes' rule: the class of the last label lasts, or any class comes by its share."""
+        if not self.lasting:
+            return [0.0] * len(p)
+        changes = examples = 0.0
+        for (before, start), (label, end) in itertools.pairwise(self.order):
+            changes, examples = 0.98 * changes + (label != before), 0.98 * examples + end - start
+        last, position = self.order[-1]
+        age = 1 + sum(self.n_added) - position
+        lasts = (1 - (changes + 1) / (examples + 1)) ** age
+        q = self.share_of_last(len(self.order))
+        b = [(p[i] + 0.05) * (lasts * (i == last) / q + 1 - lasts) for i in range(len(p))]
+        return [b[i] / sum(b) - p[i] for i in range(len(p))]
 
     def grow_trees(self, n):
         if "forest" not in self.explorers or self.wide:
@@ -744,8 +764,6 @@ class ReferenceSampler:
         if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
             return "audit"
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
-        if self.horizon and self.classifier.lasting:  # a quarter of what is left, evenly
-            chance = float(may) / 4 / max(1, self.horizon - self.t + 1)
         if unseen:
             chance = self.budget
         return "audit" if self.rng.random() < chance else "none"
@@ -761,7 +779,7 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            held = 0.7 if self.classifier.lasting else min(0.15, 0.05 * (k - 1))
+            held = 0.5 if self.classifier.lasting else min(0.15, 0.05 * (k - 1))
             held *= held_back
             left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))

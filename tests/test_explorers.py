@@ -23,7 +23,7 @@ class Toy:
     def estimate(self, x, f1, f2):
         return 0.5 * f1
 
-    def learn(self, history, scaling, features, n):
+    def learn(self, history, scaling, features, n, pseudo_label):
         self.n_learned += n
 
     def renewed(self):

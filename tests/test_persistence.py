@@ -363,6 +363,7 @@ VALUES = {
     "explorers.trust": ({"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
     "explorers.b": (1, "nothing refers to explorers.b"),
     "explorers.parts.last_label.last": (-1, "counts must be of the last label too"),
+    "explorers.parts.last_label.examples": (0.0, "changes must be at most the examples"),
     "watch.n_of_class": ({"$dict": [[3, 1]]}, "Expected `int` <= 2"),
     "watch.surprise.sums": ({"$dict": [[1, 0.5]]}, "sums that began at some label each"),
     "scaling.n": (10**400, "scaling.n is 1000"),

@@ -147,7 +147,7 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
 class WithoutAudits(INeurALSampler):
     """Asks as I-NeurAL does, below a gap that shrinks with the budget left, and never at random."""
 
-    def _audits(self, margin: float, lasting: bool) -> bool:
+    def _audits(self, margin: float) -> bool:
         return False
 
 

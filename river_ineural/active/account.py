@@ -12,7 +12,7 @@ __all__ = ["Account", "whole"]
 HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one, at the start; released evenly over the rounds
 MOST_HELD = 0.15
-HELD_LASTING = 0.7  # of a total, while labels hang together in time: another may come any time
+HELD_LASTING = 0.5  # of a total, while labels hang together in time: another may come any time
 
 
 class Account:
@@ -101,12 +101,6 @@ class Account:
         """Whether one more label may be asked for in this round."""
         return self.left >= 1
 
-    @property
-    def pace(self) -> float:
-        """Labels left for each round that is left of a horizon."""
-        to_come = (self.budget.horizon or 0) - self.n_rounds + 1
-        return self.left / max(1, to_come)
-
     def spend(self) -> None:
         """Count a label that is asked for."""
         self.n_asked += 1
@@ -128,7 +122,7 @@ class Account:
         n_classes
             Known classes, at least 2: the more there are, the likelier others come late.
         lasting
-            Whether labels hang together in time: seven tenths of a total are then held back.
+            Whether labels hang together in time: half of a total is then held back.
 
         Examples
         --------

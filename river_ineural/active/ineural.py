@@ -233,8 +233,7 @@ class INeurALSampler(BudgetedSampler):
             return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
         if getattr(learner, "warning", False):  # where the model is sure a change is seen last
             return "warning", margin, threshold
-        lasting = getattr(learner, "temporal_dependence", False)
-        return "audit" if self._audits(margin, lasting) else "none", margin, threshold
+        return "audit" if self._audits(margin) else "none", margin, threshold
 
     def _named_and_unseen(self, learner: Any) -> list[ClfTarget]:
         """The classes that the learner was told of and has seen no label of."""
@@ -242,19 +241,15 @@ class INeurALSampler(BudgetedSampler):
             self._unseen = list(getattr(learner, "unseen_labels", ()))
         return self._unseen
 
-    def _audits(self, margin: float, lasting: bool) -> bool:
-        """Whether to ask where the gap is wide and nothing points to a change.
-
-        Where labels hang together in time the last one makes every gap wide, and only these asks
-        see another label come. So a quarter of what is left of a total is for them.
-        """
+    def _audits(self, margin: float) -> bool:
+        """Whether to ask where the gap is wide and nothing points to a change."""
         if self._reach.short_of(margin) and self._first_of_few():
             return True
         account, p = self._account, 0.0
         if account.rate and self._unseen:
             p = account.rate
         elif account.rate and account.bucket is None:
-            p = account.pace * AUDITS if lasting else account.rate * AUDITS * FEWER
+            p = account.rate * AUDITS * FEWER
         elif account.rate:
             p = account.rate * AUDITS
         elif (account.n_rounds - self._last_ask) * SILENCE >= 1:

@@ -59,7 +59,7 @@ class MarginAndRest(active.MarginSampler):
 class WithRest(active.INeurALSampler):
     """Asks below the gap of I-NeurAL, and at random for the labels that this would leave."""
 
-    def _audits(self, margin: float, lasting: bool) -> bool:
+    def _audits(self, margin: float) -> bool:
         return behind(self)
 
 

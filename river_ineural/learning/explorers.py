@@ -32,8 +32,13 @@ class Explorer(Protocol):
         """r1 - f1 as it sees it: raw x (B, d), f1 and f2 (B, k) → (B, k)."""
         ...
 
-    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
-        """Learn from the given labels that the history holds, after n more of them."""
+    def learn(
+        self, history: History, scaling: Scaling, features: FeatureIndex, n: int, pseudo_label: bool
+    ) -> None:
+        """Learn from the given labels that the history holds, after n more of them.
+
+        Or note that n examples with a pseudo-label have come.
+        """
         ...
 
     def renewed(self) -> Self:
@@ -51,7 +56,9 @@ class ExplorationNetwork:
         """f2(φ)."""
         return f2
 
-    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
+    def learn(
+        self, history: History, scaling: Scaling, features: FeatureIndex, n: int, pseudo_label: bool
+    ) -> None:
         """It has learned: steps of the trainer are of both networks."""
 
     def renewed(self) -> Self:
@@ -142,10 +149,12 @@ class Explorers:
             self.b = FADING * self.b + v @ r[row]
         self._solve()
 
-    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
-        """All learn after n more given labels."""
+    def learn(
+        self, history: History, scaling: Scaling, features: FeatureIndex, n: int, pseudo_label: bool
+    ) -> None:
+        """All learn after n more examples."""
         for each in self.parts.values():
-            each.learn(history, scaling, features, n)
+            each.learn(history, scaling, features, n, pseudo_label)
 
     def renewed(self) -> Explorers:
         """Explorers that have learned nothing and are trusted as these; these stay as they are."""

@@ -112,10 +112,12 @@ class Forest:
         found: Floats = self._apart(x, f1, self.feature, self.threshold, self.child)
         return found
 
-    def learn(self, history: History, scaling: Scaling, features: FeatureIndex, n: int) -> None:
+    def learn(
+        self, history: History, scaling: Scaling, features: FeatureIndex, n: int, pseudo_label: bool
+    ) -> None:
         """Grow the trees due after n more labels, of what the history holds of named features."""
         held, n_classes = history.n_labelled, history.targets.shape[2]
-        if n_classes < 2 or not scaling.narrow:
+        if pseudo_label or n_classes < 2 or not scaling.narrow:
             return
         part = min(1.0, (FEW / held) ** POWER)
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))

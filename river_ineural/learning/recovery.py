@@ -126,7 +126,7 @@ def judged(state: State, trial: Trial[State], n_steps: float) -> State:
         anew.history.add(x, targets, w, pseudo_label=False)
     anew.n_dropped = state.n_labels - anew.history.added[0]
     n = anew.history.n_labelled
-    anew.explorers.learn(anew.history, anew.scaling, anew.features, n)
+    anew.explorers.learn(anew.history, anew.scaling, anew.features, n, pseudo_label=False)
     steps = min(MOST_STEPS, n_steps * n)
     anew.trainer.learn(anew.history, anew.scaling, steps, pseudo_label=False)
     return anew

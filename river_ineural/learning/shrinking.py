@@ -45,5 +45,5 @@ def in_units(state: State, shrunk: Shrunk) -> State:
         x[rows, columns] = raw.to(x.dtype)
     history, explorers = state.history.twin(x=x), state.explorers.renewed()
     if history.n_labelled:
-        explorers.learn(history, scaling, state.features, history.n_labelled)
+        explorers.learn(history, scaling, state.features, history.n_labelled, pseudo_label=False)
     return replace(state, history=history, explorers=explorers)

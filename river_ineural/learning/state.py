@@ -209,7 +209,7 @@ class State:
         self.scaling.update(x)
         if arrival.estimates is not None:
             self.explorers.weigh(targets[:, 1], arrival.estimates, w)
-            self.explorers.learn(self.history, self.scaling, self.features, len(x))
+        self.explorers.learn(self.history, self.scaling, self.features, len(x), pseudo_label)
         n_steps = len(x) * (PSEUDO_LABEL_STEPS if pseudo_label else n_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
 

@@ -40,6 +40,8 @@ Count = Annotated[int, Meta(ge=0, le=2**62)]
 Positive = Annotated[int, Meta(ge=1, le=2**62)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Level = Annotated[float, Meta(ge=0)]
+Finite = Annotated[float, Meta(ge=0, le=1e300)]
+OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # what fades by a fiftieth
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
 FOUR = Meta(min_length=4, max_length=4)  # a number for each kind of label
@@ -82,8 +84,9 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("Explorers", a="n n", b="n", trust=tuple[Share, ...])
     part("Forest", feature="64 nodes", threshold="64 nodes", child="64 nodes", oldest=Of64)
     part("Forest", due=Annotated[float, Meta(ge=0, le=64)])
-    part("LastLabel", last=Annotated[int, Meta(ge=-1, lt=max(k, 1))], counts=a_dict[label, Level])
-    part("LastLabel", excess=Number, variance=Level)
+    part("LastLabel", last=Annotated[int, Meta(ge=-1, lt=max(k, 1))], counts=a_dict[label, OfFifty])
+    part("LastLabel", age=Count, excess=Number, variance=OfFifty)
+    part("LastLabel", changes=OfFifty, examples=Finite)
     part("Watch", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
     part("Watch", shares=Annotated[list[Share], FOUR], counts=Annotated[list[Positive], FOUR])
     part("Watch", recent=list[tuple[label, float, label]])
@@ -121,8 +124,11 @@ def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) ->
         fine = np.array_equal(a, a.T) and least >= -1e-6 * (1 + a.trace())
         need(fine, f"tensor {path}.a", "symmetric, with no negative eigenvalue", a)
     elif kind == "LastLabel":
-        fine = state["last"] in (state["counts"] or (-1,))
+        counts, changes = state["counts"] or {-1: 1.0}, state["changes"]
+        fine = counts.get(state["last"], 0.0) >= 1
         need(fine, f"{path}.counts", "of the last label too", state["counts"])
+        fine = changes <= state["examples"]
+        need(fine, f"{path}.changes", "at most the examples", changes)
     elif kind == "Forest":  # a node leads to later ones, by a feature in use, or to a class
         feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
         on = (feature >= CONSTANT) & (feature < sizes["n_features"])
