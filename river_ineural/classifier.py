@@ -68,10 +68,10 @@ class INeurAL(NeuralClassifier):
     f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates what f1 gets
     wrong, r1 - f1, from the derivative-context embedding φ of f1: its input gradient and its input.
     A random forest of the given labels estimates the same by its votes v, and so does the last
-    label, whose class has l = 1 and all others 0. The class with the highest score is predicted
-    (Algorithm 1, line 6):
+    label, by the probability b of each class now that it is known. The class with the highest score
+    is predicted (Algorithm 1, line 6):
 
-        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + λ (l_i - p_i)
+        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + λ (b_i - p_i)
 
     p is f1 within [0, 1]. α, ω and λ say how far each explorer is trusted. They follow by least
     squares from the given labels, each predicted before it is learned

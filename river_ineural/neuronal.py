@@ -22,11 +22,11 @@ class NeurONAL(INeurAL):
     what f1 gets wrong from the end-to-end embedding of f1: the output h1 of its first hidden layer
     and its gradient with respect to its last layer, the whole of norm 1,
 
-        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p) + λ (l - p)
+        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p) + λ (b - p)
         φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
 
     That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the forest
-    whose votes are v, the last label l, the trust α, ω and λ, the residual r - f1 that is taken
+    whose votes are v, the last label b, the trust α, ω and λ, the residual r - f1 that is taken
     before an example is learned, the bounded history, the methods. Time hardly grows with k
     (docs/how-many-classes.md).
 
