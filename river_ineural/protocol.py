@@ -113,7 +113,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         y
             Label: bool, str or int. A class not seen before gets weights of its own.
         pseudo_label
-            Whether `y` is the model's own guess. Such examples never push out labelled ones.
+            Whether `y` is the model's own guess. Such examples never push out labelled ones, and
+            names that no other example had are left out of them.
         w
             Weight of the example in the loss, in [0, 1e6].
 
@@ -139,7 +140,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
     ) -> None:
         """Rewards and residuals into the history, then train: values (B, names), w (B,)."""
         n_known = len(self._state.labels)
-        state = self._state.grown(names, values, labels)
+        if pseudo_label and self._state.trainer.n_features:  # what no label has had says nothing
+            state = self._state.grown([], values[:, :0], labels)
+        else:
+            state = self._state.grown(names, values, labels)
         index = state.labels.index
         classes = [index[label] for label in labels if label in index]
         if len(classes) < len(labels):  # beyond max_classes

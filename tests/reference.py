@@ -255,6 +255,8 @@ class ReferenceClassifier:
     def learn_many(self, xs, ys, ws, pseudo_label=False):
         """All are scored, and then learned; then they may tell of a change."""
         xs, n_known = [self.encoded(x) for x in xs], len(self.labels)
+        if pseudo_label and self.theta1 is not None:
+            xs = [{name: x[name] for name in x if name in self.features} for x in xs]
         trial = self.trial
         states = [self, trial.ongoing, trial.former] if trial else [self]
         for state in states:

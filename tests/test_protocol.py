@@ -237,6 +237,17 @@ def test_a_heavy_example_passes():
     assert np.mean([model.predict_one(x) == y for x, y in STREAM]) > 0.9
 
 
+@pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
+def test_a_feature_comes_with_a_given_label_and_not_with_a_guess(kind):
+    model, more = learned(small(kind), STREAM[:20]), X | {"more": 9.0}
+    guessed, plain = copy.deepcopy(model), copy.deepcopy(model)
+    guessed.learn_one(more, 1, pseudo_label=True)
+    plain.learn_one(X, 1, pseudo_label=True)
+    assert guessed.scores_one(more) == plain.scores_one(X)
+    model.learn_one(more, 1)
+    assert model.scores_one(more) != model.scores_one(X)
+
+
 def test_a_classifier_s_predictions_take_no_more_than_x():
     model = small()
     for call in (model.predict_one, model.predict_proba_one):

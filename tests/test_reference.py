@@ -158,7 +158,7 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
 @pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
 def test_every_round_agrees_with_plain_defaults(kind, budget, horizon):
     """Narrower than by default, with as large a budget as it takes: a horizon, or a bucket."""
-    stream = list(turning(90, 80))
+    stream = list(turning(84, 80))
     model, twin = pair(kind, hidden_dim=8)
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)
     assert (len(twin.features), len(twin.labels)) == (4, 3)
