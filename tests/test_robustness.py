@@ -395,9 +395,10 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
             call(X, 2)
     sampler = active.INeurALSampler(model, gamma=0.0, seed=1)
     more = dict.fromkeys(range(8), 1.0)
+    sampler.predict_one(more)  # as a pseudo-label it brings no features
     with raises_and_keeps(sampler, "weights, more than", ValueError):
-        sampler.predict_one(more)  # its pseudo-label could not be learned
-    model.predict_one(more)  # what is not learned takes no room
+        sampler.learn_one(more, 1)
+    assert sampler.n_pseudo_labels == 1
     model.learn_one({**X, "new": 1.0}, 0)
     assert len(model._state.features) == 7
 

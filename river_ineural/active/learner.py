@@ -40,7 +40,10 @@ class Learner(Protocol):
         ...
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = ...) -> None:
-        """Learn a label, or with `pseudo_label` the learner's own prediction."""
+        """Learn a label, or with `pseudo_label` the learner's own prediction.
+
+        It must not refuse that of an x that `check_one` took.
+        """
         ...
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
