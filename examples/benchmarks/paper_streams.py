@@ -261,7 +261,7 @@ EXPERIMENTS = {
         sensitivity_table,
         [*SENSITIVITY],
         draw_sensitivity,
-        streams=("phishing", "mnist", "cifar10"),
+        streams=("phishing", "mnist"),
     ),
 }
 
