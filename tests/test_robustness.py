@@ -399,6 +399,7 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
     with raises_and_keeps(sampler, "weights, more than", ValueError):
         sampler.learn_one(more, 1)
     assert sampler.n_pseudo_labels == 1
+    model.predict_one(more)  # what is not learned takes no room
     model.learn_one({**X, "new": 1.0}, 0)
     assert len(model._state.features) == 7
 

@@ -112,8 +112,9 @@ class LastLabel:
         """b - p of each class, f1 (B, k) → (B, k); 0 unless labels hang together."""
         if not self.holds:
             return np.zeros_like(f1)
-        likely = np.full(f1.shape[1], 1 - self.lasts, f1.dtype)
-        likely[self.last] += self.lasts / self.share
+        lasts = self.lasts
+        likely = np.full(f1.shape[1], 1 - lasts, f1.dtype)
+        likely[self.last] += lasts / self.share
         p = f1.clip(0, 1)
         b = (p + DOUBT) * likely
         found: Floats = b / b.sum(axis=1, keepdims=True) - p
