@@ -97,8 +97,9 @@ class INeurAL(NeuralClassifier):
         Contexts b a step, in [1, 65,536]. They are drawn as whole examples, ⌈b/2⌉ of them also
         where there are more classes than two: ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, in [0, 1e6]. A fraction of a step is carried
-        over to the next example. May be set later on, as `lr`.
+        Steps after each example whose label was given, in [0, 1e6]; half of them where examples
+        have few of many features, as of words. A fraction of a step is carried over to the next
+        example. May be set later on, as `lr`.
     capacity
         Examples in the history, in [2, 1,000,000]. A quarter can be pseudo-labelled ones, which
         never push out an example whose label was given.

@@ -85,6 +85,14 @@ class NeuralClassifier(base.MiniBatchClassifier):
             seen = self._state.history.classes()
             return tuple(label for i, label in enumerate(self.known_labels) if i not in seen)
 
+    @property
+    def takes_pseudo_labels(self) -> bool:
+        """Whether predictions teach it: not where examples have few of many features, as of words.
+
+        A word that no label has told of would take the class of the message that it is in.
+        """
+        return not self._state.scaling.sparse
+
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
     ) -> dict[FeatureName, Any]:

@@ -425,7 +425,7 @@ class ReferenceClassifier:
 
     def take_steps(self, n, pseudo_label):
         """A fraction is carried over; f2 takes part in a quarter of those after given labels."""
-        self.steps_due += n
+        self.steps_due += n * (0.5 if self.sparse else 1)
         while self.steps_due >= 1:
             self.steps_due -= 1
             if self.n_networks > 1 and not pseudo_label:
@@ -736,7 +736,7 @@ class ReferenceSampler:
         self.n_queries += ask
         if self.horizon is None:
             self.bucket -= ask
-        if not ask and len(labels) > 1 and gap >= 0.6:
+        if not ask and len(labels) > 1 and gap >= 0.6 and not self.classifier.sparse:
             self.classifier.learn(x, labels[top], pseudo_label=True)
             self.n_pseudo_labels += 1
         return labels[top] if labels else None, ask, scores

@@ -1,15 +1,11 @@
 """Clients, labels that come late, a SIGKILL in between: what the service promises, counted.
 
-    python tests/service_load.py            # 1,000 predictions, killed once, then the books
-    python tests/service_load.py --latency  # milliseconds by percentile, one client and eight
-
-The stream is River's Phishing, the budget 100 labels. A label comes 50 predictions after it was
-asked for, and one request in ten is sent a second time by another client.
+The stream is River's Phishing. A label comes 50 predictions after it was asked for, and one request
+in ten is sent a second time by another client.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import random
@@ -22,13 +18,11 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 from river import datasets
 
 from river_ineural import INeurAL, active, load, persistence
@@ -99,18 +93,15 @@ class Load:
         self.again: deque[tuple[str, dict[str, Any]]] = deque()
         self.told: dict[str, list[dict[str, Any]]] = {id: [] for id, _, _ in self.examples}
         self.outcomes: dict[str, list[str]] = {}
-        self.seconds: dict[str, list[float]] = {"/predictions": [], "/labels": []}
         self.n_retries = 0
         self.lock = threading.Lock()
         self.rng = random.Random(1)
 
-    def run(self, n_clients: int) -> float:
-        """All of the stream and all labels; seconds."""
-        began = time.perf_counter()
+    def run(self, n_clients: int) -> None:
+        """All of the stream and all labels."""
         with ThreadPoolExecutor(n_clients) as pool:
             for client in [pool.submit(self.client) for _ in range(n_clients)]:
                 client.result()
-        return time.perf_counter() - began
 
     def client(self) -> None:
         """One after the other: what is to be sent again, labels that are due, the next example."""
@@ -140,7 +131,6 @@ class Load:
         """Until there is an answer, whoever was killed meanwhile."""
         until = time.monotonic() + PATIENCE
         while True:
-            began = time.perf_counter()
             try:
                 answer = http.post(path, json=body)
                 if answer.status_code < 500:
@@ -154,7 +144,6 @@ class Load:
                 self.n_retries += 1
             time.sleep(0.1)
         with self.lock:
-            self.seconds[path].append(time.perf_counter() - began)
             told, id = answer.json(), body["id"]
             if path == "/labels":
                 self.outcomes.setdefault(id, []).append(told["outcome"])
@@ -190,7 +179,6 @@ def books(folder: Path) -> tuple[list[Any], list[Any], bytes, bytes]:
 
 def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> dict[str, Any]:
     """The whole stream with kills spread over it, and what the books say then."""
-    away = []
     with Process(folder, "--budget", str(budget)) as process:
         clients = Load(process.url, n)
         with ThreadPoolExecutor(1) as pool:
@@ -199,10 +187,8 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
                 goal = n * kill / (n_kills + 1)  # of examples that a client has been told of
                 while sum(map(bool, [*clients.told.values()])) < goal and not run.done():
                     time.sleep(0.001)
-                began = time.perf_counter()
                 process.stop(signal.SIGKILL)
                 process.start()
-                away.append(time.perf_counter() - began)
             run.result()
         health = httpx.get(f"{process.url}/health").json()
     rounds, labels, model, plain = books(folder)
@@ -211,50 +197,19 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
     return {
         "predictions": len(rounds),
         "asked_for": len(asked),
-        "budget": budget,
         "labels": len(labels),
         "labels_lost": len(asked - {id for _, id, _, _ in labels}),
         "labels_twice": sum(of.count("learned") > 1 for of in outcomes),
         "told_otherwise": sum(any(each != of[0] for each in of) for of in told),
         "rounds_of_the_model": health["n_rounds"],
         "asked_by_the_model": health["n_queries"],
-        "kills": n_kills,
-        "seconds_away": round(max(away), 1),
         "retries": clients.n_retries,
         "sent_twice": sum(len(of) - 1 for of in told) + sum(len(of) - 1 for of in outcomes),
         "as_a_loop_without_kills": model == plain,
     }
 
 
-def latency(folder: Path, n: int) -> Iterator[str]:
-    """A table of milliseconds as a client sees them."""
-    yield "| clients | request | a second | 50 % | 90 % | 99 % | longest |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for n_clients in (1, 8):
-        with Process(folder / str(n_clients), "--budget", "100") as process:
-            clients = Load(process.url, n)
-            seconds = clients.run(n_clients)
-        for path, each in clients.seconds.items():
-            points = " | ".join(f"{1e3 * p:.1f}" for p in np.percentile(each, [50, 90, 99, 100]))
-            yield f"| {n_clients} | {path} | {len(each) / seconds:.0f} | {points} |"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="What the service promises, counted.")
-    parser.add_argument("--rounds", type=int, default=1_000)
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--kills", type=int, default=1, help="at least 1")
-    parser.add_argument("--latency", action="store_true", help="time it instead")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        if given.latency:
-            for line in latency(folder, given.rounds):
-                print(line, flush=True)
-            return
-        for name, value in killed(folder, given.rounds, given.clients, given.kills, 100).items():
+if __name__ == "__main__":  # service_load.py ROUNDS CLIENTS KILLS
+    with tempfile.TemporaryDirectory() as given:
+        for name, value in killed(Path(given), *map(int, sys.argv[1:]), budget=100).items():
             print(f"{name.replace('_', ' '):24} {value}")
-
-
-if __name__ == "__main__":
-    main()

@@ -248,6 +248,26 @@ def test_a_feature_comes_with_a_given_label_and_not_with_a_guess(kind):
     assert model.scores_one(more) != model.scores_one(X)
 
 
+def test_words_are_learned_with_given_labels_only():
+    """However sure a prediction is: a word that no label has told of would take its class."""
+    model, rng, n_sure = (
+        active.INeurALSampler(small(), budget=0.3, seed=1),
+        np.random.default_rng(0),
+        0,
+    )
+    for t in range(200):
+        y, words = int(rng.integers(2)), rng.integers(0, 400, size=200 if t < 5 else 6)
+        sparse, n_before = model.classifier._state.scaling.sparse, model.n_pseudo_labels
+        x = {f"w{word}": 1.0 for word in words} | {f"of {y}": 3.0}
+        if model.predict_one(x)[1]:
+            model.learn_one(x, y)
+        elif sparse:
+            n_sure += model.last_decision.gap >= 0.6
+            assert model.n_pseudo_labels == n_before
+    assert sparse
+    assert n_sure > 20
+
+
 def test_a_classifier_s_predictions_take_no_more_than_x():
     model = small()
     for call in (model.predict_one, model.predict_proba_one):

@@ -48,8 +48,8 @@ PROCESSES = {  # scripts: the group, what they print if all held, and the cases 
     "heart.py threads_and_a_budget": ("calls of eight threads", COUNTED, 0),
     "kept.py killed 200": ("kills while a model is saved", r"of (\d+) files load", 0),
     "kept.py damaged 3000": (MODELS, "memory grew", 3000),
-    "service_load.py --clients 16 --kills 5 --rounds 1250": ("kills of the service", LOST, 5),
-    "service_load.py --clients 16 --rounds 1000": ("rounds of 16 clients", LOST, 1000),
+    "service_load.py 1250 16 5": ("kills of the service", LOST, 5),
+    "service_load.py 1000 16 1": ("rounds of 16 clients", LOST, 1000),
 }
 
 

@@ -60,6 +60,9 @@ class ChangingLearner(Learner, Protocol):
     warning: bool
     """Whether labels point to a change, not enough for an alarm."""
 
+    takes_pseudo_labels: bool
+    """Whether predictions teach it; else none is learned."""
+
     temporal_dependence: bool
     """Whether the next label is mostly the last one, so that only random asks see a change."""
 

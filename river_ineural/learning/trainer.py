@@ -28,6 +28,7 @@ __all__ = ["Trainer"]
 Floats = NDArray[np.floating[Any]]
 
 PSEUDO_LABEL_STEPS = 0.35  # after each pseudo-labelled example
+OF_WORDS = 0.5  # of the steps, where examples have few of many features
 MOST_WEIGHTS = 25_000_000  # of both networks; with optimiser and average 0.5 GB in float32
 
 
@@ -231,7 +232,7 @@ class Trainer(Tensors):
         f2 takes part in a share of those after given labels.
         """
         explores = self.shape.explores and not pseudo_label
-        self.steps_due += n_steps
+        self.steps_due += n_steps * (OF_WORDS if scaling.sparse else 1)
         while self.steps_due >= 1:
             self.steps_due -= 1
             if explores:
