@@ -72,6 +72,7 @@ def test_a_row_that_is_there_is_not_run_again_and_a_failure_is_a_row_that_is(tmp
     assert common.read(path)["seed"].tolist() == [0, 1, 2, 0]
 
 
+@pytest.mark.slow
 def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch, capsys):
     words = ["--streams", "Bananas", "bank", "--learners", "I-NeurAL", "f1 and forest"]
     words += ["--seeds", "1", "--budgets", "0.1", "--rounds", "120", "--out", str(tmp_path)]
@@ -221,6 +222,19 @@ def test_every_learner_runs_within_its_budget(name):
     model = learners.new(name, 0.4, 40, 2, 2)
     row = common.follow(model, common.examples(stream.x[:40]), stream.y[:40].tolist())
     assert 0 < row["queries"] <= 16
+
+
+@pytest.mark.skipif(not learners.of_moa.THERE, reason="needs the extra moa, and Java")
+@pytest.mark.parametrize("name", [n for n in learners.MOA if n.endswith("uncertainty")])
+def test_a_learner_of_moa_keeps_its_budget_and_learns(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    model = learners.new(name, 0.2, 400, 2, 2)
+    row = common.follow(
+        model, common.examples(rng.normal(size=(400, 3)) + 3 * y[:, None]), y.tolist()
+    )
+    assert 40 < row["queries"] <= 80
+    assert row["regret"] < 120
 
 
 def test_learners_are_what_their_names_say():

@@ -6,6 +6,7 @@ import pytest
 from streams import python
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [

@@ -62,6 +62,7 @@ def run_bash(code, said):
 
 
 # River's iter_csv leaves a file open that is not read to its end, as by `next`.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("page", PAGES)
 def test_each_block_runs_and_prints_what_is_said(page, tmp_path, monkeypatch):

@@ -303,6 +303,7 @@ def test_a_file_is_not_larger_than_what_is_in_it():
         assert to_bytes(copied) == to_bytes(model)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGKILL")
 def test_kills_leave_a_whole_file_and_hostile_files_take_little_memory():
     """20 kills; 300 files that are cut, flipped, of wrong lengths or shapes, or of odd values under

@@ -8,6 +8,7 @@ from streams import blobs, rounds
 from river_ineural import INeurAL, active
 
 SEEDS = range(3)
+pytestmark = pytest.mark.slow
 
 
 def sampler(seed, **settings):

@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import reference_forest
 from reference import ReferenceClassifier, ReferenceSampler, flatten
 from reference_outputs import ReferenceOutputs
 from streams import Float64, Outputs64, assert_near, blobs, shifting
 
 from river_ineural import NeurONAL
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
+from river_ineural.learning import forest
 from river_ineural.network.layout import Weights
 
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
@@ -142,6 +144,14 @@ def turning(n_before, n_after, seed=1):
 BOTH_SAMPLERS = [(Float64, 0.9, 170), (Outputs64, 0.6, None)]
 
 
+@pytest.fixture
+def few_trees(monkeypatch):
+    """The twin takes long for each."""
+    for module in (forest, reference_forest):
+        monkeypatch.setattr(module, "TREES", 12)
+
+
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
 def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
     """The last label counts, and a known length's labels are kept for the rounds to come."""
@@ -156,8 +166,10 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
 
 
 @pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
-def test_every_round_agrees_with_plain_defaults(kind, budget, horizon):
+def test_every_round_agrees_with_plain_defaults(kind, budget, horizon, request):
     """Narrower than by default, with as large a budget as it takes: a horizon, or a bucket."""
+    if kind is Outputs64:
+        request.getfixturevalue("few_trees")
     stream = list(turning(84, 80))
     model, twin = pair(kind, hidden_dim=8)
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)

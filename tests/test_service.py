@@ -93,6 +93,7 @@ def predicted(journal, *numbers):
 # Over HTTP
 
 
+@pytest.mark.slow
 def test_sixteen_clients_and_a_kill(tmp_path):
     told = service_load.killed(tmp_path / "data", n=240, n_clients=16, n_kills=1, budget=60)
     assert told["predictions"] == told["rounds_of_the_model"] == 240
@@ -489,6 +490,7 @@ def page():
     return (ROOT / "docs" / "in-production.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("timeout")), reason="the page speaks HTTP by curl"
 )

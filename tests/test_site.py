@@ -23,7 +23,10 @@ RAW_TEX = r"\\[(\[a-zA-Z]+"
 
 pytest.importorskip("mkdocs", reason="the documentation is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+]
 
 # What is beyond the right edge of the screen and cannot be scrolled to.
 TOO_WIDE = """() => {

@@ -181,6 +181,7 @@ def test_memory_counts_what_torch_holds():
     assert sampler._raw_memory_usage > model._raw_memory_usage
 
 
+@pytest.mark.slow
 def test_memory_is_constant():
     """But for labels on their way, no more than the budget of the rounds they are expected for."""
     inner = small(hidden_dim=4, capacity=500)

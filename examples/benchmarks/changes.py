@@ -9,14 +9,26 @@ import pandas as pd  # type: ignore[import-untyped]
 from changing import FLIPS, HALVED, LASTING, PANEL, RENAMED, STILL, STREAMS, there
 from common import Cell, Row, best, chosen, geometric, markdown, of, ratios, spread
 from drawing import colours, draw
-from learners import BEST, NEIGHBOURS, OUTPUTS, OWN, PARTS, REST, RIVER, WITHOUT, new
+from learners import (
+    BEST,
+    MOA,
+    NEIGHBOURS,
+    OUTPUTS,
+    OWN,
+    PARTS,
+    REST,
+    RIVER,
+    STREAMING,
+    WITHOUT,
+    new,
+)
 
 COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
 TOLD = "I-NeurAL, length given"
 ADAPTIVE = "adaptive random forest, at random"
 BESIDE = (OWN, TOLD, WITHOUT, ADAPTIVE, NEIGHBOURS)  # where labels hang together in time
-LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, *(name for name in RIVER if not name.endswith(REST)))
-LEARNERS += (NEIGHBOURS, WITHOUT)
+LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, NEIGHBOURS, WITHOUT)
+LEARNERS += tuple(name for name in STREAMING if not name.endswith(REST))
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
 DRAWN = ["label flip", "mixed", "agrawal gradual"]
 DRAWN += ["phishing back", "mnist arriving", "magic gradual"]
@@ -164,6 +176,8 @@ def beside_the_point(cell: Cell) -> bool:
         return cell.stream not in LASTING or cell.learner not in BESIDE
     if cell.learner == TOLD:
         return cell.stream not in STILL | HALVED
+    if cell.learner in MOA:
+        return cell.stream not in PANEL
     return cell.learner in RIVER and cell.stream in STILL
 
 

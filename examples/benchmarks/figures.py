@@ -25,7 +25,7 @@ import tabular
 import theory
 from changing import PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
-from learners import BEST, OWN
+from learners import BEST, MOAS, OWN
 from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
@@ -187,6 +187,9 @@ FIGURES: dict[str, Figure] = {
     "changes.together": changes.together,
     # One run of River's best asked for six labels of luxembourg and for no more: 978 mistakes.
     "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
+    "changes.over_moa": lambda rows: number(
+        geometric(ratios(common.best(rows), OWN, MOAS, PANEL)), "2"
+    ),
     "regret.by_stream": by_stream,
     "regret.over_released": over_cited,
     "regret.over_paper": partial(over_cited, source=PAPER),

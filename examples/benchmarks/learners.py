@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import of_moa
 from numpy.typing import NDArray
 from river import compose, forest, neighbors, preprocessing, tree
 from sklearn.ensemble import (  # type: ignore[import-untyped]
@@ -94,7 +95,7 @@ SENSITIVITY: dict[str, Make] = {
     **{f"constant width, γ = {gamma}": wide(gamma) for gamma in paper.GAMMAS},
     **{f"theoretical width, γ = {gamma}": wide(gamma, theoretical=True) for gamma in paper.GAMMAS},
 }
-OWN, OUTPUTS, BEST = "I-NeurAL", "NeurONAL", "River's best learner"
+OWN, OUTPUTS, BEST, MOAS = "I-NeurAL", "NeurONAL", "River's best learner", "MOA's best learner"
 NEIGHBOURS, WITHOUT = "nearest neighbours", "without the last label"
 PARTS: dict[str, Make] = {
     "f1 and forest": ineural(explorers=("forest",)),
@@ -125,21 +126,34 @@ RIVER: dict[str, tuple[str, Callable[..., BudgetedSampler]]] = {
     for name in CLASSIFIERS
     for how, ask in (("at random", at_random), ("by margin", MarginSampler), (REST, MarginAndRest))
 }
+MOA: dict[str, tuple[str, Callable[..., BudgetedSampler]]] = {
+    f"{name}, {how}": (kind, ask)
+    for name, kind in of_moa.KINDS.items()
+    for how, ask in (
+        *(("at random", at_random), ("by margin", MarginSampler), (REST, MarginAndRest)),
+        ("by variable uncertainty", of_moa.VariableUncertainty),
+    )
+}
+STREAMING = RIVER | (MOA if of_moa.THERE else {})  # of others, which can be run here
 
 
 def method_of(name: str) -> tuple[str, str]:
     """The method of a learner and its setting, "" if it has none; River's are settings of one."""
     if name in RIVER:
         return BEST, name
+    if name in MOA:
+        return MOAS, name.removeprefix("MOA's ")
     method, _, setting = name.partition(" ") if name in BASELINES else (name, "", "")
     return method, setting
 
 
 def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int) -> Run:
     """The learner of a name, which is told how long the stream is unless the horizon is None."""
-    if name in RIVER:
-        classifier, ask = RIVER[name]
-        model = CLASSIFIERS[classifier](n_classes, seed)
+    if name in RIVER or name in MOA:
+        kind, ask = (RIVER | MOA)[name]
+        model: Any = of_moa.Moa(kind, n_classes, seed)
+        if name in RIVER:
+            model = CLASSIFIERS[kind](n_classes, seed)
         return ask(model, budget=Budget(budget, horizon), seed=seed)
     return LEARNERS[name](budget=budget, horizon=horizon, seed=seed)
 

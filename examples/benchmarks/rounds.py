@@ -14,6 +14,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from changing import ORDERED, shuffled, there
 from common import Cell, Row, X, markdown
 from learners import CLASSIFIERS, OUTPUTS, OWN, new
+from of_moa import KINDS, THERE, Moa
 from speed import Peer
 from tabular import STREAMS as TABLES
 
@@ -21,7 +22,8 @@ STREAMS = {name: TABLES[name] for name in ("ijcnn", "spambase", "robot", "phishi
 STREAMS["mnist"] = shuffled("mnist", n=ORDERED)
 OURS = (OWN, OUTPUTS, "f1 and f2", "f1 alone")
 FOREST = "adaptive random forest"
-OTHERS = (FOREST, "logistic regression", "PyTorch network")
+MOA = f"MOA's {FOREST}"
+OTHERS = (FOREST, MOA, "logistic regression", "PyTorch network")
 FIRST = 300  # rounds before anything is timed, of a learner of its own
 CALLS = tuple(f"{call}_{part}" for call in ("predict", "learn") for part in ("50", "99", "100"))
 COLUMNS = (*common.COUNTED, "microseconds", *CALLS, *common.MACHINE, "river")
@@ -54,8 +56,11 @@ def timed(cell: Cell, d: int, k: int, n: int) -> Timed:
     if cell.learner in OURS:
         return Timed(new(cell.learner, cell.budget, n, cell.seed, k))
     drawn = np.random.default_rng(cell.seed).permutation(n) < cell.budget * n
-    classifier = CLASSIFIERS.get(cell.learner)
-    model = classifier(k, cell.seed) if classifier else Peer(d, k)
+    model: Any = Peer(d, k)
+    if cell.learner in CLASSIFIERS:
+        model = CLASSIFIERS[cell.learner](k, cell.seed)
+    elif cell.learner == MOA:
+        model = Moa(KINDS[MOA], k, cell.seed)
     return Timed(model, iter(drawn.tolist()))
 
 
@@ -99,7 +104,7 @@ def calls(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run what is missing and print the tables."""
-    learners = (*OURS, *OTHERS)
+    learners = [name for name in (*OURS, *OTHERS) if THERE or name != MOA]
     given = common.options({"rounds": [0.05]}, __doc__, 1, streams=STREAMS, learners=learners)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, learners)

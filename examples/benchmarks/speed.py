@@ -19,6 +19,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import torch
 from common import Row, X
 from drawing import colours, draw
+from sklearn.neural_network import MLPClassifier  # type: ignore[import-untyped]
 from torch import nn
 
 from river_ineural import INeurAL, NeurONAL
@@ -187,6 +188,28 @@ def measure_classes(n_calls: int) -> list[Row]:
     return rows
 
 
+@single_threaded
+def measure_frames(n_calls: int) -> list[Row]:
+    """Rows a second of a frame, each learned about once, and beside scikit-learn's network."""
+    xs, ys = examples_of(*FRAME_SIZE)
+    frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
+    y = pd.Series([ys[i % 64] for i in range(FRAME_ROWS)])
+    peer = MLPClassifier((WIDTH,), random_state=0)
+    calls: Calls = {
+        "MLPClassifier,learn_many": lambda _: peer.partial_fit(frame, y, classes=[0, 1]),
+        "MLPClassifier,predict_many": lambda _: peer.predict(frame),
+    }
+    for kind in (INeurAL, NeurONAL):
+        model = new_model(FRAME_SIZE[1], kind)
+        model.n_steps = 2 / model.batch_size  # a batch is of half as many examples
+        calls[f"{kind.__name__},learn_many"] = lambda _, m=model: m.learn_many(frame, y)  # type: ignore[misc]
+        calls[f"{kind.__name__},predict_many"] = lambda _, m=model: m.predict_many(frame)  # type: ignore[misc]
+    times = pd.Series(medians(calls, n_calls))
+    rates = (1e6 * FRAME_ROWS / times).round(-2)
+    rates.index = pd.MultiIndex.from_tuples(name.split(",") for name in rates.index)
+    return rates.unstack(sort=False).rename_axis("learner").reset_index().to_dict("records")  # type: ignore[no-any-return]
+
+
 def measure_growth() -> dict[str, float]:
     """Time and memory of a late round over an early one, and the longest round over the median.
 
@@ -232,6 +255,7 @@ def tables(n_calls: int) -> dict[str, pd.DataFrame]:
         "speed": pd.DataFrame([measure(d, k, n_calls) for d, k in SIZES]),
         "speed-labels": pd.DataFrame(measure_labels()),
         "speed-classes": classes,
+        "speed-frames": pd.DataFrame(measure_frames(max(10, n_calls // 20))),
         "speed-ratios": pd.DataFrame(ratios.items(), columns=["ratio", "value"]).round(2),
     }
 

@@ -11,7 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from changing import ORDERED, Source, Stream, ordered, shuffled, there
 from common import Cell, Row, best, by_stream, chosen, geometric, markdown, ratios
 from drawing import colours, draw
-from learners import BEST, OUTPUTS, OWN, PARTS, REFITTED, RIVER, new, refitted
+from learners import BEST, MOAS, OUTPUTS, OWN, PARTS, REFITTED, STREAMING, new, refitted
 from river import datasets
 from river.datasets.base import Dataset
 
@@ -19,7 +19,8 @@ from river_ineural.compare.refitted import numbered
 
 MEASURED = ("row_by_row", "fits", "curve", "asks")
 COLUMNS = (*common.COUNTED, *MEASURED, *common.MACHINE, "river", "sklearn")
-LEARNERS = (OWN, OUTPUTS, *PARTS, *REFITTED, *RIVER)
+LEARNERS = (OWN, OUTPUTS, *PARTS, *REFITTED, *STREAMING)
+OTHERS = (*REFITTED, BEST, MOAS)
 SINGLE = 100  # rows whose answers are timed one by one
 FOREST = "random forest, refitted"
 OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
@@ -68,7 +69,8 @@ def measure(cell: Cell) -> Row:
 
 def mistakes(rows: pd.DataFrame) -> str:
     """Mistakes of each, a line a stream, first those where ours is least ahead of the others."""
-    rows, others = best(rows), (*REFITTED, BEST)
+    rows = best(rows)
+    others = [name for name in OTHERS if name in {*rows["learner"]}]
     over = pd.DataFrame({name: ratios(rows, OWN, name, STREAMS) for name in others}).max(axis=1)
     lines = []
     over = over.reindex([stream for stream in STREAMS if stream in {*rows["stream"]}])
@@ -84,7 +86,7 @@ def mistakes(rows: pd.DataFrame) -> str:
 def summaries(rows: pd.DataFrame) -> str:
     """Mistakes of ours over those of each other, a line each."""
     lines = []
-    for name in (*REFITTED, BEST):
+    for name in OTHERS:
         if len(found := ratios(best(rows), OWN, name, STREAMS)):
             ends = (f"{found[at]:.2f} ({at})" for at in (found.idxmax(), found.idxmin()))
             more = f"{(found > 1).sum()} of {len(found)}"
