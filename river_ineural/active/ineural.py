@@ -63,7 +63,8 @@ class INeurALSampler(BudgetedSampler):
     A label is also asked for if fewer than two classes are known, if labels point to a change of
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label
-    is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23).
+    is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23), but
+    not where examples have few of many features, as of words.
 
     Parameters
     ----------
