@@ -83,7 +83,7 @@ def table(rows: pd.DataFrame) -> str:
     """Microseconds a round of each, and ours over River's forest, a line a stream."""
     rows = rows[rows["stream"].isin(list(STREAMS))]
     means = rows.pivot_table(values="microseconds", index="stream", columns="learner", sort=False)
-    means = means.reindex(columns=[*OURS, *OTHERS])
+    means = means[[name for name in (*OURS, *OTHERS) if name in means]]
     over = means[[OWN, OUTPUTS]].div(means[FOREST], axis=0)
     shown = pd.concat([means.map("{:,.0f}".format), over.map("{:.2f}".format)], axis=1)
     heads = ("stream", *means, f"{OWN} over the forest", f"{OUTPUTS} over it")
