@@ -1,4 +1,4 @@
-"""MOA's learners as classifiers of River's, through CapyMOA: `pip install capymoa`, and Java."""
+"""MOA's learners as classifiers of River's, through CapyMOA: the extra `moa`, and Java."""
 
 from importlib.util import find_spec
 from typing import Any
