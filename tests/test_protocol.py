@@ -250,11 +250,8 @@ def test_a_feature_comes_with_a_given_label_and_not_with_a_guess(kind):
 
 def test_words_are_learned_with_given_labels_only():
     """However sure a prediction is: a word that no label has told of would take its class."""
-    model, rng, n_sure = (
-        active.INeurALSampler(small(), budget=0.3, seed=1),
-        np.random.default_rng(0),
-        0,
-    )
+    model = active.INeurALSampler(small(), budget=0.3, seed=1)
+    rng, n_sure = np.random.default_rng(0), 0
     for t in range(200):
         y, words = int(rng.integers(2)), rng.integers(0, 400, size=200 if t < 5 else 6)
         sparse, n_before = model.classifier._state.scaling.sparse, model.n_pseudo_labels

@@ -115,25 +115,23 @@ LEARNERS: dict[str, Make] = {
 }
 
 
-CLASSIFIERS: dict[str, Callable[[int, int], Any]] = {  # River's, of k classes and a seed
+OF_RIVER: dict[str, Callable[[int, int], Any]] = {  # of k classes and a seed
     "logistic regression": lambda k, seed: preprocessing.StandardScaler() | regression(k, seed),
     "Hoeffding adaptive tree": lambda k, seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed),
     "adaptive random forest": lambda k, seed: forest.ARFClassifier(seed=seed),
 }
+OF_MOA: dict[str, Callable[[int, int], Any]] = {
+    "MOA's adaptive random forest": partial(of_moa.Moa, "AdaptiveRandomForestClassifier"),
+    "MOA's streaming random patches": partial(of_moa.Moa, "StreamingRandomPatches"),
+    "MOA's SAM-kNN": partial(of_moa.Moa, "SAMkNN"),
+}
+CLASSIFIERS = OF_RIVER | OF_MOA
 REST = "by margin, the rest at random"  # so that it asks for as many labels as the others
-RIVER: dict[str, tuple[str, Callable[..., BudgetedSampler]]] = {
-    f"{name}, {how}": (name, ask)
-    for name in CLASSIFIERS
-    for how, ask in (("at random", at_random), ("by margin", MarginSampler), (REST, MarginAndRest))
-}
-MOA: dict[str, tuple[str, Callable[..., BudgetedSampler]]] = {
-    f"{name}, {how}": (kind, ask)
-    for name, kind in of_moa.KINDS.items()
-    for how, ask in (
-        *(("at random", at_random), ("by margin", MarginSampler), (REST, MarginAndRest)),
-        ("by variable uncertainty", of_moa.VariableUncertainty),
-    )
-}
+Asks = Callable[..., BudgetedSampler]
+WAYS: dict[str, Asks] = {"at random": at_random, "by margin": MarginSampler, REST: MarginAndRest}
+VARIABLE: dict[str, Asks] = {"by variable uncertainty": of_moa.VariableUncertainty}
+RIVER = {f"{name}, {how}": (name, ask) for name in OF_RIVER for how, ask in WAYS.items()}
+MOA = {f"{name}, {how}": (name, ask) for name in OF_MOA for how, ask in (WAYS | VARIABLE).items()}
 STREAMING = RIVER | (MOA if of_moa.THERE else {})  # of others, which can be run here
 
 
@@ -149,11 +147,9 @@ def method_of(name: str) -> tuple[str, str]:
 
 def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int) -> Run:
     """The learner of a name, which is told how long the stream is unless the horizon is None."""
-    if name in RIVER or name in MOA:
-        kind, ask = (RIVER | MOA)[name]
-        model: Any = of_moa.Moa(kind, n_classes, seed)
-        if name in RIVER:
-            model = CLASSIFIERS[kind](n_classes, seed)
+    if name in RIVER | MOA:
+        classifier, ask = (RIVER | MOA)[name]
+        model = CLASSIFIERS[classifier](n_classes, seed)
         return ask(model, budget=Budget(budget, horizon), seed=seed)
     return LEARNERS[name](budget=budget, horizon=horizon, seed=seed)
 

@@ -11,16 +11,11 @@ from river_ineural.active import BudgetedSampler
 from river_ineural.active.decision import Wanted
 
 THERE = find_spec("capymoa") is not None
-KINDS = {  # by the names of CapyMOA's classes
-    "MOA's adaptive random forest": "AdaptiveRandomForestClassifier",
-    "MOA's streaming random patches": "StreamingRandomPatches",
-    "MOA's SAM-kNN": "SAMkNN",
-}
 WINDOW, STEP = 100, 0.01  # of variable uncertainty
 
 
 class Moa(base.Classifier):
-    """A learner of MOA with its defaults, of the features of the first example and k classes."""
+    """A class of CapyMOA with its defaults, of the features of the first example and k classes."""
 
     def __init__(self, kind: str, n_classes: int, seed: int) -> None:
         self.kind, self.n_classes, self.seed = kind, n_classes, seed
@@ -67,7 +62,7 @@ class VariableUncertainty(BudgetedSampler):
         surest, before = max(y_pred.values(), default=0.0), self.threshold
         wanted = surest < before and self.spent < WINDOW * (self._account.rate or 0.0)
         self.spent += wanted - self.spent / WINDOW
-        if surest < before and wanted:
+        if wanted:
             self.threshold *= 1 - STEP
         elif surest >= before:
             self.threshold *= 1 + STEP

@@ -14,7 +14,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from changing import ORDERED, shuffled, there
 from common import Cell, Row, X, markdown
 from learners import CLASSIFIERS, OUTPUTS, OWN, new
-from of_moa import KINDS, THERE, Moa
+from of_moa import THERE
 from speed import Peer
 from tabular import STREAMS as TABLES
 
@@ -56,11 +56,8 @@ def timed(cell: Cell, d: int, k: int, n: int) -> Timed:
     if cell.learner in OURS:
         return Timed(new(cell.learner, cell.budget, n, cell.seed, k))
     drawn = np.random.default_rng(cell.seed).permutation(n) < cell.budget * n
-    model: Any = Peer(d, k)
-    if cell.learner in CLASSIFIERS:
-        model = CLASSIFIERS[cell.learner](k, cell.seed)
-    elif cell.learner == MOA:
-        model = Moa(KINDS[MOA], k, cell.seed)
+    classifier = CLASSIFIERS.get(cell.learner)
+    model = classifier(k, cell.seed) if classifier else Peer(d, k)
     return Timed(model, iter(drawn.tolist()))
 
 
@@ -83,8 +80,9 @@ def table(rows: pd.DataFrame) -> str:
     """Microseconds a round of each, and ours over River's forest, a line a stream."""
     rows = rows[rows["stream"].isin(list(STREAMS))]
     means = rows.pivot_table(values="microseconds", index="stream", columns="learner", sort=False)
-    means = means[[name for name in (*OURS, *OTHERS) if name in means]]
+    means = means.reindex(columns=[*OURS, *OTHERS])
     over = means[[OWN, OUTPUTS]].div(means[FOREST], axis=0)
+    means = means.dropna(axis=1, how="all")
     shown = pd.concat([means.map("{:,.0f}".format), over.map("{:.2f}".format)], axis=1)
     heads = ("stream", *means, f"{OWN} over the forest", f"{OUTPUTS} over it")
     return markdown(heads, shown.replace("nan", "").reset_index().to_numpy().tolist())

@@ -188,7 +188,7 @@ class INeurALSampler(BudgetedSampler):
             scores, added = scores_and_added(learner, x)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
             confident = self.self_training and len(scores) > 1 and margin >= CONFIDENCE
-            confident &= getattr(learner, "takes_pseudo_labels", True)
+            confident = confident and getattr(learner, "takes_pseudo_labels", True)
             self._account.round()
             ask = self._decide(given, self._wants(margin, len(scores), learner), added)
             if ask:
