@@ -14,7 +14,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
@@ -207,9 +206,3 @@ def killed(folder: Path, n: int, n_clients: int, n_kills: int, budget: int) -> d
         "sent_twice": sum(len(of) - 1 for of in told) + sum(len(of) - 1 for of in outcomes),
         "as_a_loop_without_kills": model == plain,
     }
-
-
-if __name__ == "__main__":  # service_load.py ROUNDS CLIENTS KILLS
-    with tempfile.TemporaryDirectory() as given:
-        for name, value in killed(Path(given), *map(int, sys.argv[1:]), budget=100).items():
-            print(f"{name.replace('_', ' '):24} {value}")
