@@ -15,7 +15,7 @@ from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed, choice, integer, real
-from river_ineural.learning.change import Watch
+from river_ineural.learning.drift import DriftDetector
 from river_ineural.learning.explorers import EXPLORERS, ExplorationNetwork, Explorer, Explorers
 from river_ineural.learning.forest import Forest
 from river_ineural.learning.history import History
@@ -23,7 +23,7 @@ from river_ineural.learning.last_label import LastLabel
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.state import State
 from river_ineural.learning.steps import Recipe
-from river_ineural.learning.tensors import lasting
+from river_ineural.learning.tensors import outside_inference_mode
 from river_ineural.learning.trainer import Trainer
 from river_ineural.network.device import available
 from river_ineural.network.layout import Shape
@@ -48,11 +48,11 @@ def check_explorers(name: str, explorers: Any) -> None:
 
 def check_detector(name: str, detector: Any) -> None:
     """Raise unless it can tell of a change, or is turned off."""
-    if isinstance(detector, str) and detector == "surprise":
+    if isinstance(detector, str) and detector == "cusum":
         return
     if not (detector is None or isinstance(detector, base.BinaryDriftDetector)):
         raise TypeError(
-            f"{name} must be 'surprise', None or one of river.drift.binary, got {detector!r}."
+            f"{name} must be 'cusum', None or one of river.drift.binary, got {detector!r}."
         )
 
 
@@ -109,8 +109,8 @@ class INeurAL(NeuralClassifier):
         labels hang together in time. ("network",) is the paper's method, trusted as far as labels
         confirm it; () is f1 alone.
     drift_detector
-        How mistakes at given labels tell that the stream has changed. "surprise" weighs each
-        mistake by how sure the model was: `learning.change.Surprise`. A detector of
+        How mistakes at given labels tell that the stream has changed. "cusum" weighs each
+        mistake by how sure the model was: `learning.drift.Cusum`. A detector of
         `river.drift.binary` gets the mistakes where the model was sure. After an alarm the networks
         learn anew, from the labels since and from old labels that still hold. None: never.
     classes
@@ -185,7 +185,7 @@ class INeurAL(NeuralClassifier):
         n_steps: float = 8.0,
         capacity: int = 8192,
         explorers: tuple[str, ...] = ("network", "forest", "last_label"),
-        drift_detector: base.BinaryDriftDetector | str | None = "surprise",
+        drift_detector: base.BinaryDriftDetector | str | None = "cusum",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,
         missing: bool = False,
@@ -211,7 +211,7 @@ class INeurAL(NeuralClassifier):
         self.seed = seed
         super().__init__(self._first_state())
 
-    @lasting
+    @outside_inference_mode
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
@@ -237,25 +237,25 @@ class INeurAL(NeuralClassifier):
             History(self.capacity, of_batches, like.cpu()),
             trainer,
             Explorers({name: known[name] for name in self.explorers}),
-            self._first_watch(),
+            self._first_detector(),
         )
 
-    def _first_watch(self) -> Watch | None:
+    def _first_detector(self) -> DriftDetector | None:
         if self.drift_detector is None:
             return None
         detector = self.drift_detector
-        return Watch(None if isinstance(detector, str) else detector.clone())
+        return DriftDetector(None if isinstance(detector, str) else detector.clone())
 
     @property
     def n_drifts(self) -> int:
         """Changes of the stream that were noticed, and not taken back."""
-        watch = self._state.watch
-        return watch.n_drifts if watch else 0
+        detector = self._state.detector
+        return detector.n_drifts if detector else 0
 
     @property
     def changing(self) -> bool:
         """Whether a change was noticed just now, and labels say the most."""
-        return self._state.trial is not None
+        return self._state.recovery is not None
 
     @property
     def temporal_dependence(self) -> bool:
@@ -266,8 +266,8 @@ class INeurAL(NeuralClassifier):
     @property
     def warning(self) -> bool:
         """Whether labels point to a change, not enough for an alarm."""
-        watch = self._state.watch
-        return watch is not None and watch.warns
+        detector = self._state.detector
+        return detector is not None and detector.warning_detected
 
     def clone(
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False

@@ -103,7 +103,7 @@ class NeurONAL(INeurAL):
         n_steps: float = 8.0,
         capacity: int = 8192,
         explorers: tuple[str, ...] = ("network", "forest", "last_label"),
-        drift_detector: base.BinaryDriftDetector | str | None = "surprise",
+        drift_detector: base.BinaryDriftDetector | str | None = "cusum",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,
         missing: bool = False,

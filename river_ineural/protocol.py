@@ -14,8 +14,8 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.inputs.features import Checked
 from river_ineural.inputs.validation import ONE, SCHEMA, check_schema, check_weight
-from river_ineural.learning.recovery import learned
-from river_ineural.learning.shrinking import in_units, noted
+from river_ineural.learning.adaptation import learn
+from river_ineural.learning.rescaling import rescaled, unit_change
 from river_ineural.learning.state import State
 from river_ineural.network.device import available
 from river_ineural.network.locks import Order, lock
@@ -159,9 +159,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         arrival = state.arrival(state.vectors(names, values), classes, pseudo_label)
         self._state = state  # what could fail has not: names, classes and shapes change as one
         if classes:
-            after = learned(state, arrival, w, self.n_steps, n_known)
-            shrunk = noted(state, values)
-            self._state = in_units(after, shrunk) if shrunk else after
+            after = learn(state, arrival, w, self.n_steps, n_known)
+            change = unit_change(state, values)
+            self._state = rescaled(after, change) if change else after
         else:
             state.settle()  # names may have appeared; a saved model has none whose weights wait
 
@@ -293,7 +293,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def to(self, device: str) -> Self:
         """Move the model to a device, in place, and return it; ValueError if it is not there."""
         with self._lock:
-            moved = self._state.on(available(device))
+            moved = self._state.to(available(device))
             self.__dict__.update(_state=moved, device=device)
         return self
 
@@ -308,7 +308,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update(self._copied(memo), _lock=lock(Order.LEARNER))
-        other._state = other._state.on(self._state.trainer.flat.device)
+        other._state = other._state.to(self._state.trainer.flat.device)
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:

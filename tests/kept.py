@@ -59,8 +59,8 @@ def cases(n):
         "what appears": (sampler(capacity=60), grows, 120),
         "categories and gaps": (sampler(categories=True, missing=True), gaps, 120),
         "few features": (sampler(max_features=7, max_classes=3), few, 120),
-        "in a trial": changing("surprise", 165, n),
-        "after a drift": changing("surprise", 230, n),
+        "in a recovery": changing("cusum", 165, n),
+        "after a drift": changing("cusum", 230, n),
         "River's detector": changing(drift.binary.DDM(warm_start=20), 160, n),
         "another of River's": changing(drift.binary.HDDMW(0.01), 160, n),
     }
@@ -130,7 +130,7 @@ def killed(n):
 
 def victim():
     """The bytes of a model with something of everything."""
-    model, stream, at = cases(20)["in a trial"]
+    model, stream, at = cases(20)["in a recovery"]
     Rounds(model).run(stream[:at])
     return to_bytes(model)
 

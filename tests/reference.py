@@ -118,8 +118,8 @@ class ReferenceClassifier:
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
         self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
-        self.watch = ReferenceWatch() if of.drift_detector == "surprise" else None
-        self.trial = None
+        self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
+        self.recovery = None
 
     # Encoding
 
@@ -257,26 +257,26 @@ class ReferenceClassifier:
         xs, n_known = [self.encoded(x) for x in xs], len(self.labels)
         if pseudo_label and self.theta1 is not None:
             xs = [{name: x[name] for name in x if name in self.features} for x in xs]
-        trial = self.trial
-        states = [self, trial.ongoing, trial.former] if trial else [self]
+        recovery = self.recovery
+        states = [self, recovery.incumbent, recovery.snapshot] if recovery else [self]
         for state in states:
             state.grow({name for x in xs for name in x}, ys)
         arrived = [
             [state.arrived(*each) for each in zip(xs, ys, ws, strict=True)]
             for state in (states[:1] if pseudo_label else states)
         ]
-        if pseudo_label or self.watch is None:
+        if pseudo_label or self.detector is None:
             self.take_in(arrived[0], pseudo_label)
             return
         known = [[(e["scores"][:n_known], e["label"]) for e in each] for each in arrived]
         since = 0
         for scores, label in known[0] if n_known > 1 else []:
-            since = since or self.watch.see(scores, label)
-        if trial and n_known > 1:
-            trial.see(*known)
+            since = since or self.detector.update(scores, label)
+        if recovery and n_known > 1:
+            recovery.update(*known)
         self.take_in(arrived[0], False)
-        if trial:
-            trial.ongoing.take_in(arrived[1], False)
+        if recovery:
+            recovery.incumbent.take_in(arrived[1], False)
             self.try_on(len(xs))
         elif since:
             self.alarm(since)
@@ -373,43 +373,43 @@ class ReferenceClassifier:
     # Changes
 
     def alarm(self, since):
-        """Networks anew; the former ones, and a copy that goes on learning, are kept."""
-        former = copy.deepcopy(self)
-        recent = former.watch.recent[-min(since, len(self.rings[0])) :]
-        former.watch.calm()
-        self.trial = ReferenceTrial(former, copy.deepcopy(former), recent)
-        self.watch = self.watch.successor()
+        """Networks anew; a snapshot, and a copy that goes on learning, are kept."""
+        snapshot = copy.deepcopy(self)
+        recent = snapshot.detector.recent[-min(since, len(self.rings[0])) :]
+        snapshot.detector.reset()
+        self.recovery = ReferenceRecovery(snapshot, copy.deepcopy(snapshot), recent)
+        self.detector = self.detector.successor()
         fifty = min(50, sum(self.counts)) / sum(self.counts)
         self.counts = [count * fifty for count in self.counts]
         self.learn_anew()
 
     def try_on(self, n):
-        """A trial after n more labels."""
-        trial = self.trial
-        before, trial.n_judged = trial.n_judged, trial.n_judged + n
-        over = trial.n_judged >= 48
-        if (over and trial.ahead <= 0) or trial.taken_back:
-            self.__dict__ = trial.ongoing.__dict__
+        """A recovery after n more labels."""
+        recovery = self.recovery
+        before, recovery.n_after = recovery.n_after, recovery.n_after + n
+        over = recovery.n_after >= 48
+        if (over and recovery.lead <= 0) or recovery.taken_back:
+            self.__dict__ = recovery.incumbent.__dict__
             return
-        if any(before < at <= trial.n_judged for at in (4, 8, 16, 32, 48)):
+        if any(before < at <= recovery.n_after for at in (4, 8, 16, 32, 48)):
             self.learn_anew()
         if over:
-            self.watch.calm()
-            self.trial = None
+            self.detector.reset()
+            self.recovery = None
 
     def learn_anew(self):
         """From the labels since the change, and from what older ones are worth."""
-        trial, k = self.trial, len(self.labels)
-        held = trial.former.held()
-        n_old = len(held) - trial.n_since
-        newer = held[n_old:] + (self.held()[-trial.n_judged :] if trial.n_judged else [])
+        recovery, k = self.recovery, len(self.labels)
+        held = recovery.snapshot.held()
+        n_old = len(held) - recovery.n_since
+        newer = held[n_old:] + (self.held()[-recovery.n_after :] if recovery.n_after else [])
         kept = []
         for example in held[:n_old]:
-            becomes, worth = trial.fate(example["label"])
+            becomes, worth = recovery.fate(example["label"])
             if worth * example["weight"] > 0.4:
                 kept.append((example["x"], becomes, worth * example["weight"]))
         left = {label for _, label, _ in kept} | {e["label"] for e in newer}
-        if len(left) < 2 and trial.n_judged < 16:
+        if len(left) < 2 and recovery.n_after < 16:
             kept = [(e["x"], e["label"], e["weight"]) for e in held[:n_old]]
         kept += [(e["x"], e["label"], e["weight"]) for e in newer]
         self.rings, self.n_added = [[], []], [0, 0]
@@ -573,20 +573,20 @@ class ReferenceClassifier:
         return dense(weights, 1 + len(self.features))
 
 
-class ReferenceWatch:
+class ReferenceDetector:
     """The mistakes to be expected, and whether there are more."""
 
     def __init__(self):
         self.n_drifts, self.n_of_class, self.n = 0, {}, 0
-        self.shares, self.counts = [0.45, 0.3, 0.15, 0.08], [8] * 4
+        self.error_rates, self.counts = [0.45, 0.3, 0.15, 0.08], [8] * 4
         self.recent = []
-        self.calm()
+        self.reset()
 
-    def calm(self):
+    def reset(self):
         self.evidence, self.back = [], []  # what each label said; labels held back
 
     def successor(self):
-        other = ReferenceWatch()
+        other = ReferenceDetector()
         other.n_drifts, other.n_of_class = self.n_drifts + 1, dict(self.n_of_class)
         return other
 
@@ -605,15 +605,15 @@ class ReferenceWatch:
         return found
 
     @property
-    def warns(self):
+    def warning_detected(self):
         return any(best > 1.5 for kind, (best, _) in self.sums().items() if kind < 0)
 
-    def expected(self, gap):
+    def expected_rate(self, gap):
         """A share of mistakes among labels of that kind, and a standard error of it."""
-        share, n = self.shares[kind_of(gap)], self.counts[kind_of(gap)]
+        share, n = self.error_rates[kind_of(gap)], self.counts[kind_of(gap)]
         return min(0.6, max(0.02, share + math.sqrt(share * (1 - share) / n)))
 
-    def see(self, scores, label):
+    def update(self, scores, label):
         """0, or at an alarm the number of labels since the change."""
         young = self.n_of_class.get(label, 0) < 10
         if young:
@@ -624,7 +624,7 @@ class ReferenceWatch:
         self.recent = [*self.recent, (top, gap, label)][-64:]
         self.n += not young
         if self.n > 30:
-            self.evidence.append((top, top != label, self.expected(gap)))
+            self.evidence.append((top, top != label, self.expected_rate(gap)))
             sums = self.sums()
             worst = max(sums, key=lambda kind: sums[kind][0], default=None)
             if worst is not None and sums[worst][0] > 6:
@@ -635,37 +635,37 @@ class ReferenceWatch:
         if young:
             return 0
         self.back.append((kind_of(gap), top != label))
-        if self.n <= 30 or not self.warns:
+        if self.n <= 30 or not self.warning_detected:
             for kind, wrong in self.back:
                 self.counts[kind] = min(60, self.counts[kind] + 1)
-                self.shares[kind] += (wrong - self.shares[kind]) / self.counts[kind]
+                self.error_rates[kind] += (wrong - self.error_rates[kind]) / self.counts[kind]
             self.back = []
         return 0
 
 
-class ReferenceTrial:
+class ReferenceRecovery:
     """Whether an alarm was one, and what old labels are worth."""
 
-    def __init__(self, former, ongoing, recent):
-        self.former, self.ongoing = former, ongoing
-        self.said = list(recent)  # (what the former model says, its gap, the label) so far
-        self.n_since, self.n_judged, self.ahead = len(recent), 0, 0
+    def __init__(self, snapshot, incumbent, recent):
+        self.snapshot, self.incumbent = snapshot, incumbent
+        self.said = list(recent)  # (what the snapshot says, its gap, the label) so far
+        self.n_since, self.n_after, self.lead = len(recent), 0, 0
         self.ratios = [0.0]  # the sum of evidence after each label
 
-    def see(self, anew, ongoing, former):
+    def update(self, challenger, incumbent, snapshot):
         """Scores and labels as each of the three sees them."""
-        for scores, label in former:
+        for scores, label in snapshot:
             top, gap = top_and_gap(scores)
             self.said.append((top, gap, label))
-            p = self.former.watch.expected(gap)
+            p = self.snapshot.detector.expected_rate(gap)
             ratio = log_ratio(top != label, p, p / 2 + 0.3)
             self.ratios.append(self.ratios[-1] + ratio)
-        counted = slice(max(0, 24 - self.n_judged), None)
+        counted = slice(max(0, 24 - self.n_after), None)
         right = [
             [top_and_gap(scores)[0] == label for scores, label in each[counted]]
-            for each in (anew, ongoing)
+            for each in (challenger, incumbent)
         ]
-        self.ahead += sum(right[0]) - sum(right[1])
+        self.lead += sum(right[0]) - sum(right[1])
 
     @property
     def taken_back(self):
@@ -708,7 +708,7 @@ class ReferenceSampler:
         self.budget, self.horizon, self.rng = budget, horizon, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
-        self.heard, self.reach, self.reasons = [], 1.0, []
+        self.heard, self.confirmed_gap, self.reasons = [], 1.0, []
         self.n_hardly, self.threshold, self.unseen = 0, None, None
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
@@ -748,8 +748,8 @@ class ReferenceSampler:
             half = self.horizon and 2 * n >= math.floor(self.budget * self.horizon)
             few = few or self.rng.random() < max(self.budget, 0 if half else 10 / n)
             return "few classes" if few else "none"
-        self.reach -= (self.reach - 1) * self.budget / 1024
-        changing = self.classifier.trial is not None
+        self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024
+        changing = self.classifier.recovery is not None
         share = float(self.share(may, len(labels), held_back=not changing))
         threshold = 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth)
         threshold *= share**0.75
@@ -760,15 +760,15 @@ class ReferenceSampler:
             return "change" if changing else "gap"
         if changing:
             return "change" if self.rng.random() < 0.25 else "none"
-        if self.classifier.watch is not None and self.classifier.watch.warns:
+        if self.classifier.detector is not None and self.classifier.detector.warning_detected:
             return "warning"
-        far = gap > self.reach + 0.1
+        far = gap > self.confirmed_gap + 0.1
         if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
-            return "audit"
+            return "random"
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
         if unseen:
             chance = self.budget
-        return "audit" if self.rng.random() < chance else "none"
+        return "random" if self.rng.random() < chance else "none"
 
     def share(self, may, k, held_back):
         """Of the labels that are left."""
@@ -793,7 +793,7 @@ class ReferenceSampler:
         if len(labels) > 1:
             top, gap = top_and_gap(self.classifier.scores(x))
             if gap > 1:
-                self.reach = max(self.reach, gap) if labels[top] == y else 1.0
+                self.confirmed_gap = max(self.confirmed_gap, gap) if labels[top] == y else 1.0
         self.heard.append(y)
 
     def hardly_known(self):

@@ -51,7 +51,7 @@ def assert_near(actual, expected, tolerance, what):
 class WithoutAudits(INeurALSampler):
     """It never asks at random."""
 
-    def _audits(self, margin):
+    def _asks_at_random(self, margin):
         return False
 
 

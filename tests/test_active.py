@@ -131,7 +131,7 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
 ):
     """f(î) - f(i°) < 2γβ asks, ≥ confidence is a pseudo-label: 0.5 to the last bit."""
     learner = Scored(0.25, 0.75)
-    monkeypatch.setattr(ineural, "CONFIDENCE", confidence)
+    monkeypatch.setattr(ineural, "PSEUDO_LABEL_GAP", confidence)
     model = WithoutAudits(learner, gamma=1.0, width=ConstantWidth(beta))
     assert model.predict_one({"a": 1.0}) == (1, ask)
     assert learner.pseudo_labels == learned
@@ -237,7 +237,7 @@ def test_debug_one_says_what_the_next_round_does(shape):
             assert after.predict_one(x)
             assert f"threshold: {after.last_decision.threshold:.5f}" in text
             assert all(str(label) in text for label in route(model.classifier)[0].known_labels)
-            newcomer += model._newcomers.there
+            newcomer += model._late_classes.present
         model.predict_one(x)
         if i % 10:
             model.learn_one(x, y if i > 110 else y % 2)

@@ -15,8 +15,8 @@ from streams import Scored, WithoutAudits, blobs, rounds, small
 
 from river_ineural import active, baselines
 from river_ineural.active import Budget, Decision, pending
-from river_ineural.active.account import Account
 from river_ineural.active.budget import together
+from river_ineural.active.budget_manager import BudgetManager
 from river_ineural.active.decision import REASONS
 
 X = {"a": 1.0}
@@ -45,7 +45,7 @@ def test_a_horizon_is_named_once_or_twice_alike():
         model.horizon = 300
     for same in (model, model.clone(), copy.deepcopy(model)):
         assert same.horizon == 200
-        assert same._account.budget == budget
+        assert same._budget_manager.budget == budget
 
 
 @given(
@@ -61,16 +61,16 @@ def test_a_horizon_is_named_once_or_twice_alike():
     )
 )
 def test_a_bucket_allows_what_it_holds_and_is_not_refilled_by_setting_it(parts):
-    account, held = Account(parts[0][0]), float(parts[0][0].bucket)
+    manager, held = BudgetManager(parts[0][0]), float(parts[0][0].bucket)
     for budget, wanted in parts:
-        account.change(budget)
+        manager.change(budget)
         held = min(held, budget.bucket)
         for n_wanted in wanted:
-            account.round()
+            manager.round()
             held, n = min(held + budget.limit, budget.bucket), 0
-            assert account.left == pytest.approx(held)
-            while n < n_wanted and account.allows():
-                account.spend()
+            assert manager.left == pytest.approx(held)
+            while n < n_wanted and manager.allows():
+                manager.spend()
                 n += 1
             if min(held % 1, -held % 1) > 1e-6:
                 assert n == min(n_wanted, math.floor(held))
@@ -79,25 +79,25 @@ def test_a_bucket_allows_what_it_holds_and_is_not_refilled_by_setting_it(parts):
 
 def test_setting_a_budget_in_the_middle():
     """A total counts what was asked for; a bucket after one is what the rounds would have left."""
-    account = Account(Budget())
-    assert account.available == math.inf
+    manager = BudgetManager(Budget())
+    assert manager.available == math.inf
     for _ in range(100):
-        account.round()
-        account.spend()
-    account.change(Budget(np.uint64(5)))  # 5 - 100 is no large number
-    assert not account.allows()
-    account.change(Budget(130))
-    assert account.available == 30
-    account.change(Budget(0.5, burst=60))  # 60 + 50 - 100
-    assert account.left == 10
-    account.change(Budget(0.5, burst=5))
-    account.change(Budget(0.5, burst=60))
-    assert account.left == 5
-    account.change(Budget(0.1, horizon=500))
-    assert account.available == 0
-    account.change(Budget())
-    account.change(Budget(0.1))  # 250 + 10 - 100
-    assert account.left == pytest.approx(160)
+        manager.round()
+        manager.spend()
+    manager.change(Budget(np.uint64(5)))  # 5 - 100 is no large number
+    assert not manager.allows()
+    manager.change(Budget(130))
+    assert manager.available == 30
+    manager.change(Budget(0.5, burst=60))  # 60 + 50 - 100
+    assert manager.left == 10
+    manager.change(Budget(0.5, burst=5))
+    manager.change(Budget(0.5, burst=60))
+    assert manager.left == 5
+    manager.change(Budget(0.1, horizon=500))
+    assert manager.available == 0
+    manager.change(Budget())
+    manager.change(Budget(0.1))  # 250 + 10 - 100
+    assert manager.left == pytest.approx(160)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_setting_a_budget_in_the_middle():
     ],
 )
 def test_what_is_left_and_what_is_held_back(budget, n_rounds, n_asked, free, reserved):
-    account = Account(budget)
+    manager = BudgetManager(budget)
     for _ in range(n_rounds):
-        account.round()
+        manager.round()
     for _ in range(n_asked):
-        account.spend()
-    assert account.share(reserve=False) == pytest.approx(free)
-    assert account.share(reserve=True) == pytest.approx(reserved)
+        manager.spend()
+    assert manager.share(reserve=False) == pytest.approx(free)
+    assert manager.share(reserve=True) == pytest.approx(reserved)
 
 
 WAITED_FOR = [{"a": 1, "b": 2}, {"b": 2.0, "a": 1.0}, {"a": "1"}, {"a": [1]}, {"a": {}}, "text"]
@@ -203,7 +203,7 @@ def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(budget, horizo
     for _ in range(10_000):
         model.predict_one(X)
     assert abs(model.n_queries - expected) <= 4 * math.sqrt(expected)
-    assert model.n_by_reason["audit"] == model.n_queries
+    assert model.n_by_reason["random"] == model.n_queries
 
 
 class Changing(Scored):
@@ -230,10 +230,10 @@ def test_rounds_of_drifts_are_kept():
 
 SOFTMAX, WIDE = linear_model.SoftmaxRegression(), {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask
-    "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "audit"}),
+    "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "random"}),
     "margin": (partial(active.MarginSampler, SOFTMAX), WIDE),
-    "random": (partial(active.RandomSampler, SOFTMAX, p=0.4), {"audit"}),
-    "alps": (partial(baselines.ALPS, n_hypotheses=3, n_pretraining=20), {"audit", "gap"}),
+    "random": (partial(active.RandomSampler, SOFTMAX, p=0.4), {"random"}),
+    "alps": (partial(baselines.ALPS, n_hypotheses=3, n_pretraining=20), {"random", "gap"}),
     "ntk-f": (partial(baselines.NeuALNTKF, hidden_dim=8), WIDE),
     "ntk-d": (partial(baselines.NeuALNTKD, hidden_dim=8, n_epochs=2), WIDE),
 }
@@ -251,7 +251,7 @@ def test_every_round_s_decision_is_told(make, why, limit):
         assert isinstance(decision, Decision)
         assert decision.asked == ask == (decision.reason in why)
         assert ask or decision.reason in ("none", "budget")
-        assert decision.budget_left == model._account.available
+        assert decision.budget_left == model._budget_manager.available
         if decision.reason == "gap":
             assert decision.gap <= decision.threshold
         if decision.reason == "budget":

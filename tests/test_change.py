@@ -10,12 +10,13 @@ import streams
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import ReferenceTrial, ReferenceWatch
+from reference import ReferenceDetector, ReferenceRecovery
 from river import drift
 from streams import blobs
 
 from river_ineural import INeurAL
-from river_ineural.learning.change import COMPARED, Surprise, Trial, Watch
+from river_ineural.learning.drift import Cusum, DriftDetector
+from river_ineural.learning.recovery import COMPARED, Recovery
 from river_ineural.learning.scaling import MEMORY, Scaling
 
 
@@ -42,10 +43,10 @@ MORE = blobs(900, n_features=5, n_classes=3, noise=0.4, seed=3)[400:]
 def test_false_alarms_are_rarer_than_one_in_200_labels(expected):
     """A CUSUM at h alarms every e^h labels on average (Lorden, 1971): two, and one a class."""
     rng = np.random.default_rng(0)
-    n_alarms, surprise = 0, Surprise()
+    n_alarms, cusum = 0, Cusum()
     for wrong in (rng.random(40_000) < expected).tolist():
-        if surprise.update(wrong, expected, int(rng.integers(3))):
-            n_alarms, surprise = n_alarms + 1, Surprise()
+        if cusum.update(wrong, expected, int(rng.integers(3))):
+            n_alarms, cusum = n_alarms + 1, Cusum()
     assert n_alarms < 40_000 / 200
 
 
@@ -63,62 +64,64 @@ def scores(top, gap, k=3):
     ),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_whatever_comes_watch_and_trial_are_as_their_twins(usual, changes, seed):
-    """Alarms and since when, warnings, mistakes to be expected, and the fates of old labels.
+def test_whatever_comes_detector_and_recovery_are_as_their_twins(usual, changes, seed):
+    """Alarms and since when, warnings, mistakes to be expected, and what old labels are worth.
 
     In a change that share of the labels of the last so many of three classes is of the class after
     it, which may be a new one, for so many labels.
     """
     rng = np.random.default_rng(seed)
-    watch, twin, trials = Watch(None), ReferenceWatch(), []
+    detector, twin, recoveries = DriftDetector(None), ReferenceDetector(), []
     for share, n_classes, n_labels in [(usual, 3, 75), *changes]:
         for _ in range(n_labels):
             top, gap = int(rng.integers(3)), float(rng.uniform(0, 1.5))
             label = top + int(top >= 3 - n_classes and rng.random() < share)
             row = scores(top, gap, 4)
-            for trial, its_twin in trials[-1:]:
-                trial.see(row, label)
-                its_twin.see([], [], [(row.tolist(), label)])
-                assert trial.ratio == pytest.approx(its_twin.ratios[-1])
-                assert trial.confirmed == (max(its_twin.ratios) >= 3)
-                assert trial.refuted == its_twin.taken_back
+            for recovery, its_twin in recoveries[-1:]:
+                recovery.update(row, label)
+                its_twin.update([], [], [(row.tolist(), label)])
+                assert recovery.log_ratio == pytest.approx(its_twin.ratios[-1])
+                assert recovery.confirmed == (max(its_twin.ratios) >= 3)
+                assert recovery.refuted == its_twin.taken_back
                 becomes, worth = zip(*map(its_twin.fate, range(4)), strict=True)
-                found = trial.fates(4)
+                found = recovery.old_labels(4)
                 assert tuple(found[0]) == becomes
                 assert found[1] == pytest.approx(worth)
-            since = watch.see(row, label)
-            assert since == twin.see(row.tolist(), label)
-            assert watch.warns == twin.warns
-            assert (watch.n_of_class, watch.counts) == (twin.n_of_class, twin.counts)
-            assert watch.shares == pytest.approx(twin.shares)
-            assert watch.expected(gap) == pytest.approx(twin.expected(gap))
+            since = detector.update(row, label)
+            assert since == twin.update(row.tolist(), label)
+            assert detector.warning_detected == twin.warning_detected
+            assert (detector.n_of_class, detector.counts) == (twin.n_of_class, twin.counts)
+            assert detector.error_rates == pytest.approx(twin.error_rates)
+            assert detector.expected_rate(gap) == pytest.approx(twin.expected_rate(gap))
             if since:
                 recent = twin.recent[-since:]
-                begun = Trial.begun(SimpleNamespace(watch=watch), since)
-                trials.append((begun, ReferenceTrial(SimpleNamespace(watch=twin), None, recent)))
-                twin.calm()
-                watch, twin = watch.successor(), twin.successor()
+                begun = Recovery.begin(SimpleNamespace(detector=detector), since)
+                recoveries.append(
+                    (begun, ReferenceRecovery(SimpleNamespace(detector=twin), None, recent))
+                )
+                twin.reset()
+                detector, twin = detector.successor(), twin.successor()
 
 
 @pytest.mark.parametrize(
-    ("detector", "warns"),
+    ("binary", "warns"),
     [(drift.binary.HDDMW(), True), (drift.binary.FHDDM(), False)],
     ids=["it warns", "it alarms only"],
 )
-def test_a_detector_of_rivers_is_told_of_sure_labels_only(detector, warns):
-    watch, warned = Watch(detector), []
+def test_a_detector_of_rivers_learns_sure_labels_only(binary, warns):
+    detector, warned = DriftDetector(binary), []
     for label in [0, 1, 2] * 10 + [0] * 60:
-        watch.see(scores(label, 1.0), label)
-    assert not any(watch.see(scores(0, 0.1), 1) for _ in range(100))
+        detector.update(scores(label, 1.0), label)
+    assert not any(detector.update(scores(0, 0.1), 1) for _ in range(100))
     for label in [0] * 60 + [1] * 40:
-        alarm = watch.see(scores(0, 0.9), label)
-        warned.append(watch.warns)
+        alarm = detector.update(scores(0, 0.9), label)
+        warned.append(detector.warning_detected)
         if alarm:
             break
     assert alarm or not warns
     assert not any(warned[:60])
     assert any(warned[60:-1]) == warns
-    assert detector.drift_detected is False  # the one given is only a pattern
+    assert binary.drift_detected is False  # the given one is only cloned
 
 
 def until_alarm(model, stream):
@@ -167,38 +170,38 @@ def test_what_has_not_changed_is_kept():
 
 
 def test_what_forgets_stays_only_if_it_is_clearly_better(changing):
-    """Whatever the labels said of the former model: who goes on learning was right as often."""
+    """Whatever the labels said of the snapshot: the incumbent was right as often."""
     model, _, after = changing
     streams.learned(model, after[:46])
-    trial = model._state.trial
-    assert trial.confirmed
-    assert COMPARED / 2 < trial.ahead < COMPARED  # turned round: going on is hopeless
-    trial.ahead, ongoing = -3, trial.ongoing
+    recovery = model._state.recovery
+    assert recovery.confirmed
+    assert COMPARED / 2 < recovery.lead < COMPARED  # turned round: going on is hopeless
+    recovery.lead, incumbent = -3, recovery.incumbent
     streams.learned(model, after[46:48])
-    assert model._state is ongoing
+    assert model._state is incumbent
     assert (model.n_drifts, model.changing) == (0, False)
 
 
 @pytest.mark.filterwarnings("ignore:max_features=7 reached")
-def test_classes_and_features_may_appear_during_a_trial():
+def test_classes_and_features_may_appear_during_a_recovery():
     model = learned(STEADY, max_features=7)
     after = turned(MORE, 3)
     n = until_alarm(model, after)
     for i, (x, y) in enumerate(after[n : n + 40]):
         named = {**x, f"new {i % 3}": float(i)} if i % 2 else x
         model.learn_one(named, 3 if i % 10 == 9 else y)
-        former = model._state.trial and model._state.trial.former
-        if former:
-            assert former.features is model._state.features
-            assert former.labels is model._state.labels
-            assert former.trainer.shape == model._state.trainer.shape
-            ongoing = model._state.trial.ongoing
-            assert ongoing.trainer.shape == former.trainer.shape
+        snapshot = model._state.recovery and model._state.recovery.snapshot
+        if snapshot:
+            assert snapshot.features is model._state.features
+            assert snapshot.labels is model._state.labels
+            assert snapshot.trainer.shape == model._state.trainer.shape
+            incumbent = model._state.recovery.incumbent
+            assert incumbent.trainer.shape == snapshot.trainer.shape
     assert set(model.known_labels) == {0, 1, 2, 3}
     assert np.isfinite(list(model.scores_one(x).values())).all()
 
 
-def test_a_copy_in_the_middle_of_a_trial_goes_on_the_same_and_memory_is_given_back(changing):
+def test_a_copy_in_the_middle_of_a_recovery_goes_on_the_same_and_memory_is_given_back(changing):
     model, before, after = changing
     assert model._raw_memory_usage > 1.5 * before
     other = pickle.loads(pickle.dumps(model))

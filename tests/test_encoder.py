@@ -14,7 +14,7 @@ from streams import learned, raises_and_keeps, small
 from river_ineural import active
 from river_ineural.inputs.encoder import LONGEST
 from river_ineural.inputs.frames import Frame
-from river_ineural.learning.gaps import LATEST
+from river_ineural.learning.imputation import LATEST
 
 
 def encoding(**options):

@@ -46,9 +46,9 @@ def test_a_third_explorer_needs_no_more_than_the_protocol(monkeypatch):
     f1, added = model._seen(x)
     np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1)
     assert model.n_drifts == 1
-    former = model._state.trial.former.explorers.parts["toy"]
-    assert model._state.explorers.parts["toy"] is not former
-    assert former.n_learned == i + 1
+    snapshot = model._state.recovery.snapshot.explorers.parts["toy"]
+    assert model._state.explorers.parts["toy"] is not snapshot
+    assert snapshot.n_learned == i + 1
 
 
 @BOTH

@@ -103,7 +103,7 @@ def test_every_decision_has_its_words(model, monkeypatch):
             model.learn_one(x, y)
         seen[model.last_decision.reason] = model.last_decision
     model.budget = 1
-    monkeypatch.setattr(ineural, "THRIFT", 0.0)
+    monkeypatch.setattr(ineural, "BUDGET_EXPONENT", 0.0)
     model._threshold = lambda *given: math.inf
     model.predict_one(x)
     seen[model.last_decision.reason] = model.last_decision

@@ -64,8 +64,8 @@ def goes_on(model, stream, waiting=()):
 def test_it_goes_on_to_the_bit(case):
     model, stream, at = kept.cases(25)[case]
     rounds = kept.Rounds(model).run(stream[:at])
-    if case in ("in a trial", "after a drift"):
-        assert (model.n_drifts, model.classifier.changing) == (1, case == "in a trial")
+    if case in ("in a recovery", "after a drift"):
+        assert (model.n_drifts, model.classifier.changing) == (1, case == "in a recovery")
     goes_on(model, stream[at:], rounds.waiting)
 
 
@@ -76,7 +76,7 @@ def test_it_goes_on_to_the_bit(case):
     sampler=st.sampled_from([active.INeurALSampler, active.RandomSampler, active.MarginSampler]),
     budget=st.sampled_from([None, 0.5, 7, active.Budget(0.25, burst=3)]),
     explorers=st.sampled_from([(), ("network",), ("forest", "network")]),
-    detector=st.sampled_from([None, "surprise", "DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"]),
+    detector=st.sampled_from([None, "cusum", "DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"]),
     n_layers=st.sampled_from([2, 3]),
     n_steps=st.floats(0, 3),
     capacity=st.integers(2, 40),
@@ -84,7 +84,7 @@ def test_it_goes_on_to_the_bit(case):
     n=st.integers(0, 40),
 )
 def test_any_model_goes_on_to_the_bit(kind, sampler, budget, detector, n, **parameters):
-    river = detector not in (None, "surprise")
+    river = detector not in (None, "cusum")
     parameters["drift_detector"] = getattr(drift.binary, detector)() if river else detector
     model = sampler(small(kind, **parameters), budget=budget, seed=3)
     kept.Rounds(model).run(STREAM[:n])
@@ -347,7 +347,7 @@ FORGED = [
     (of_learner("n_steps"), 1e30, "n_steps must be finite and in"),
     (of_learner("explorers"), {"$tuple": ["forest", "os.system"]}, "weights|explorers"),
     (of_learner("seed"), kept.DROPPED, "lacks its parameter seed"),
-    (of_learner("drift_detector"), "", "drift_detector must be 'surprise'"),
+    (of_learner("drift_detector"), "", "drift_detector must be 'cusum'"),
     (of_learner("drift_detector"), {"$os.system": {}}, "os.system"),
     (DEVICE, "meta", "device must be 'cpu', 'cuda' or"),
     ((*OF_SAMPLER, 1, "budget"), {"$Budget": {"limit": 1.5}}, "Budget lacks its parameter"),
@@ -358,19 +358,19 @@ FORGED = [
     (("names",), [{"$dict": []}] * 5, "name {} "),
 ]
 VALUES = {
-    "sampler._account.left": (math.nan, "_account.left is nan"),
+    "sampler._budget_manager.left": (math.nan, "_budget_manager.left is nan"),
     "sampler._rng.state": ("x", "Expected `array`"),
     "sampler.predict_one": (1, "nothing refers to sampler.predict_one"),
     "explorers.trust": ({"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
     "explorers.b": (1, "nothing refers to explorers.b"),
     "explorers.parts.last_label.last": (-1, "counts must be of the last label too"),
     "explorers.parts.last_label.examples": (0.0, "changes must be at most the examples"),
-    "watch.n_of_class": ({"$dict": [[3, 1]]}, "Expected `int` <= 2"),
-    "watch.surprise.sums": ({"$dict": [[1, 0.5]]}, "sums that began at some label each"),
+    "detector.n_of_class": ({"$dict": [[3, 1]]}, "Expected `int` <= 2"),
+    "detector.cusum.sums": ({"$dict": [[1, 0.5]]}, "sums that began at some label each"),
     "scaling.n": (10**400, "scaling.n is 1000"),
     "trainer.batch_size": (9, "nothing refers to trainer.batch_size"),
     "history.added": ({"$tuple": [9, 0]}, "history must be tensors of 9 rows"),
-    "trial.n_since": (10**6, "trial.n_since must be at most"),
+    "recovery.n_since": (10**6, "recovery.n_since must be at most"),
     "trainer": ("history", "trainer must be a Trainer, got 'history'"),
 }
 FORGED += [(("values", path), *given) for path, given in VALUES.items()]
@@ -429,7 +429,7 @@ NUMBERS = b",".join([b"9" * 4_000] * 1_500)
 BOMBS = {
     "names": {"names": COLLIDING},
     "labels": {"labels": COLLIDING},
-    "counts": {"values": {"sampler._newcomers._seen": COUNTS}},
+    "counts": {"values": {"sampler._late_classes._seen": COUNTS}},
     "shape": header(b'{"a":{"dtype":"F32","shape":[%s],"data_offsets":[0,4]}}' % NUMBERS),
     "lists": kept.signed(f'{{"a":[{",".join(["[[]]"] * (8 << 18))}]}}', {}),
     "lists that just fit": kept.signed(f'{{"a":[{",".join(["[[]]"] * 49_000)}]}}', {}),

@@ -154,10 +154,10 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
     return LEARNERS[name](budget=budget, horizon=horizon, seed=seed)
 
 
-class WithoutAudits(INeurALSampler):
+class WithoutRandomAsks(INeurALSampler):
     """Asks as I-NeurAL does, below a gap that shrinks with the budget left, and never at random."""
 
-    def _audits(self, margin: float) -> bool:
+    def _asks_at_random(self, margin: float) -> bool:
         return False
 
 
@@ -174,4 +174,4 @@ def refitted(name: str, rows: NDArray[Any], share: float, seed: int) -> INeurALS
     """What somebody would do by hand, that asks as I-NeurAL does for a share of the rows."""
     learner = Refitted(partial(REFITTED[name], seed), rows)
     budget = Budget(share, len(rows))
-    return WithoutAudits(learner, budget=budget, self_training=False, seed=seed)
+    return WithoutRandomAsks(learner, budget=budget, self_training=False, seed=seed)

@@ -60,7 +60,7 @@ class VariableUncertainty(BudgetedSampler):
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         surest, before = max(y_pred.values(), default=0.0), self.threshold
-        wanted = surest < before and self.spent < WINDOW * (self._account.rate or 0.0)
+        wanted = surest < before and self.spent < WINDOW * (self._budget_manager.rate or 0.0)
         self.spent += wanted - self.spent / WINDOW
         if wanted:
             self.threshold *= 1 - STEP

@@ -14,7 +14,7 @@ ROUNDS, EACH = 4_000, 100  # of a stream, of a bar
 SHOWN = {
     "few classes": "few classes",
     "gap": "close call",
-    "audit": "at random, or surer than ever",
+    "random": "at random, or surer than ever",
     "warning": "warning",
     "change": "in a change",
 }

@@ -9,7 +9,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import torch
 from common import Cell, Row, markdown, of, options, read, run_cells, spread
 from drawing import band, colours, draw
-from learners import WithoutAudits
+from learners import WithoutRandomAsks
 from numpy.typing import NDArray
 
 from river_ineural import INeurAL, paper
@@ -43,13 +43,13 @@ def new(learner: str, k: int, rounds: int, seed: int) -> Any:
     """Algorithms 1 and 2 as printed, with γ = 2, for the theorems want more than 1, or ours.
 
     The defaults of this package, which no theorem covers, have the width of the analysis and γ = 1,
-    no budget and no audits: a constant width above the margin would ask for ever.
+    no budget and no random asks: a constant width above the margin would ask for ever.
     """
     if learner in RATES:
         lr = RATES[learner]
         return paper.INeurAL(tuple(range(k)), rounds, gamma=2.0, lr=lr, seed=seed)
     width = TheoreticalWidth(horizon=rounds)
-    return WithoutAudits(INeurAL(seed=seed), gamma=1.0, width=width, seed=seed)
+    return WithoutRandomAsks(INeurAL(seed=seed), gamma=1.0, width=width, seed=seed)
 
 
 def scores_of(classifier: Any, x: Floats) -> tuple[NDArray[np.int64], Floats]:

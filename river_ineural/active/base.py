@@ -13,8 +13,8 @@ from river import base
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.account import Account, whole
 from river_ineural.active.budget import Budget, together
+from river_ineural.active.budget_manager import BudgetManager, whole
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.learner import route
 from river_ineural.active.pending import Pending
@@ -84,7 +84,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, when last looked at
-        self._account = Account(together(budget, horizon))
+        self._budget_manager = BudgetManager(together(budget, horizon))
         self._pending = Pending()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
@@ -92,17 +92,17 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
-            self._account.change(together(budget, horizon))
+            self._budget_manager.change(together(budget, horizon))
 
     @property
     def n_rounds(self) -> int:
         """Predictions made so far."""
-        return self._account.n_rounds
+        return self._budget_manager.n_rounds
 
     @property
     def n_queries(self) -> int:
         """Labels asked for so far."""
-        return self._account.n_asked
+        return self._budget_manager.n_asked
 
     @property
     def n_pending(self) -> int:
@@ -132,7 +132,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
-        self._account.round()
+        self._budget_manager.round()
         return self._decide(x, self._wanted(x, y_pred))
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
@@ -143,16 +143,16 @@ class BudgetedSampler(ActiveLearningClassifier):
         self, x: dict[FeatureName, Any], wanted: Wanted, added: dict[str, float] | None = None
     ) -> bool:
         """Whether the budget allows a label that is wanted, which then counts."""
-        (reason, gap, threshold), account = wanted, self._account
+        (reason, gap, threshold), manager = wanted, self._budget_manager
         ask = False
         if reason != "none":
-            if ask := account.allows():
-                account.spend()
-                self._pending.ask(x, account.n_rounds)
+            if ask := manager.allows():
+                manager.spend()
+                self._pending.ask(x, manager.n_rounds)
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1
-        self._last = ask, reason, gap, threshold, account.left, added or {}
+        self._last = ask, reason, gap, threshold, manager.left, added or {}
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
@@ -160,15 +160,15 @@ class BudgetedSampler(ActiveLearningClassifier):
         ten, and then the more rarely the more were asked for, so that a budget outlasts a long
         wait; where the length is known at its rate after half of the labels.
         """
-        account, n = self._account, self.n_queries
-        if account.budget.limit is not None:
+        manager, n = self._budget_manager, self.n_queries
+        if manager.budget.limit is not None:
             if n_classes:
                 self._warn_once(
                     f"Only one class was seen in {self._n_labels} labels: labels are asked for "
                     "more rarely until another appears. INeurAL(classes=...) names the classes "
                     "beforehand."
                 )
-            total, rate = account.budget.total, account.rate or 0.0
+            total, rate = manager.budget.total, manager.rate or 0.0
             rarely = FIRST / n if n and not (rate and total and 2 * n >= total) else 0.0
             if n >= FIRST and self._rng.random() >= max(rate, rarely):
                 return UNWANTED

@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
-__all__ = ["AUDIT", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
+__all__ = ["AT_RANDOM", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
 
-Reason = Literal["few classes", "gap", "audit", "warning", "change", "none", "budget"]
+Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "budget"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 Wanted = tuple[Reason, float, float]
 """Why a label is wanted, "none" if it is not; the gap and the threshold, NaN if there is none."""
 
-AUDIT: Wanted = ("audit", math.nan, math.nan)
+AT_RANDOM: Wanted = ("random", math.nan, math.nan)
 FEW_CLASSES: Wanted = ("few classes", math.nan, math.nan)
 UNWANTED: Wanted = ("none", math.nan, math.nan)
 
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
         Whether the sampler asked for the label.
     reason
         Why it asked: "few classes" (labels of fewer than two classes are known), "gap" (the gap is
-        below the threshold), "audit" (at random, or the gap is larger than labels have confirmed),
+        below the threshold), "random" (at random, or the gap is larger than labels have confirmed),
         "warning" (labels point to a change), "change" (the learner recovers from a change). Why it
         did not ask: "none" (no reason to ask), "budget" (it wanted the label, but the budget did
         not allow it).
@@ -54,9 +54,9 @@ class Decision(NamedTuple):
     ...     _ = model.predict_one({"a": 1.0})
     ...     decision = model.last_decision
     ...     print(decision.asked, decision.reason, decision.budget_left)
-    True audit 0
+    True random 0
     False budget 0
-    >>> model.n_by_reason["audit"], model.n_by_reason["budget"]
+    >>> model.n_by_reason["random"], model.n_by_reason["budget"]
     (1, 1)
     """
 

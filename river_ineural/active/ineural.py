@@ -10,14 +10,14 @@ from typing import Any
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.account import Account
 from river_ineural.active.base import FIRST, BudgetedSampler
 from river_ineural.active.budget import Budget
+from river_ineural.active.budget_manager import BudgetManager
+from river_ineural.active.confirmed_gap import ConfirmedGap
 from river_ineural.active.decision import UNWANTED, Wanted
+from river_ineural.active.late_classes import LateClasses
 from river_ineural.active.learner import check_learner, route
-from river_ineural.active.newcomers import Newcomers
 from river_ineural.active.pipelines import checked, steps_learn, transformed
-from river_ineural.active.reach import Reach
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import choice, real
@@ -25,13 +25,13 @@ from river_ineural.network.scores import nearest_distribution, top_and_gap
 
 __all__ = ["INeurALSampler"]
 
-USUAL = ConstantWidth()
-CONFIDENCE = 0.6  # gap from which a prediction is learned as a pseudo-label
-THRIFT = 0.75  # exponent of the share of the budget that is left, in the threshold
-AUDITS = 0.25  # share of the labels a round that are asked for at random where nothing else asks
-FEWER = 0.2  # of the audits, where the number of labels is fixed: no round adds to it
-SILENCE = 0.02  # probability of asking after 1/SILENCE rounds without a question, without audits
-INQUIRY = 0.25  # probability of asking in any round in the middle of a change
+DEFAULT_WIDTH = ConstantWidth()
+PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
+BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the threshold
+RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
+RANDOM_SHARE_OF_TOTAL = 0.2  # of that probability, where the number of labels is fixed
+RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
+RANDOM_IN_CHANGE = 0.25  # probability of a random ask while the model recovers from a change
 
 
 def check_width(name: str, width: Any) -> None:
@@ -141,8 +141,8 @@ class INeurALSampler(BudgetedSampler):
         self.self_training = self_training
         self._n_learned = 0  # labels learned of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
-        self._reach = Reach()
-        self._newcomers = Newcomers()
+        self._confirmed_gap = ConfirmedGap()
+        self._late_classes = LateClasses()
         self._unseen: list[ClfTarget] | None = None  # None: not known
         self.n_pseudo_labels = 0
 
@@ -187,9 +187,9 @@ class INeurALSampler(BudgetedSampler):
             x = learner.check_one(x)
             scores, added = scores_and_added(learner, x)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
-            confident = self.self_training and len(scores) > 1 and margin >= CONFIDENCE
+            confident = self.self_training and len(scores) > 1 and margin >= PSEUDO_LABEL_GAP
             confident = confident and getattr(learner, "takes_pseudo_labels", True)
-            self._account.round()
+            self._budget_manager.round()
             ask = self._decide(given, self._wants(margin, len(scores), learner), added)
             if ask:
                 self._last_ask = self.n_rounds
@@ -199,14 +199,18 @@ class INeurALSampler(BudgetedSampler):
                 self._note_drifts(learner)
             return scores, top, ask
 
-    def _threshold(self, account: Account, n_classes: int, learner: Any) -> float:
+    def _threshold(self, manager: BudgetManager, n_classes: int, learner: Any) -> float:
         """2γβ_t · share^(3/4), and less while labels are on their way: not all is asked for."""
-        beta, t, k = self.width or USUAL, account.n_rounds, n_classes if n_classes > 2 else 2
+        beta, t, k = (
+            self.width or DEFAULT_WIDTH,
+            manager.n_rounds,
+            n_classes if n_classes > 2 else 2,
+        )
         threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
-        if not self._newcomers.there:  # whose labels are worth a full budget
+        if not self._late_classes.present:  # their labels are worth a full budget
             changing = getattr(learner, "changing", False)
-            lasting = getattr(learner, "temporal_dependence", False)
-            threshold *= account.share(not changing, k, lasting) ** THRIFT
+            dependent = getattr(learner, "temporal_dependence", False)
+            threshold *= manager.share(not changing, k, dependent) ** BUDGET_EXPONENT
         if n_pending := self._pending.count(t):
             there = self._n_labels + FIRST  # more, for a model that has none asks for some
             threshold *= there / (there + n_pending)
@@ -224,16 +228,16 @@ class INeurALSampler(BudgetedSampler):
             self._warn_once(f"No label of {unseen[0]!r} has come: it is looked for at random.")
         if n_classes - len(unseen) < 2:
             return self._of_few_classes(n_classes - len(unseen))
-        account, changing = self._account, getattr(learner, "changing", False)
-        self._reach.fade(account.rate or SILENCE)
-        threshold = self._threshold(account, n_classes, learner)
+        manager, changing = self._budget_manager, getattr(learner, "changing", False)
+        self._confirmed_gap.fade(manager.rate or RANDOM_AFTER_SILENCE)
+        threshold = self._threshold(manager, n_classes, learner)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         if changing:  # until it is known what of the past still holds
-            return "change" if self._rng.random() < INQUIRY else "none", margin, threshold
+            return "change" if self._rng.random() < RANDOM_IN_CHANGE else "none", margin, threshold
         if getattr(learner, "warning", False):  # where the model is sure a change is seen last
             return "warning", margin, threshold
-        return "audit" if self._audits(margin) else "none", margin, threshold
+        return "random" if self._asks_at_random(margin) else "none", margin, threshold
 
     def _named_and_unseen(self, learner: Any) -> list[ClfTarget]:
         """The classes that the learner was told of and has seen no label of."""
@@ -241,25 +245,25 @@ class INeurALSampler(BudgetedSampler):
             self._unseen = list(getattr(learner, "unseen_labels", ()))
         return self._unseen
 
-    def _audits(self, margin: float) -> bool:
+    def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
-        if self._reach.short_of(margin) and self._first_of_few():
+        if self._confirmed_gap.exceeded_by(margin) and self._may_settle_it():
             return True
-        account, p = self._account, 0.0
-        if account.rate and self._unseen:
-            p = account.rate
-        elif account.rate and account.bucket is None:
-            p = account.rate * AUDITS * FEWER
-        elif account.rate:
-            p = account.rate * AUDITS
-        elif (account.n_rounds - self._last_ask) * SILENCE >= 1:
-            p = SILENCE
+        manager, p = self._budget_manager, 0.0
+        if manager.rate and self._unseen:
+            p = manager.rate
+        elif manager.rate and manager.bucket is None:
+            p = manager.rate * RANDOM_SHARE * RANDOM_SHARE_OF_TOTAL  # no round adds a label
+        elif manager.rate:
+            p = manager.rate * RANDOM_SHARE
+        elif (manager.n_rounds - self._last_ask) * RANDOM_AFTER_SILENCE >= 1:
+            p = RANDOM_AFTER_SILENCE
         return p > 0 and self._rng.random() < p
 
-    def _first_of_few(self) -> bool:
-        """Whether to ask because of a gap beyond what labels have borne out.
+    def _may_settle_it(self) -> bool:
+        """Whether to ask about a gap that is not confirmed.
 
-        The more labels are on their way, the more seldom: the first of them may settle it.
+        The more labels are pending, the less often: the first of them may confirm the gap.
         """
         n_pending = self._pending.count(self.n_rounds)
         return not n_pending or self._rng.random() * (1 + n_pending) < 1
@@ -302,18 +306,18 @@ class INeurALSampler(BudgetedSampler):
         super()._learned(n_labels, asked)
         if len(scores) > 1:
             top, margin = top_and_gap(scores)
-            self._reach.told(margin, right=top == y)
+            self._confirmed_gap.update(margin, correct=top == y)
         if self._unseen:
             self._unseen = None
         if y in route(self.classifier)[0].known_labels:
-            self._newcomers.see(y)
+            self._late_classes.update(y)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """What the learner says of its scores, and the threshold for the next round."""
         with self._lock:
             learner, pipelines = route(self.classifier)
             table = learner.debug_one(transformed(pipelines, x, {}))
-            ahead = copy.copy(self._account)
+            ahead = copy.copy(self._budget_manager)
             ahead.round()
             threshold = self._threshold(ahead, len(learner.known_labels), learner)
             return f"{table}\nthreshold: {threshold:.5f}"

@@ -9,7 +9,7 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget
-from river_ineural.active.decision import AUDIT, UNWANTED, Wanted
+from river_ineural.active.decision import AT_RANDOM, UNWANTED, Wanted
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import real
 
@@ -65,4 +65,4 @@ class RandomSampler(BudgetedSampler):
         self.p = p
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        return AUDIT if self._rng.random() < self.p else UNWANTED
+        return AT_RANDOM if self._rng.random() < self.p else UNWANTED

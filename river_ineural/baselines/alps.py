@@ -16,7 +16,7 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
 from river_ineural.active import Budget, BudgetedSampler
-from river_ineural.active.decision import AUDIT, UNWANTED, Wanted
+from river_ineural.active.decision import AT_RANDOM, UNWANTED, Wanted
 from river_ineural.baselines.epochs import Cached, Stored, placed
 from river_ineural.baselines.network import RetrainedNetwork
 from river_ineural.inputs.features import FeatureIndex
@@ -228,7 +228,7 @@ class ALPS(BudgetedSampler):
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         if not self.classifier.ready:
-            return AUDIT
+            return AT_RANDOM
         agreed = self.classifier.agreed(x)
         if agreed is not None:
             self.classifier.learn_one(x, agreed)  # the pseudo-label

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import OneHotEncoder, StandardScaler  # type: ignore[import-untyped]
 
 from river_ineural import INeurAL, NeurONAL, active
-from river_ineural.active.decision import AUDIT, Wanted
+from river_ineural.active.decision import AT_RANDOM, Wanted
 from river_ineural.compare.reading import Table
 from river_ineural.compare.refitted import Refitted, numbered
 
@@ -53,13 +53,13 @@ class MarginAndRest(active.MarginSampler):
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         wanted = super()._wanted(x, y_pred)
-        return AUDIT if wanted[0] == "none" and behind(self) else wanted
+        return AT_RANDOM if wanted[0] == "none" and behind(self) else wanted
 
 
 class WithRest(active.INeurALSampler):
     """Asks below the gap of I-NeurAL, and at random for the labels that this would leave."""
 
-    def _audits(self, margin: float) -> bool:
+    def _asks_at_random(self, margin: float) -> bool:
         return behind(self)
 
 

@@ -65,9 +65,9 @@ def follow(
             recent[0, c] = value
             if recent[1, c] and square < far * recent[2, c]:
                 recent[3, c] += 1
-                apart = value - recent[4, c]
-                recent[4, c] += apart / recent[3, c]
-                recent[5, c] += apart * (value - recent[4, c])
+                distance = value - recent[4, c]
+                recent[4, c] += distance / recent[3, c]
+                recent[5, c] += distance * (value - recent[4, c])
                 due |= recent[3, c] >= steady
             else:
                 recent[3:, c] = 0

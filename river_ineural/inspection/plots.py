@@ -22,7 +22,7 @@ ALONG = 2  # stretches that an accuracy is taken over
 COLOURS: dict[Reason, str] = {  # of the style that is set
     "few classes": "C4",
     "gap": "C0",
-    "audit": "C1",
+    "random": "C1",
     "warning": "C5",
     "change": "C3",
     "budget": "lightgray",

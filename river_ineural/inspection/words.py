@@ -18,7 +18,7 @@ __all__ = ["explain", "metrics_of", "progress", "reasons", "sampler_of"]
 MEANING: dict[Reason, str] = {
     "few classes": "asked: fewer than two classes are known",
     "gap": "asked: a close call",
-    "audit": "asked: at random, or surer than labels have confirmed",
+    "random": "asked: at random, or surer than labels have confirmed",
     "warning": "asked: labels point to a change of the stream",
     "change": "asked: the stream is changing",
     "none": "not asked: nothing spoke for it",
@@ -50,7 +50,7 @@ def explain(decision: Decision | None) -> str:
     Examples
     --------
     >>> from river_ineural.active import Decision
-    >>> explain(Decision(True, "audit", float("nan"), float("nan"), 9))
+    >>> explain(Decision(True, "random", float("nan"), float("nan"), 9))
     'asked: at random, or surer than labels have confirmed; 9 labels left'
     >>> forest = {"forest": 0.8}, {"forest": -0.2}
     >>> decision = Decision(True, "gap", 0.125, 0.5, 9, *forest)

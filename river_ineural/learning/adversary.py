@@ -33,6 +33,6 @@ class Adversary(Tensors):
 
     def renewed(self) -> Self:
         """For networks that learn anew; this object stays as it is."""
-        other = self.twin(radius=self.radius.clone())
+        other = self.replaced(radius=self.radius.clone())
         other.radius.fill_(FIRST)
         return other

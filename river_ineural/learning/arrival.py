@@ -36,11 +36,11 @@ class Arrival(NamedTuple):
     scores: Floats | None
     estimates: Floats | None
 
-    def judged(self, n_known: int) -> Iterator[tuple[NDArray[np.float64], int]]:
+    def scored(self, n_known: int) -> Iterator[tuple[NDArray[np.float64], int]]:
         """Scores of the first `n_known` classes, and the class, of each row."""
         assert self.scores is not None
         return zip(self.scores[:, :n_known].astype(np.float64), self.classes, strict=True)
 
     def right(self, n_known: int) -> list[bool]:
         """Of each row, whether its class has the highest of these scores."""
-        return [int(scores.argmax()) == label for scores, label in self.judged(n_known)]
+        return [int(scores.argmax()) == label for scores, label in self.scored(n_known)]

@@ -40,7 +40,7 @@ class Average(Tensors):
         This object stays as it is.
         """
         flat = fresh.clone()  # of networks that had no weights yet
-        return self.twin(
+        return self.replaced(
             flat=overlay(flat, new, self.flat, old, n_features) if n_features else flat
         )
 

@@ -60,7 +60,7 @@ class Forest:
     TRUST: ClassVar[float] = 0.5
     PRIOR: ClassVar[float] = 5.0
 
-    _apart: ClassVar[Any]
+    _estimates: ClassVar[Any]
     _grow: ClassVar[Any]
     _row: ClassVar[Any]
 
@@ -69,7 +69,7 @@ class Forest:
         """Numba, and what it compiles, come with the first model and not with the package."""
         from river_ineural.learning import trees
 
-        cls._apart, cls._grow = staticmethod(trees.apart), staticmethod(trees.grow)
+        cls._estimates, cls._grow = staticmethod(trees.residual_estimates), staticmethod(trees.grow)
         cls._row = trees.ROW
 
     def __init__(self, rng: np.random.Generator, dtype: DTypeLike) -> None:
@@ -109,7 +109,7 @@ class Forest:
         """v - p of each class: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
         if not self.grown:
             return np.zeros_like(f1)
-        found: Floats = self._apart(x, f1, self.feature, self.threshold, self.child)
+        found: Floats = self._estimates(x, f1, self.feature, self.threshold, self.child)
         return found
 
     def learn(

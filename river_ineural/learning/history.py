@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.learning.tensors import Tensors, lasting, tensor_of
+from river_ineural.learning.tensors import Tensors, outside_inference_mode, tensor_of
 from river_ineural.network.growth import Columns
 
 __all__ = ["History"]
@@ -75,7 +75,7 @@ class History(Tensors):
             )
         return state
 
-    @lasting
+    @outside_inference_mode
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = {name: state.pop(name) for name in self.TENSORS}
         self.__dict__.update(state)
@@ -108,12 +108,12 @@ class History(Tensors):
             targets[rows] = torch.nn.functional.pad(
                 self.targets[rows], (0, n_classes - self.targets.shape[2])
             )
-        return self.twin(x=x, targets=targets)
+        return self.replaced(x=x, targets=targets)
 
     def emptied(self) -> History:
         """A history of the same size and capacity with nothing in it; this one stays as it is."""
         parts = {name: torch.empty_like(getattr(self, name)) for name in self.TENSORS}
-        return self.twin(**parts, added=[0, 0])
+        return self.replaced(**parts, added=[0, 0])
 
     def labelled(self) -> NDArray[np.int64]:
         """Rows of the labelled examples, the oldest first."""

@@ -29,7 +29,7 @@ class Optimizer(Tensors):
 
     def grown(self, old: Shape, new: Shape, n_features: int) -> Optimizer:
         """The same for more features and classes, whose moments are 0; this one stays as it is."""
-        return self.twin(
+        return self.replaced(
             moments=[
                 overlay(moment.new_zeros(new.n_parameters), new, moment, old, n_features)
                 for moment in self.moments

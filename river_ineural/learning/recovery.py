@@ -1,132 +1,163 @@
-"""Given labels tell of a change; after one, what is learned anew, and from which labels."""
+"""After a change was detected: was it one, and what do old labels still say?"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
 
-from river_ineural.learning.arrival import Arrival
-from river_ineural.learning.change import Trial
-from river_ineural.learning.state import State, Values
-from river_ineural.learning.tensors import lasting
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["learned"]
+from river_ineural.learning.drift import (
+    SURE,
+    DriftDetector,
+    changed_rate,
+    log_ratio,
+    top_of,
+)
 
-FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
-MOST_STEPS = 1000  # of networks that learn anew from what the history holds
-WORTHLESS = 0.4  # old labels that weigh no more are dropped
-FEW = 16  # labels after an alarm from which all classes are believed to have become one
+__all__ = ["Recovery"]
+
+DECIDED = 3.0  # log likelihood ratio that confirms a change, or refutes it
+COMPARED = 24  # labels after an alarm from which challenger and incumbent are compared
+FADING = 0.9  # of the counts of a predicted class, at each label that follows
+RETRAINED = (4, 8, 16, 32, 48)  # labels after an alarm at which the challenger is trained anew
 
 
-def learned(state: State, arrival: Arrival, w: Values, n_steps: float, n_known: int) -> State:
-    """Learn examples, and see by labels that are given whether the stream has changed.
+class WithDetector(Protocol):
+    """All that was learned, with a detector that may find a change of the stream."""
+
+    detector: DriftDetector | None
+
+
+Learned = TypeVar("Learned", bound=WithDetector)
+
+
+@dataclass
+class Recovery(Generic[Learned]):
+    """What is known after an alarm, until it is decided whether the stream has changed.
+
+    Three models are kept. The *snapshot* is the model at the alarm, and does not learn. The
+    *incumbent* is a copy of it that goes on learning. The *challenger*, which predicts, was trained
+    anew from the labels since the change and from what old labels are still worth.
+
+    Each label that follows is compared with what the snapshot says of it. This answers two
+    questions. First, was there a change? Wald's sequential test confirms or refutes it (`DECIDED`).
+    If the snapshot makes no more mistakes than it made before, there was none, and the incumbent
+    comes back. Second, what became of each class? `confusion` counts the labels by the class that
+    the snapshot says. If the snapshot is sure of a class and always wrong in the same way, old
+    labels of that class count under the new name. If it is wrong in all ways they count nothing.
+
+    After 48 labels the challenger stays only if it was right at more of the last 24 of them than
+    the incumbent. Otherwise nothing had to be forgotten.
 
     Parameters
     ----------
-    n_known
-        Classes that were known before.
-
-    Returns
-    -------
-    The same state; at an alarm, and while it is tried whether there was a change, perhaps another.
+    snapshot
+        The state at the alarm, with its detector. It grows with the one in use.
+    incumbent
+        The same, which learns the labels after the alarm.
+    n_since
+        Labels since the change, until the alarm.
+    n_after
+        Labels after the alarm.
+    confusion
+        By class that the snapshot says, and by label: how many, each weighted by how sure the
+        snapshot was.
+    log_ratio
+        Log likelihood ratio of the change, from labels after the alarm.
+    confirmed
+        Whether it has been large enough.
+    lead
+        Labels, of those compared, at which the challenger was right, less those at which the
+        incumbent was.
     """
-    if arrival.estimates is None or state.watch is None:
-        state.learn(arrival, w, n_steps)
-        return state
-    trial = state.trial
-    ongoing = trial.ongoing.arrival(arrival.x, arrival.classes) if trial else None
-    state.learn(arrival, w, n_steps)
-    since = watched(state, arrival, ongoing, n_known) if n_known > 1 else 0
-    if since:
-        return alarmed(state, since, n_steps)
-    if not trial or not ongoing:
-        return state
-    trial.ongoing.learn(ongoing, w, n_steps)
-    return tried(state, len(w), n_steps)
 
+    snapshot: Learned
+    incumbent: Learned
+    n_since: int
+    n_after: int = 0
+    confusion: dict[int, dict[int, float]] = field(default_factory=dict)
+    log_ratio: float = 0.0
+    confirmed: bool = False
+    lead: int = 0
 
-def watched(state: State, arrival: Arrival, ongoing: Arrival | None, n_known: int) -> int:
-    """Let given labels, predicted before they were learned, tell of a change.
+    def map(self, function: Callable[[Learned], Learned]) -> Recovery[Learned]:
+        """The same recovery, with what a function makes of snapshot and incumbent."""
+        return replace(self, snapshot=function(self.snapshot), incumbent=function(self.incumbent))
 
-    Parameters
-    ----------
-    ongoing
-        The same as the state that is kept during a trial sees it.
+    @classmethod
+    def begin(cls, snapshot: Learned, since: int) -> Recovery[Learned]:
+        """After an alarm; the labels since the change are counted already."""
+        assert snapshot.detector is not None
+        recent = list(snapshot.detector.recent)[-since:]
+        snapshot.detector.reset()
+        recovery = cls(snapshot, copy.deepcopy(snapshot), len(recent))
+        for top, gap, label in recent:
+            recovery.count(top, gap, label)
+        return recovery
 
-    Returns
-    -------
-    0, or at an alarm the number of labels since the change.
-    """
-    assert state.watch is not None
-    since = 0
-    for scores, label in arrival.judged(n_known):
-        since = since or state.watch.see(scores, label)
-    if not state.trial or not ongoing:
-        return since
-    former = state.trial.former.arrival(arrival.x, arrival.classes)
-    for scores, label in former.judged(n_known):
-        state.trial.see(scores, label)
-    state.trial.compare(arrival.right(n_known), ongoing.right(n_known))
-    return 0
+    def update(self, scores: NDArray[np.float64], label: int) -> None:
+        """Learn a label, and the scores (k,) that the snapshot gives its example."""
+        detector = self.snapshot.detector
+        assert detector is not None
+        top, gap = top_of(scores)
+        self.count(top, gap, label)
+        rate = detector.expected_rate(gap)
+        self.log_ratio += log_ratio(top != label, rate, changed_rate(rate))
+        self.confirmed |= self.log_ratio >= DECIDED
 
+    def compare(self, challenger: list[bool], incumbent: list[bool]) -> None:
+        """Count who was right at which of the labels that have come."""
+        uncounted = max(0, COMPARED - self.n_after)
+        self.lead += sum(challenger[uncounted:]) - sum(incumbent[uncounted:])
 
-def alarmed(state: State, since: int, n_steps: float) -> State:
-    """After a change so many labels ago: networks that learn anew, the former ones on trial.
+    def count(self, top: int, gap: float, label: int) -> None:
+        """Count the label of an example of which the snapshot says `top`.
 
-    The given state stays as it is, as the former one.
-    """
-    assert state.watch is not None
-    watch = state.watch.successor()
-    trial = Trial.begun(state, min(since, state.history.n_labelled))
-    scaling = state.scaling.faded(FOLLOWED)
-    return judged(replace(state, watch=watch, scaling=scaling), trial, n_steps)
+        Earlier labels of that class then count less, because the change may be gradual.
+        """
+        row = self.confusion.setdefault(top, {})
+        for earlier in row:
+            row[earlier] *= FADING
+        row[label] = row.get(label, 0.0) + min(1.0, gap / SURE)
 
+    @property
+    def refuted(self) -> bool:
+        """Whether there was no change, or nothing had to be forgotten."""
+        if self.over and self.lead <= 0:
+            return True
+        return not self.confirmed and self.log_ratio <= -DECIDED
 
-def tried(state: State, n: int, n_steps: float) -> State:
-    """After n more labels in a trial: what it has come to."""
-    trial, watch = state.trial, state.watch
-    assert trial is not None
-    assert watch is not None
-    trial.n_judged += n
-    if trial.refuted:
-        return trial.ongoing
-    if trial.due(n):
-        state = judged(state, trial, n_steps)
-    if trial.over:
-        watch.calm()
-        state = replace(state, trial=None)
-    return state
+    def retrains(self, n: int) -> bool:
+        """Whether the challenger is to be trained anew after the last n labels."""
+        return any(self.n_after - n < at <= self.n_after for at in RETRAINED)
 
+    @property
+    def over(self) -> bool:
+        """Whether all is decided."""
+        return self.n_after >= RETRAINED[-1]
 
-@lasting
-def judged(state: State, trial: Trial[State], n_steps: float) -> State:
-    """Networks anew, from the labels since the change and from what older ones are worth."""
-    older, newer = trial.former.history, state.history
-    rows = older.labelled()
-    n_old = len(rows) - trial.n_since
-    x, classes, w = older.stored(rows[:n_old])
-    parts = [older.stored(rows[n_old:])]
-    if trial.n_judged:
-        parts.append(newer.stored(newer.labelled()[-trial.n_judged :]))
-    becomes, worth = trial.fates(len(state.labels))
-    kept = worth[classes] * w > WORTHLESS
-    one = trial.n_judged >= FEW
-    if one or len({*becomes[classes[kept]], *(label for _, new, _ in parts for label in new)}) > 1:
-        classes, w = becomes[classes], w * worth[classes]
-        x, classes, w = x[kept], classes[kept], w[kept]
-    parts.insert(0, (x, classes, w))  # as they were, if too few labels say that one class is left
-    anew = replace(
-        state,
-        history=newer.emptied(),
-        trainer=state.trainer.renewed(),
-        explorers=state.explorers.renewed(),
-        trial=trial,
-    )
-    for x, classes, w in parts:
-        targets = anew.arrival(x, classes.tolist()).targets
-        anew.history.add(x, targets, w, pseudo_label=False)
-    anew.n_dropped = state.n_labels - anew.history.added[0]
-    n = anew.history.n_labelled
-    anew.explorers.learn(anew.history, anew.scaling, anew.features, n, pseudo_label=False)
-    steps = min(MOST_STEPS, n_steps * n)
-    anew.trainer.learn(anew.history, anew.scaling, steps, pseudo_label=False)
-    return anew
+    def old_labels(self, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The class that old labels of each class have now, and how much they are worth.
+
+        Of labels of weight n that the snapshot assigns to a class, m belong to the commonest class.
+        Old labels take that class and the weight 2m/(n + 1) - 1, at least 0. That nothing has
+        changed is believed more easily: m and n are then larger by 1. Old labels of a class without
+        any evidence weigh 0.
+
+        Returns
+        -------
+        Classes, int64 (k,), and weights in [0, 1), float64 (k,).
+        """
+        classes, weights = np.arange(n_classes), np.zeros(n_classes)
+        for top, row in self.confusion.items():
+            n, same = sum(row.values()), row.get(top, 0.0) + 1
+            other = max(row, key=row.__getitem__)
+            if row[other] > same:
+                classes[top], weights[top] = other, 2 * row[other] / (n + 1) - 1
+            else:
+                weights[top] = 2 * same / (n + 2) - 1
+        return classes, np.maximum(weights, 0.0)

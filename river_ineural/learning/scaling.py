@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.learning.tensors import Tensors
-from river_ineural.learning.units import Shrunk, Units
+from river_ineural.learning.units import UnitChange, Units
 from river_ineural.network.constants import CLOSEST, RESOLUTION, ROUNDING
 from river_ineural.network.growth import Columns
 
@@ -58,7 +58,7 @@ class Scaling(Tensors):
     Raw vectors hold what a feature is beyond its reference, its first value, subtracted in float64:
     a time in seconds, 1.7e9 and its changes, would be rounded to hundreds of them in float32. So
     the statistics here are of that difference, and a feature that is absent, which is 0, is minus
-    the reference. Where units have shrunk the latest values become the reference.
+    the reference. Where units have shrunk, the latest values become the reference.
 
     Where there are many features and an example has less than a sixteenth of them, as of words, one
     that is absent is at its mean instead: what is not there is not looked at.
@@ -118,7 +118,7 @@ class Scaling(Tensors):
         moments[0, columns] = -reference[columns]
         scaling[0, columns] = -reference[columns].to(scaling.dtype)
         units = self.units.widened(n_features, columns)
-        other = self.twin(reference=reference, moments=moments, scaling=scaling, units=units)
+        other = self.replaced(reference=reference, moments=moments, scaling=scaling, units=units)
         if self.narrow and not other.narrow and self.n:  # nothing is squashed from now on
             other.loops.weigh(other.n, other.narrow, *other.raw)
         return other
@@ -128,12 +128,12 @@ class Scaling(Tensors):
 
         They follow those that come. This object stays as it is.
         """
-        other = self.twin(**{name: getattr(self, name).clone() for name in self.TENSORS})
+        other = self.replaced(**{name: getattr(self, name).clone() for name in self.TENSORS})
         other.units = self.units.copy()
         other._count_as(min(n, self.n))
         return other
 
-    def renewed(self, shrunk: Shrunk) -> tuple[Scaling, NDArray[np.float64]]:
+    def renewed(self, change: UnitChange) -> tuple[Scaling, NDArray[np.float64]]:
         """Statistics in which some features have the reference and the spread of other units.
 
         This object stays as it is.
@@ -142,15 +142,15 @@ class Scaling(Tensors):
         -------
         They, and what raw values of these features rise by: 0 where the reference stays.
         """
-        other = self.twin(**{name: getattr(self, name).clone() for name in self.TENSORS})
+        other = self.replaced(**{name: getattr(self, name).clone() for name in self.TENSORS})
         other.units = self.units.copy()
-        other.units.accept(shrunk)
-        at, variance = torch.from_numpy(shrunk.columns), torch.from_numpy(shrunk.variance)
-        rise = self.raw.reference[shrunk.columns] - shrunk.mean
-        rise[np.sqrt(shrunk.variance) > COARSE * abs(rise)] = 0
-        reference = self.raw.reference[shrunk.columns] - rise
+        other.units.accept(change)
+        at, variance = torch.from_numpy(change.columns), torch.from_numpy(change.variance)
+        rise = self.raw.reference[change.columns] - change.mean
+        rise[np.sqrt(change.variance) > COARSE * abs(rise)] = 0
+        reference = self.raw.reference[change.columns] - rise
         other.reference[at] = torch.from_numpy(reference)
-        mean = torch.from_numpy(shrunk.mean - reference)
+        mean = torch.from_numpy(change.mean - reference)
         powers = torch.stack(  # as of a normal distribution
             [mean, self.n * variance, 0 * variance, 3 * self.n * variance**2]
         )

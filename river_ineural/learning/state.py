@@ -14,12 +14,13 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.learning.arrival import Arrival
-from river_ineural.learning.change import Trial, Watch
+from river_ineural.learning.drift import DriftDetector
 from river_ineural.learning.explorers import Explorers
-from river_ineural.learning.gaps import impute
 from river_ineural.learning.history import History
+from river_ineural.learning.imputation import impute
+from river_ineural.learning.recovery import Recovery
 from river_ineural.learning.scaling import CONSTANT, Scaling
-from river_ineural.learning.tensors import lasting, uncounted_bytes
+from river_ineural.learning.tensors import outside_inference_mode, uncounted_bytes
 from river_ineural.learning.trainer import PSEUDO_LABEL_STEPS, Trainer
 from river_ineural.network.growth import Columns
 
@@ -49,8 +50,8 @@ class State:
     history: History
     trainer: Trainer
     explorers: Explorers
-    watch: Watch | None
-    trial: Trial[State] | None = None
+    detector: DriftDetector | None
+    recovery: Recovery[State] | None = None
     n_dropped: int = 0  # labels that the history no longer counts, since a change
 
     @property
@@ -61,9 +62,9 @@ class State:
     def __getstate__(self) -> dict[str, Any]:
         """Without columns of the history that no feature has yet, which are 0."""
         history, used = self.history, self.trainer.n_features
-        return {**self.__dict__, "history": history.twin(x=history.x[:, :used])}
+        return {**self.__dict__, "history": history.replaced(x=history.x[:, :used])}
 
-    @lasting
+    @outside_inference_mode
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         room = self.trainer.shape.n_features
@@ -87,7 +88,7 @@ class State:
             return self
         return self._grown(features, columns, known, names, values)
 
-    @lasting
+    @outside_inference_mode
     def _grown(
         self,
         features: FeatureIndex,
@@ -98,7 +99,7 @@ class State:
     ) -> State:
         """With these features, `columns` of them new, and labels."""
         self.settle()
-        trial = self.trial and self.trial.each(
+        recovery = self.recovery and self.recovery.map(
             lambda state: state._grown(features, columns, known, names, values)
         )
         n_features = CONSTANT + len(features)
@@ -115,7 +116,7 @@ class State:
         scaling = self.scaling.widened(room, columns, first[appeared])
         history = self.history.resized(room, len(known))
         grown = replace(self, features=features, labels=known, scaling=scaling)
-        grown = replace(grown, history=history, trainer=trainer, trial=trial)
+        grown = replace(grown, history=history, trainer=trainer, recovery=recovery)
         if history is not self.history:  # nothing is shared with this state
             grown.settle()
         return grown
@@ -133,9 +134,9 @@ class State:
         for fresh in self.trainer.pending:
             self.history.put(fresh.columns, self.scaling.absent)
         self.trainer.settle()
-        if self.trial:
-            self.trial.former.settle()
-            self.trial.ongoing.settle()
+        if self.recovery:
+            self.recovery.snapshot.settle()
+            self.recovery.incumbent.settle()
 
     def vectors(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """Raw vectors (B, d) of checked values (B, names)."""
@@ -215,13 +216,13 @@ class State:
 
     def __sizeof__(self) -> int:
         """Bytes of this object and of torch, which River does not count."""
-        parts = [self.scaling, self.history, self.trainer, self.trial]
+        parts = [self.scaling, self.history, self.trainer, self.recovery]
         return object.__sizeof__(self) + uncounted_bytes(parts)
 
-    def on(self, device: torch.device) -> State:
+    def to(self, device: torch.device) -> State:
         """The same on a device; this state stays as it is."""
-        trial = self.trial and self.trial.each(lambda state: state.on(device))
-        return replace(self, trainer=self.trainer.on(device), trial=trial)
+        recovery = self.recovery and self.recovery.map(lambda state: state.to(device))
+        return replace(self, trainer=self.trainer.to(device), recovery=recovery)
 
 
 def passes(n_rows: int) -> list[slice]:

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Tensors", "lasting", "tensor_of", "uncounted_bytes"]
+__all__ = ["Tensors", "outside_inference_mode", "tensor_of", "uncounted_bytes"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def lasting(function: Callable[P, R]) -> Callable[P, R]:
+def outside_inference_mode(function: Callable[P, R]) -> Callable[P, R]:
     """Let what `function` allocates be written to later, whatever mode the caller is in.
 
     Tensors made in `torch.inference_mode` are not to be written to outside of it.
@@ -50,32 +50,32 @@ class Tensors:
             state[name] = each(state[name], lambda tensor: tensor.cpu().numpy())
         return state
 
-    @lasting
+    @outside_inference_mode
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name in self.TENSORS:
             setattr(self, name, each(state[name], tensor_of))
         self.bind()
 
-    @lasting
-    def on(self, device: torch.device) -> Self:
+    @outside_inference_mode
+    def to(self, device: torch.device) -> Self:
         """The same state on a device; this object stays as it is."""
-        return self.twin(
+        return self.replaced(
             **{
                 name: each(getattr(self, name), lambda part: part.to(device))
                 for name in self.TENSORS
             }
         )
 
-    def beside(self) -> Self:
+    def shallow_copy(self) -> Self:
         """Another object with the same attributes; `copy.copy` would go through arrays."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
 
-    def twin(self, **parts: Any) -> Self:
+    def replaced(self, **parts: Any) -> Self:
         """The same state with other tensors, say; this object stays as it is."""
-        other = self.beside()
+        other = self.shallow_copy()
         other.__dict__.update(parts)
         other.bind()
         return other

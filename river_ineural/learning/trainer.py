@@ -17,7 +17,7 @@ from river_ineural.learning.history import History
 from river_ineural.learning.optimizer import Optimizer
 from river_ineural.learning.scaling import CONSTANT, Scaling
 from river_ineural.learning.steps import Recipe, Step
-from river_ineural.learning.tensors import Tensors, lasting
+from river_ineural.learning.tensors import Tensors, outside_inference_mode
 from river_ineural.network.growth import Columns, Fresh, draw, overlay
 from river_ineural.network.layout import Shape, Weights
 from river_ineural.network.part import Part
@@ -86,7 +86,7 @@ class Trainer(Tensors):
             "shape": self.shape
         }
 
-    @lasting
+    @outside_inference_mode
     def __setstate__(self, state: dict[str, Any]) -> None:
         shape = state["shape"]
         super().__setstate__(state | {"shape": shape._replace(n_features=state["n_features"])})
@@ -107,13 +107,13 @@ class Trainer(Tensors):
         self.lr = lr
         self.step.passes.forget()
 
-    @lasting
-    def on(self, device: torch.device) -> Self:
+    @outside_inference_mode
+    def to(self, device: torch.device) -> Self:
         """The same on a device; this trainer stays as it is."""
-        moved = self.beside()
+        moved = self.shallow_copy()
         moved.flat = self.flat.to(device)
         for name in ("optimizer", "average", "adversary"):
-            setattr(moved, name, getattr(self, name).on(device))
+            setattr(moved, name, getattr(self, name).to(device))
         moved.bind()
         return moved
 
@@ -133,7 +133,7 @@ class Trainer(Tensors):
         """
         old, before = self.shape, self.n_features
         new = self.room_for(n_features, n_classes)
-        other = self.beside()
+        other = self.shallow_copy()
         other.rng = copy.deepcopy(self.rng)
         other.shape, other.n_features = new, n_features
         if new != old:
@@ -152,7 +152,7 @@ class Trainer(Tensors):
 
     def renewed(self) -> Trainer:
         """A trainer of the same networks that has learned nothing; this one stays as it is."""
-        other, shape = self.beside(), self.shape
+        other, shape = self.shallow_copy(), self.shape
         other.rng = copy.deepcopy(self.rng)
         other.flat = torch.zeros_like(self.flat)
         in_use = slice(0, self.n_features)
@@ -198,8 +198,8 @@ class Trainer(Tensors):
         """
         if not self.pending:
             return self
-        other = self.beside()
-        other.average = self.average.twin(flat=self.average.flat.clone())
+        other = self.shallow_copy()
+        other.average = self.average.replaced(flat=self.average.flat.clone())
         for fresh in self.pending:
             fresh.write(Weights(other.average.flat, self.shape))
         other.bind()
@@ -273,7 +273,7 @@ def of_width(trainer: Trainer, n_features: int) -> Trainer:
     if new == old:
         return trainer
     empty = trainer.flat.new_zeros(new.n_parameters)
-    other = trainer.beside()
+    other = trainer.shallow_copy()
     other.shape, other.flat = new, overlay(empty.clone(), new, trainer.flat, old, used)
     other.optimizer = trainer.optimizer.grown(old, new, used)
     other.average = trainer.average.grown(empty, old, new, used)

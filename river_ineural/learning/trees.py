@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from river_ineural.network.loops import loop
 
-__all__ = ["ROW", "apart", "grow"]
+__all__ = ["ROW", "residual_estimates", "grow"]
 
 Array = NDArray[Any]
 
@@ -249,7 +249,9 @@ def grow(
 
 
 @loop
-def apart(x: Array, f1: Array, feature: Array, threshold: Array, child: Array) -> Array:
+def residual_estimates(
+    x: Array, f1: Array, feature: Array, threshold: Array, child: Array
+) -> Array:
     """v - p, (B, k): shares of the votes of trees, (T, N) as `grow` writes them, on raw x (B, d),
     less f1 (B, k) within [0, 1]. A tree that is not grown votes for nothing.
     """

@@ -1,4 +1,4 @@
-"""Noticing that a feature comes in other units, beside which the former values are huge."""
+"""Detecting that a feature comes in much smaller units than before."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from river_ineural.network.growth import Columns
 
-__all__ = ["Shrunk", "Units"]
+__all__ = ["UnitChange", "Units"]
 
 MEMORY = 20_000  # changes that their mean square is of
-FAR = 1e-4  # of the usual change: below it a change counts as one in other units
-STEADY = 32  # changes in a row that are so small, from which units are others
+FAR = 1e-4  # of the usual change: a smaller change counts as small
+STEADY = 32  # small changes in a row after which the units are others
 
 LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `loops.follow` moves them
 
 
-class Shrunk(NamedTuple):
+class UnitChange(NamedTuple):
     """Features in other units: their columns, and mean and variance of their latest values."""
 
     columns: NDArray[np.int64]
@@ -29,9 +29,10 @@ class Shrunk(NamedTuple):
 class Units:
     """How much each feature changes from one example to the next, in float64.
 
-    Statistics of thousands of examples, and raw vectors in float32 that count from a reference of
-    the old units, are blind to a feature whose values shrink by a billion, or lie a billion further
-    on: all its values look the same. Growing units need no such care.
+    The values of a feature may become smaller by a factor of a billion, because a source reports
+    another unit. Beside the old statistics, and in raw vectors of float32 that are relative to an
+    old reference, all its values then look the same. So a long run of small changes is detected.
+    Larger units need no such care.
 
     Parameters
     ----------
@@ -42,10 +43,10 @@ class Units:
     --------
     >>> units = Units(1)
     >>> column, walk = np.array([0]), [1.0, 3.0, 2.0] * 20
-    >>> any(units.noted(np.array([[value]]), column) for value in walk)
+    >>> any(units.update(np.array([[value]]), column) for value in walk)
     False
-    >>> noted = (units.noted(np.array([[1e-9 * value]]), column) for value in walk)
-    >>> round(float(next(filter(None, noted)).mean[0]), 10)
+    >>> changes = (units.update(np.array([[1e-9 * value]]), column) for value in walk)
+    >>> round(float(next(filter(None, changes)).mean[0]), 10)
     2e-09
     """
 
@@ -79,18 +80,18 @@ class Units:
         other.recent[:, columns] = 0
         return other
 
-    def noted(self, values: NDArray[np.float64], columns: NDArray[np.int64]) -> Shrunk | None:
-        """Take in values (B, n) of columns (n,); the features that have shrunk, if there are any.
+    def update(self, values: NDArray[np.float64], columns: NDArray[np.int64]) -> UnitChange | None:
+        """Learn values (B, n) of columns (n,); the features whose units have shrunk, or None.
 
-        Columns below 0 are of features that have none.
+        Columns below 0 are ignored.
         """
         if not self._follow(values, columns, self.recent, MEMORY, FAR**2, STEADY):
             return None
         columns = np.flatnonzero(self.recent[N_SMALL] >= STEADY)
         n, mean, spread = self.recent[N_SMALL:, columns]
-        return Shrunk(columns, mean, spread / n)
+        return UnitChange(columns, mean, spread / n)
 
-    def accept(self, shrunk: Shrunk) -> None:
-        """The changes to come are of the new units."""
-        self.recent[SQUARE, shrunk.columns] = 2 * shrunk.variance
-        self.recent[N_SMALL:, shrunk.columns] = 0
+    def accept(self, change: UnitChange) -> None:
+        """Expect changes of the new units from now on."""
+        self.recent[SQUARE, change.columns] = 2 * change.variance
+        self.recent[N_SMALL:, change.columns] = 0

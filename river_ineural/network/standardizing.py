@@ -70,9 +70,9 @@ def observe(x: Array, n: int, moments: Array) -> None:
         n += 1
         share = 1 / n
         for j in range(x.shape[1]):
-            apart = np.float64(x[i, j]) - mean[j]
-            step = apart * share
-            two, term = step * step, apart * step * before
+            distance = np.float64(x[i, j]) - mean[j]
+            step = distance * share
+            two, term = step * step, distance * step * before
             fourth[j] += (
                 term * two * (float(n) * n - 3.0 * n + 3.0)
                 + 6 * two * square[j]

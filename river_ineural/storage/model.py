@@ -23,8 +23,8 @@ from river_ineural.active.decision import REASONS, Reason
 from river_ineural.inputs.keys import check_keys
 from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.validation import SCHEMA
-from river_ineural.learning.change import Trial
 from river_ineural.learning.forest import NODES
+from river_ineural.learning.recovery import Recovery
 from river_ineural.learning.scaling import CONSTANT
 from river_ineural.learning.trainer import MOST_WEIGHTS
 from river_ineural.protocol import return_to_device
@@ -87,18 +87,22 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("LastLabel", last=Annotated[int, Meta(ge=-1, lt=max(k, 1))], counts=a_dict[label, OfFifty])
     part("LastLabel", age=Count, excess=Number, variance=OfFifty)
     part("LastLabel", changes=OfFifty, examples=Finite)
-    part("Watch", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
-    part("Watch", shares=Annotated[list[Share], FOUR], counts=Annotated[list[Positive], FOUR])
-    part("Watch", recent=list[tuple[label, float, label]])
-    part("Watch", held=list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]])
-    part("Surprise", n=Count, sums=a_dict[key, Level], since=a_dict[key, Count])
+    part("DriftDetector", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
+    part(
+        "DriftDetector",
+        error_rates=Annotated[list[Share], FOUR],
+        counts=Annotated[list[Positive], FOUR],
+    )
+    part("DriftDetector", recent=list[tuple[label, float, label]])
+    part("DriftDetector", held_back=list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]])
+    part("Cusum", n=Count, sums=a_dict[key, Level], since=a_dict[key, Count])
     part("State", n_dropped=Count)
-    part("Trial", n_since=Count, n_judged=Count, turned=a_dict[label, a_dict[label, Level]])
-    part("Trial", ratio=Number, confirmed=bool, ahead=Integer)
-    part("Account", n_rounds=Count, n_asked=Count, left=Number, _since=Count, _missing=Level)
+    part("Recovery", n_since=Count, n_after=Count, confusion=a_dict[label, a_dict[label, Level]])
+    part("Recovery", log_ratio=Number, confirmed=bool, lead=Integer)
+    part("BudgetManager", n_rounds=Count, n_asked=Count, left=Number, _since=Count, _missing=Level)
     part("Pending", rounds="asked", keys="asked")
-    part("Reach", gap=Annotated[float, Meta(ge=1)])
-    part("Newcomers", there=bool, _n=Count, _seen=dict[Any, tuple[Count, Count]])
+    part("ConfirmedGap", gap=Annotated[float, Meta(ge=1)])
+    part("LateClasses", present=bool, _n=Count, _seen=dict[Any, tuple[Count, Count]])
     part("BudgetedSampler", _last=Last | None, n_by_reason=ByReason, drifts=list[Count])
     part("BudgetedSampler", _n_drifts=Count, _n_labels=Count, _warned=bool)
     part("INeurALSampler", _n_learned=Count, _last_ask=Count, n_pseudo_labels=Count)
@@ -111,11 +115,11 @@ def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) ->
     if kind == "History":
         rows, n = sum(map(min, state["capacities"], state["added"])), len(state["weight"])
         need(n == rows, path, f"tensors of {rows} rows", n)
-    elif kind == "Surprise":
+    elif kind == "Cusum":
         fine = state["sums"].keys() == state["since"].keys()
         need(fine, path, "sums that began at some label each", state["since"])
-    elif kind == "Trial":
-        most = state["former"].history.n_labelled
+    elif kind == "Recovery":
+        most = state["snapshot"].history.n_labelled
         need(state["n_since"] <= most, f"{path}.n_since", f"at most {most}", state["n_since"])
     elif kind == "Explorers":
         a, n = state["a"], len(state["parts"])
@@ -147,7 +151,7 @@ class Document(Struct):
     labels: list[Any]
     n_features: Count  # columns in use
     room: Count  # columns that there is room for
-    changing: bool  # whether a change is on trial
+    changing: bool  # whether it recovers from a change
     values: dict[str, Any] = {}  # by path; of a part that is there twice, the first path
     notes: dict[str, dict[str, Any]] = {}  # what a user has set on the learner and the sampler
     schema: int = SCHEMA
@@ -264,8 +268,8 @@ def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, An
     sizes |= {"Trainer": {"shape": shape, "n_features": used}}
     learner = made(LEARNERS[name], of_learner | {"device": "cpu"})
     if document.changing:
-        former, ongoing = (copy.deepcopy(learner._state) for _ in range(2))
-        learner._state = replace(learner._state, trial=Trial(former, ongoing, 0))
+        snapshot, incumbent = (copy.deepcopy(learner._state) for _ in range(2))
+        learner._state = replace(learner._state, recovery=Recovery(snapshot, incumbent, 0))
     if document.sampler is None:
         return None, learner, sizes
     name, of_sampler = document.sampler
@@ -284,7 +288,7 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
         labels=state.labels.labels,
         n_features=trainer.n_features,
         room=trainer.shape.n_features,
-        changing=state.trial is not None,
+        changing=state.recovery is not None,
     )
     if document.sampler:
         del document.sampler[1]["classifier"]

@@ -6,16 +6,16 @@ import math
 
 from river_ineural.active.budget import Budget
 
-__all__ = ["Account", "whole"]
+__all__ = ["BudgetManager", "whole"]
 
 # Shares of the labels that are held back while nothing changes.
 HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one, at the start; released evenly over the rounds
 MOST_HELD = 0.15
-HELD_LASTING = 0.5  # of a total, while labels hang together in time: another may come any time
+HELD_DEPENDENT = 0.5  # of a total, while labels hang together in time: another may come any time
 
 
-class Account:
+class BudgetManager:
     """Rounds and labels asked for, counted against a budget.
 
     A bucket of depth b and rate r that was full at round s, and from which n labels were asked for
@@ -39,11 +39,11 @@ class Account:
 
     Examples
     --------
-    >>> account, asked = Account(Budget(0.25, burst=2)), []
+    >>> manager, asked = BudgetManager(Budget(0.25, burst=2)), []
     >>> for t in range(1, 11):
-    ...     account.round()
-    ...     if account.allows():
-    ...         account.spend()
+    ...     manager.round()
+    ...     if manager.allows():
+    ...         manager.spend()
     ...         asked.append(t)
     >>> asked
     [1, 2, 5, 9]
@@ -107,7 +107,7 @@ class Account:
         self._missing += 1
         self._count()
 
-    def share(self, reserve: bool, n_classes: int = 2, lasting: bool = False) -> float:
+    def share(self, reserve: bool, n_classes: int = 2, dependent: bool = False) -> float:
         """Share of the labels that is left, in [0, 1]: of a bucket, or of all. 1 without a limit.
 
             max(0, (left - held) / (1 - held at the start))
@@ -121,15 +121,15 @@ class Account:
             without a horizon.
         n_classes
             Known classes, at least 2: the more there are, the likelier others come late.
-        lasting
+        dependent
             Whether labels hang together in time: half of a total is then held back.
 
         Examples
         --------
-        >>> account = Account(Budget(0.25, burst=10))
+        >>> manager = BudgetManager(Budget(0.25, burst=10))
         >>> for _ in range(6):
-        ...     account.spend()
-        >>> account.share(reserve=False), round(account.share(reserve=True), 6)
+        ...     manager.spend()
+        >>> manager.share(reserve=False), round(manager.share(reserve=True), 6)
         (0.4, 0.25)
         """
         if self._size == math.inf:
@@ -139,7 +139,7 @@ class Account:
             if self.bucket is not None:
                 left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
             elif self.budget.horizon is not None:
-                held = HELD_LASTING if lasting else min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
+                held = HELD_DEPENDENT if dependent else min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
                 to_come = 1 - self.n_rounds / self.budget.horizon
                 left = (left - held * max(0.0, to_come)) / (1 - held)
         return 0.0 if left < 0 else 1.0 if left > 1 else left
