@@ -212,13 +212,14 @@ class Journal:
                 "n_drifts": model.n_drifts,
                 "by_reason": dict(model.n_by_reason),
                 "budget": repr(model.budget),
+                "horizon": model.horizon,
             }
 
     def change_budget(self, budget: float | int) -> None:
-        """From now on: what was asked for before still counts."""
+        """From now on, without a horizon; what was asked for before still counts."""
         with self._changing() as model:
-            if budget != model.budget:
-                model.budget = budget
+            if (budget, None) != (model.budget, model.horizon):
+                model.budget, model.horizon = budget, None
                 self._save()  # rows from here on are taken again with it
 
     def close(self) -> None:

@@ -16,8 +16,7 @@ from river_ineural.inputs.labels import LabelIndex
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import check_seed, choice, integer, real
 from river_ineural.learning.drift import DriftDetector
-from river_ineural.learning.explorers import EXPLORERS, ExplorationNetwork, Explorer, Explorers
-from river_ineural.learning.forest import Forest
+from river_ineural.learning.explorers import EXPLORERS, Explorers
 from river_ineural.learning.history import History
 from river_ineural.learning.last_label import LastLabel
 from river_ineural.learning.scaling import CONSTANT, Scaling
@@ -47,7 +46,7 @@ def check_explorers(name: str, explorers: Any) -> None:
 
 
 def check_detector(name: str, detector: Any) -> None:
-    """Raise unless it can tell of a change, or is turned off."""
+    """Raise unless it can detect a change, or is None."""
     if isinstance(detector, str) and detector == "cusum":
         return
     if not (detector is None or isinstance(detector, base.BinaryDriftDetector)):
@@ -104,15 +103,15 @@ class INeurAL(NeuralClassifier):
         Examples in the history, in [2, 1,000,000]. A quarter can be pseudo-labelled ones, which
         never push out an example whose label was given.
     explorers
-        Who estimates the errors of f1, a tuple of some of "network", which is f2, "forest", which
-        is not grown where there are more than 256 features, and "last_label", which counts where
-        labels hang together in time. ("network",) is the paper's method, trusted as far as labels
-        confirm it; () is f1 alone.
+        What estimates the errors of f1: a tuple of some of "network", which is f2, "forest", which
+        is not grown above 256 features, and "last_label", which counts where labels depend on the
+        ones before. ("network",) is the paper's method, trusted as far as labels confirm it. () is
+        f1 alone.
     drift_detector
-        How mistakes at given labels tell that the stream has changed. "cusum" weighs each
-        mistake by how sure the model was: `learning.drift.Cusum`. A detector of
-        `river.drift.binary` gets the mistakes where the model was sure. After an alarm the networks
-        learn anew, from the labels since and from old labels that still hold. None: never.
+        How mistakes at given labels show that the stream has changed. "cusum" weights each mistake
+        by how sure the model was: `learning.drift.Cusum`. A detector of `river.drift.binary` gets
+        the mistakes where the model was sure. After a detected change new networks are trained on
+        the labels since it, and on old labels that are still right. None: no detector.
     classes
         Labels known beforehand, as a non-empty tuple. Others may still appear.
     categories
@@ -215,16 +214,12 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches, of_trees = (
+        of_weights, of_batches, rng = (
             np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(3)
         )
         shape = self._form(0, 0, self.hidden_dim, self.n_layers, "network" in self.explorers)
         trainer = Trainer(shape, self._recipe, self.lr, self.batch_size, of_weights, like)
-        known: dict[str, Explorer] = {
-            "network": ExplorationNetwork(),
-            "forest": Forest(of_trees, trainer.dtype),
-            "last_label": LastLabel(),
-        }
+        of_explorers = rng, trainer.dtype
         encoding = self.categories or self.missing
         return State(
             FeatureIndex(
@@ -236,7 +231,7 @@ class INeurAL(NeuralClassifier):
             Scaling(like.cpu()),
             History(self.capacity, of_batches, like.cpu()),
             trainer,
-            Explorers({name: known[name] for name in self.explorers}),
+            Explorers({name: EXPLORERS[name](*of_explorers) for name in self.explorers}),
             self._first_detector(),
         )
 
@@ -248,24 +243,24 @@ class INeurAL(NeuralClassifier):
 
     @property
     def n_drifts(self) -> int:
-        """Changes of the stream that were noticed, and not taken back."""
+        """Changes of the stream that were detected and not refuted."""
         detector = self._state.detector
         return detector.n_drifts if detector else 0
 
     @property
     def changing(self) -> bool:
-        """Whether a change was noticed just now, and labels say the most."""
+        """Whether the model recovers from a change, so that labels are worth most."""
         return self._state.recovery is not None
 
     @property
     def temporal_dependence(self) -> bool:
-        """Whether labels hang together in time, as the explorer "last_label" sees it."""
+        """Whether labels depend on the ones before, as the explorer "last_label" detects it."""
         last = self._state.explorers.parts.get("last_label")
-        return isinstance(last, LastLabel) and last.holds
+        return isinstance(last, LastLabel) and last.dependent
 
     @property
     def warning(self) -> bool:
-        """Whether labels point to a change, not enough for an alarm."""
+        """Whether labels point to a change, but not clearly enough."""
         detector = self._state.detector
         return detector is not None and detector.warning_detected
 

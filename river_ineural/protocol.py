@@ -214,11 +214,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
         Takes and raises what `scores_one` does.
         """
-        if kwargs:
-            self.scores_one(x, **kwargs)  # says that it takes none
-        with self._lock:
-            labels, row = self._state.labels.labels, self._scored(x)
-        return labels[row.index(max(row))] if row else None
+        scores = self.scores_one(x, **kwargs)
+        return max(scores, key=scores.__getitem__) if scores else None
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
         """Probability of each label: the distribution nearest to the scores.

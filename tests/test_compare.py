@@ -64,7 +64,7 @@ COLUMNS = {  # cells and options; features, and what is said
         *(["1.234,5", "2,25", "3"], {"decimal": ",", "thousands": "."}),
         *({"it": [1234.5, 2.25, 3]}, ""),
     ),
-    "nothing": ([""] * 3, {}, {}, ""),
+    "nothing": ([""] * 3, {}, {}, "it: left out: it is empty"),
     "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
     "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large ids": ([f"{10**17 + i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),

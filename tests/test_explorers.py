@@ -6,8 +6,7 @@ from streams import blobs, small
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
-from river_ineural.learning import explorers as module
-from river_ineural.learning.explorers import EXPLORERS, Explorers
+from river_ineural.learning.explorers import EXPLORERS
 
 BOTH = pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 
@@ -30,18 +29,17 @@ class Toy:
         return type(self)()
 
 
-def test_a_third_explorer_needs_no_more_than_the_protocol(monkeypatch):
-    monkeypatch.setitem(module.EXPLORERS, "toy", Toy)
-    model = INeurAL(hidden_dim=8, seed=1)
-    state = model._state
-    state.explorers = Explorers(state.explorers.parts | {"toy": EXPLORERS["toy"]()})
+def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
+    monkeypatch.setitem(EXPLORERS, "toy", lambda rng, dtype: Toy())
+    names = "network", "forest", "last_label", "toy"
+    model = INeurAL(hidden_dim=8, explorers=names, seed=1)
     assert model.trust["toy"] == 0.25
     stream = blobs(120, noise=0.3)
     for i, (x, y) in enumerate(stream):
         model.learn_one(x, y if i < 70 else 1 - y)
         if model.n_drifts:
             break
-    assert list(model.trust) == ["network", "forest", "last_label", "toy"]
+    assert (*model.trust,) == names
     assert 0 <= model.trust["toy"] <= 1 != model.trust["toy"] / 0.25
     f1, added = model._seen(x)
     np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1)
@@ -68,4 +66,5 @@ def test_what_explorers_added_to_the_gap_is_told_with_the_decision(kind):
             assert own + sum(decision.added.values()) == pytest.approx(decision.gap, abs=1e-5)
         if ask:
             sampler.learn_one(x, y)
-    assert decision.added.keys() == sampler.classifier.trust.keys() == EXPLORERS.keys()
+    assert decision.added.keys() == sampler.classifier.trust.keys()
+    assert (*decision.added,) == sampler.classifier.explorers

@@ -96,9 +96,11 @@ def dressed(found: re.Match[str]) -> str:
             j = next(at_column)
             names = ["number"] * (j in numeric) + ["best"] * ((i, j) in marked)
             kind = f' class="{" ".join(names)}"' if names else ""
-            kind += f' data-label="{heads[j]}"' if wide and found[1] == "td" else ""
             spread = " ±\u00a0" if wide else "\u00a0±\u00a0"  # stays in one line where it can
             shown = found[3].replace(" ± ", spread)
+            if wide and found[1] == "td" and shown:
+                kind += f' data-label="{heads[j]}"'
+                shown = f"<div>{shown}</div>"  # one element beside the name
             return f"<{found[1]}{found[2]}{kind}>{shown}</{found[1]}>"
 
         return f"<tr>{CELL.sub(cell, found[1])}</tr>"

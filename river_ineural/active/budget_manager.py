@@ -142,7 +142,7 @@ class BudgetManager:
                 held = HELD_DEPENDENT if dependent else min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
                 to_come = 1 - self.n_rounds / self.budget.horizon
                 left = (left - held * max(0.0, to_come)) / (1 - held)
-        return 0.0 if left < 0 else 1.0 if left > 1 else left
+        return min(1.0, max(0.0, left))
 
 
 def whole(labels: float) -> float:

@@ -188,23 +188,22 @@ class INeurALSampler(BudgetedSampler):
             scores, added = scores_and_added(learner, x)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
             confident = self.self_training and len(scores) > 1 and margin >= PSEUDO_LABEL_GAP
-            confident = confident and getattr(learner, "takes_pseudo_labels", True)
             self._budget_manager.round()
             ask = self._decide(given, self._wants(margin, len(scores), learner), added)
             if ask:
                 self._last_ask = self.n_rounds
-            elif confident:
+            elif confident and getattr(learner, "takes_pseudo_labels", True):
                 learner.learn_one(x, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
                 self._note_drifts(learner)
             return scores, top, ask
 
     def _threshold(self, manager: BudgetManager, n_classes: int, learner: Any) -> float:
-        """2γβ_t · share^(3/4), and less while labels are on their way: not all is asked for."""
+        """2γβ_t · share^(3/4), and less while labels are pending."""
         beta, t, k = (
             self.width or DEFAULT_WIDTH,
             manager.n_rounds,
-            n_classes if n_classes > 2 else 2,
+            max(2, n_classes),
         )
         threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
         if not self._late_classes.present:  # their labels are worth a full budget
@@ -212,14 +211,14 @@ class INeurALSampler(BudgetedSampler):
             dependent = getattr(learner, "temporal_dependence", False)
             threshold *= manager.share(not changing, k, dependent) ** BUDGET_EXPONENT
         if n_pending := self._pending.count(t):
-            there = self._n_labels + FIRST  # more, for a model that has none asks for some
-            threshold *= there / (there + n_pending)
+            n_learned = self._n_labels + FIRST  # more, so that a model without labels asks
+            threshold *= n_learned / (n_learned + n_pending)
         return threshold
 
     def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:
-        """Why a label is wanted where the top two scores are that far apart (line 11).
+        """Why a label is wanted at this gap of the top two scores (line 11).
 
-        Not where that is NaN: a model that is no use does not spend the budget.
+        None is wanted at a NaN gap: such a model would waste the budget.
         """
         if margin != margin:
             return UNWANTED
@@ -233,14 +232,14 @@ class INeurALSampler(BudgetedSampler):
         threshold = self._threshold(manager, n_classes, learner)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
-        if changing:  # until it is known what of the past still holds
+        if changing:  # labels decide what old labels are worth
             return "change" if self._rng.random() < RANDOM_IN_CHANGE else "none", margin, threshold
-        if getattr(learner, "warning", False):  # where the model is sure a change is seen last
+        if getattr(learner, "warning", False):  # a sure model sees a change last
             return "warning", margin, threshold
         return "random" if self._asks_at_random(margin) else "none", margin, threshold
 
     def _named_and_unseen(self, learner: Any) -> list[ClfTarget]:
-        """The classes that the learner was told of and has seen no label of."""
+        """The named classes of which the learner has no label."""
         if self._unseen is None:
             self._unseen = list(getattr(learner, "unseen_labels", ()))
         return self._unseen
@@ -250,12 +249,10 @@ class INeurALSampler(BudgetedSampler):
         if self._confirmed_gap.exceeded_by(margin) and self._may_settle_it():
             return True
         manager, p = self._budget_manager, 0.0
-        if manager.rate and self._unseen:
-            p = manager.rate
-        elif manager.rate and manager.bucket is None:
-            p = manager.rate * RANDOM_SHARE * RANDOM_SHARE_OF_TOTAL  # no round adds a label
-        elif manager.rate:
-            p = manager.rate * RANDOM_SHARE
+        if manager.rate:
+            p = manager.rate * (1.0 if self._unseen else RANDOM_SHARE)
+            if manager.bucket is None and not self._unseen:  # no round adds a label
+                p *= RANDOM_SHARE_OF_TOTAL
         elif (manager.n_rounds - self._last_ask) * RANDOM_AFTER_SILENCE >= 1:
             p = RANDOM_AFTER_SILENCE
         return p > 0 and self._rng.random() < p

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,11 @@ def run(options: argparse.Namespace, line: str) -> str:
     budget = parse_budget(options.budget, len(table))
     delay = parse_delay(options.delay, table) if options.delay else None
     sys.stderr.writelines(f"{note}\n" for note in table.notes)
-    outcomes = [run_one(CONTENDERS[name], table, budget, delay, options.seed) for name in models]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Only one class was seen")  # the file has all of them
+        outcomes = [
+            run_one(CONTENDERS[name], table, budget, delay, options.seed) for name in models
+        ]
     failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
     if len(failures) < len(outcomes):
         page.write_text(reporting.page(table, outcomes, options, line), encoding="utf8")

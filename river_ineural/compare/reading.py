@@ -19,6 +19,7 @@ SEPARATORS = ",;\t|"
 MISSING = ["?", "-"]  # in features, beside what pandas takes for missing
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
 NEARLY_ALL = 0.9  # of the cells of a column of numbers are numbers
+UNNAMED = "Unnamed: "  # how pandas names a column without a name
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # how numbers and times start that pandas took for text
 MANY, OFTEN = 100, 0.5  # categories, and their share of the rows, from which on they are ids
 MOST_CLASSES = 100  # that `INeurAL` knows by default
@@ -104,7 +105,10 @@ def read_table(
             f"predicts classes, at least 2 and at most {MOST_CLASSES}"
         )
     features: dict[str, pd.Series[Any]] = {}
-    for name, column in cells.drop(columns={*drop} - {target}).dropna(axis=1, how="all").items():
+    cells = cells.drop(columns={*drop} - {target})
+    empty = cells.columns[cells.isna().all()]
+    notes += [f"{name}: left out: it is empty" for name in empty if not name.startswith(UNNAMED)]
+    for name, column in cells.drop(columns=empty).items():
         values, note = read_column(column, date_format, name in categories)
         useless = why_useless(values)
         notes += [f"{name}: {each}" for each in (useless, note) if each]

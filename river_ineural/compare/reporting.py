@@ -17,7 +17,7 @@ from river_ineural.compare.running import Outcome
 __all__ = ["draw", "page", "results"]
 
 BLACK = "#000000"  # in a figure; the page puts its own colour of text there
-REST = "The other learners ask at random for labels that they would not use."
+REST = "A learner that leaves labels of its budget unused spends them on random rows."
 
 
 def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:

@@ -33,6 +33,4 @@ class Adversary(Tensors):
 
     def renewed(self) -> Self:
         """For networks that learn anew; this object stays as it is."""
-        other = self.replaced(radius=self.radius.clone())
-        other.radius.fill_(FIRST)
-        return other
+        return type(self)(self.radius)

@@ -1,11 +1,12 @@
-"""Explorers: what estimates where f1 errs, each believed as far as labels bear it out."""
+"""Explorers: estimators of the errors of f1, each trusted as far as labels confirm it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from river_ineural.inputs.features import FeatureIndex
 from river_ineural.learning.forest import Forest
@@ -17,27 +18,33 @@ __all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers"]
 
 Floats = NDArray[np.floating[Any]]
 
-FADING = 0.99  # of what labels have told, at each that follows
+FADING = 0.99  # of earlier labels, at each that follows
 
 
 class Explorer(Protocol):
-    """What estimates the residual r1 - f1."""
+    """An estimator of the residual r1 - f1, such as `learning.last_label.LastLabel`.
+
+    After a change of the stream a `renewed` explorer learns all labels that the history then holds,
+    in one call of `learn`.
+    """
 
     TRUST: ClassVar[float]
-    """How much it is trusted before labels tell."""
+    """The trust α_0 in it before any label has come, in [0, 1]."""
     PRIOR: ClassVar[float]
-    """What that weighs, in squared estimates."""
+    """The weight of that first trust: so much in its squared estimates weighs as much."""
 
     def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
-        """r1 - f1 as it sees it: raw x (B, d), f1 and f2 (B, k) → (B, k)."""
+        """Its estimate of r1 - f1: raw x (B, d), f1 and f2 (B, k) → (B, k), a column a class."""
         ...
 
     def learn(
         self, history: History, scaling: Scaling, features: FeatureIndex, n: int, pseudo_label: bool
     ) -> None:
-        """Learn from the given labels that the history holds, after n more of them.
+        """Learn n more examples.
 
-        Or note that n examples with a pseudo-label have come.
+        Of given labels, `history.stored(history.labelled()[-n:])` is their raw x (B, d), their
+        classes (B,) and their weights (B,); an example of weight 0 teaches nothing. Of
+        pseudo-labels only their number n is known.
         """
         ...
 
@@ -66,15 +73,16 @@ class ExplorationNetwork:
         return self
 
 
-EXPLORERS: dict[str, type[Explorer]] = {
-    "network": ExplorationNetwork,
+EXPLORERS: dict[str, Callable[[np.random.Generator, DTypeLike], Explorer]] = {
+    "network": lambda rng, dtype: ExplorationNetwork(),
     "forest": Forest,
-    "last_label": LastLabel,
+    "last_label": lambda rng, dtype: LastLabel(),
 }
+"""What makes an explorer, by name: from a generator of its own, and the dtype of examples."""
 
 
 class Explorers:
-    """All explorers of a learner, and how much each is trusted.
+    """All explorers of a learner, and the trust in each.
 
     With e_1 … e_n their estimates of the residual, a class is scored by
 
@@ -111,7 +119,7 @@ class Explorers:
         self._solve()
 
     def _solve(self) -> None:
-        """Let trust follow what labels have told."""
+        """Solve for the trust."""
         kinds = self.parts.values()
         prior = np.diag([each.PRIOR for each in kinds])
         first = np.array([each.PRIOR * each.TRUST for each in kinds])
@@ -120,11 +128,11 @@ class Explorers:
 
     @property
     def trusted(self) -> dict[str, float]:
-        """How much each is trusted, by name."""
+        """The trust in each, by name."""
         return dict(zip(self.parts, self.trust, strict=True))
 
     def estimates(self, x: Floats, f1: Floats, f2: Floats) -> list[Floats]:
-        """What each says, (B, k)."""
+        """The estimates of each, (B, k)."""
         return [each.estimate(x, f1, f2) for each in self.parts.values()]
 
     def added(self, estimates: list[Floats]) -> list[Floats]:
@@ -132,12 +140,12 @@ class Explorers:
         return [trust * each for trust, each in zip(self.trust, estimates, strict=True)]
 
     def weigh(self, residuals: Floats, estimates: Floats, w: NDArray[np.float64]) -> None:
-        """Let given labels, before they are learned, tell how much each is to be trusted.
+        """Move the trust by given labels, before they are learned.
 
         Parameters
         ----------
         residuals, estimates, w
-            r1 - f1 (B, k), what each explorer said (n, B, k), weights (B,).
+            r1 - f1 (B, k), its estimate by each explorer (n, B, k), weights (B,).
         """
         if not self.parts:
             return

@@ -123,13 +123,17 @@ class Scaling(Tensors):
             other.loops.weigh(other.n, other.narrow, *other.raw)
         return other
 
+    def _copied(self) -> Scaling:
+        """The same statistics in other memory."""
+        tensors = {name: getattr(self, name).clone() for name in self.TENSORS}
+        return self.replaced(**tensors, units=self.units.copy())
+
     def faded(self, n: int) -> Scaling:
         """These statistics as if they were of n examples, or as many as they are of.
 
         They follow those that come. This object stays as it is.
         """
-        other = self.replaced(**{name: getattr(self, name).clone() for name in self.TENSORS})
-        other.units = self.units.copy()
+        other = self._copied()
         other._count_as(min(n, self.n))
         return other
 
@@ -142,8 +146,7 @@ class Scaling(Tensors):
         -------
         They, and what raw values of these features rise by: 0 where the reference stays.
         """
-        other = self.replaced(**{name: getattr(self, name).clone() for name in self.TENSORS})
-        other.units = self.units.copy()
+        other = self._copied()
         other.units.accept(change)
         at, variance = torch.from_numpy(change.columns), torch.from_numpy(change.variance)
         rise = self.raw.reference[change.columns] - change.mean

@@ -50,6 +50,7 @@ Of64 = Annotated[int, Meta(ge=0, lt=64)]
 Last = tuple[bool, Reason, float, float, Level, dict[str, float]]
 ByReason = Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
 OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # of its detectors
+AS_NEW = "as in a new model, or described in storage.model.parts"
 FINITE = ("flat", "explorers.a", "explorers.b", "radius")  # how paths of such tensors end
 
 
@@ -88,11 +89,8 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
     part("LastLabel", age=Count, excess=Number, variance=OfFifty)
     part("LastLabel", changes=OfFifty, examples=Finite)
     part("DriftDetector", n_drifts=Count, n=Count, n_of_class=a_dict[label, Count])
-    part(
-        "DriftDetector",
-        error_rates=Annotated[list[Share], FOUR],
-        counts=Annotated[list[Positive], FOUR],
-    )
+    part("DriftDetector", error_rates=Annotated[list[Share], FOUR])
+    part("DriftDetector", counts=Annotated[list[Positive], FOUR])
     part("DriftDetector", recent=list[tuple[label, float, label]])
     part("DriftDetector", held_back=list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]])
     part("Cusum", n=Count, sums=a_dict[key, Level], since=a_dict[key, Count])
@@ -198,7 +196,7 @@ class Walk:
                 state[key] = self.part(found[key], each, at)
             else:
                 same = type(found[key]) is type(each) and found[key] == each
-                need(same or not self.writes, at, f"as in a new model, {each!r:.80}", found[key])
+                need(same or not self.writes, at, f"{each!r:.80}, {AS_NEW}", found[key])
                 state[key] = each
         check(type(like).__name__, state, self.sizes, path)
         if not self.writes:
@@ -292,7 +290,9 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
     )
     if document.sampler:
         del document.sampler[1]["classifier"]
-    encoded([document.learner, document.sampler], "model")  # before a template is made of them
+    for part, name in ((document.learner, "learner"), (document.sampler, "sampler")):
+        if part:
+            encoded(part[1], name)  # before a template is made of it
     n_weights = trainer.shape._replace(n_features=trainer.n_features).n_parameters
     sampler, like, sizes = template(document, n_weights)
     for name, part, new in (("learner", learner, like), ("sampler", model, sampler)):

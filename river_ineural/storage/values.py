@@ -105,7 +105,10 @@ def encoded(value: Any, path: str) -> Any:
     if kind in TAG_OF:
         return {TAG_OF[kind]: encoded(TAGS[TAG_OF[kind]][1](value), path)}
     names = ", ".join(each.__name__ for each in OBJECTS)
-    raise SaveError(f"{path} is {value!r:.80}, which a file cannot hold: of objects only {names}")
+    raise SaveError(
+        f"{path} is {value!r:.80}, which a file cannot hold: of objects only {names} "
+        "(storage.values.OBJECTS)"
+    )
 
 
 def decoded(node: dict[str, Any]) -> Any:
