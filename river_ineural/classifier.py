@@ -64,25 +64,26 @@ def check_classes(name: str, classes: Any) -> None:
 class INeurAL(NeuralClassifier):
     """Neural classifier with an exploitation network f1, and explorers that estimate its errors.
 
-    f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates what f1 gets
-    wrong, r1 - f1, from the derivative-context embedding φ of f1: its input gradient and its input.
-    A random forest of the given labels estimates the same by its votes v, and so does the last
-    label, by the probability b of each class now that it is known. The class with the highest score
-    is predicted (Algorithm 1, line 6):
+    f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates the residual
+    r1 - f1 from the derivative-context embedding φ of f1: its input gradient and its input. A
+    random forest of the given labels estimates the same residual by its votes v. The last label
+    estimates it by the probability b of each class, given that label. The class with the highest
+    score is predicted (Algorithm 1, lines 6 and 8):
 
         f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + λ (b_i - p_i)
 
-    p is f1 within [0, 1]. α, ω and λ say how far each explorer is trusted. They follow by least
+    p is f1 clipped to [0, 1]. α, ω and λ are the trust in each explorer. They follow by least
     squares from the given labels, each predicted before it is learned
     (`learning.explorers.Explorers`). In the paper α = 1, and f2 is the only explorer.
 
-    Each example learned enters a bounded history as its k contexts with reward r1 (1 for its class,
+    Each learned example enters a bounded history as its k contexts with reward r1 (1 for its class,
     else 0) and residual r2 = r1 - f1, taken before it is learned. Then the networks take mini-batch
-    steps from where they stand (Algorithm 2). Classes and features may appear at any time. Features
-    absent from x are 0. Strings and missing values can be features (`categories`, `missing`).
+    steps from their current weights (Algorithm 2). Classes and features may appear at any time. A
+    feature that is not in x is 0. Strings and missing values can be features (`categories`,
+    `missing`).
 
-    On its own the classifier learns from every label it is given. Wrapped in
-    `river_ineural.active.INeurALSampler` it chooses the labels.
+    On its own the classifier learns every label it is given. `active.INeurALSampler` around it
+    chooses the labels.
 
     Parameters
     ----------
@@ -93,15 +94,15 @@ class INeurAL(NeuralClassifier):
     lr
         Learning rate η1 of f1, above 0.
     batch_size
-        Contexts b a step, in [1, 65,536]. They are drawn as whole examples, ⌈b/2⌉ of them also
-        where there are more classes than two: ⌈b/k⌉ would be too few to learn from.
+        Contexts b of each step, in [1, 65,536]. They are drawn as ⌈b/2⌉ whole examples, also with
+        more than two classes, where ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, in [0, 1e6]; half of them where examples
-        have few of many features, as of words. A fraction of a step is carried over to the next
-        example. May be set later on, as `lr`.
+        Steps after each example whose label was given, in [0, 1e6]; half of them if examples have
+        few of many features, as of words. A fraction of a step is carried over to the next example.
+        `n_steps` and `lr` may be set later on.
     capacity
-        Examples in the history, in [2, 1,000,000]. A quarter can be pseudo-labelled ones, which
-        never push out an example whose label was given.
+        Examples in the history, in [2, 1,000,000]. A quarter of it is for pseudo-labelled examples,
+        which never replace an example whose label was given.
     explorers
         What estimates the errors of f1: a tuple of some of "network", which is f2, "forest", which
         is not grown above 256 features, and "last_label", which counts where labels depend on the
@@ -119,13 +120,13 @@ class INeurAL(NeuralClassifier):
         examples that have it. Each counts for `max_features`. Otherwise a string is an error.
     missing
         Whether None, NaN and the NA of pandas are missing values: a feature of its own, named
-        `"age missing"`, is 1, and the median among the latest 255 labelled examples stands for the
-        number. Otherwise they are errors. A feature that is not in x at all is 0 either way.
+        `"age missing"`, is 1, and the median among the latest 255 labelled examples replaces the
+        number. Otherwise they are errors. A feature that is not in x is 0 either way.
     max_features
-        At most this many features are held. From then on those not learned for longest make room
-        for new ones, with one warning; a single x with more is an error.
+        Features that are held, at most. Beyond it new features replace those not learned for
+        longest, with one warning. A single x with more is an error.
     max_classes
-        At most this many classes, at least 2. Examples of later ones are ignored, with one warning.
+        Classes, at most; at least 2. Examples of later classes are ignored, with one warning.
     device
         "cpu", "cuda" or "cuda:N".
     seed

@@ -17,49 +17,45 @@ __all__ = ["NeurONAL"]
 class NeurONAL(INeurAL):
     """Neural classifier whose exploitation and exploration networks have an output a class.
 
-    I-NeurAL gives its networks k contexts of k·d numbers, one a class, so that time grows with k
-    and more. Here f1 maps x to k numbers in one pass. The exploration network f2 estimates
-    what f1 gets wrong from the end-to-end embedding of f1: the output h1 of its first hidden layer
-    and its gradient with respect to its last layer, the whole of norm 1,
+    `INeurAL` feeds its networks k contexts of k·d numbers, one a class, so its time grows with k.
+    Here f1 maps x to k numbers in one pass. The exploration network f2 estimates the residual from
+    the end-to-end embedding of f1: the output h1 of its first hidden layer and its gradient with
+    respect to its last layer, scaled to norm 1,
 
         f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p) + λ (b - p)
         φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
 
-    That gradient is the last hidden layer, once a class. All else is as for `INeurAL`: the forest
-    whose votes are v, the last label b, the trust α, ω and λ, the residual r - f1 that is taken
-    before an example is learned, the bounded history, the methods. Time hardly grows with k
+    That gradient is the last hidden layer, once for each class. All else is as in `INeurAL`: the
+    votes v of the forest, the last label's b, the trust α, ω and λ, residuals from before an
+    example is learned, the bounded history and the methods. Time hardly grows with k
     (docs/how-many-classes.md).
 
     Deviations from the paper:
 
     - f2, the forest and the last label are trusted as far as labels confirm them; in the paper
       f = f1 + f2.
-    - f estimates rewards, r = 1 for the class, where the paper estimates losses 1 - r and takes the
-      least: the same scores but for their sign.
-    - The copies of the hidden layer in φ are kept as one, in other axes: the same function and the
-      same steps of gradient descent (`network.layout`). Adam's steps differ in those axes.
-    - Output layers start as N(0, 1/m) and are not scaled by √m; the paper has N(0, 1/(Km)), which
-      an output layer that classes join cannot have. That of f2 starts as 0, first layers a third as
-      large.
-    - The error at the class of an example weighs √(k - 1) times as much as each of the k - 1
-      others: of k outputs one is to be 1, and with few labels a class all k would be learned as 0
-      first. So f1 estimates what grows with P(y = i | x), not that itself; for two classes it is
-      the same.
-    - As for `INeurAL`: Adam, several steps an example, an average of the iterates, two rings of
+    - f estimates rewards, with r = 1 for the class. The paper estimates losses 1 - r and takes the
+      smallest, so its scores have the other sign.
+    - The copies of the hidden layer in φ are kept as one copy, in other axes. Function and steps of
+      gradient descent are the same (`network.layout`); Adam's steps differ in those axes.
+    - Output layers start as N(0, 1/m) and are not scaled by √m. The paper has N(0, 1/(Km)), which
+      is impossible while the number of classes grows. The output layer of f2 starts as 0, and first
+      layers start a third as large.
+    - The error at the class of an example weighs √(k - 1) times as much as the error at each other
+      class. Only one of k outputs should be 1, so with few labels all k would be learned as 0
+      first. So f1 estimates a monotone function of P(y = i | x), and P itself for two classes.
+    - As in `INeurAL`: Adam, several steps an example, an average of the iterates, two rings of
       history, standardised examples (docs/deviations.md).
-
-    The sampler decides as for `INeurAL`.
 
     Parameters
     ----------
     hidden_dim
-        Width m of both networks, at least 1: wider than those of `INeurAL`, which has m units a
-        class.
+        Width m of both networks, at least 1. The default is larger than that of `INeurAL`, which
+        has m units a class.
     lr
         Learning rate η1 of f1, above 0.
     batch_size
-        Twice the examples a step, in [1, 65,536]: b contexts of two classes, as for `INeurAL`, and
-        twice as many.
+        Twice the examples of each step, in [1, 65,536].
     n_layers, n_steps, capacity, explorers
         As for `INeurAL`, with the same defaults.
     drift_detector, classes, categories, missing, max_features, max_classes

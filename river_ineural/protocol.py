@@ -32,11 +32,11 @@ __all__ = ["NeuralClassifier"]
 Floats = NDArray[np.floating[Any]]
 Scores = dict[ClfTarget, float]
 
-UNKNOWN = object()  # in place of a label that is not given
+UNKNOWN = object()  # stands for a missing argument y
 
 
 def return_to_device(model: NeuralClassifier) -> None:
-    """Put what is on the CPU where it was; with a warning it stays where that is not there."""
+    """Move a model from the CPU to its device; if that is missing, warn and stay on the CPU."""
     try:
         model.to(model.device)
     except ValueError:
@@ -46,9 +46,9 @@ def return_to_device(model: NeuralClassifier) -> None:
 
 
 class NeuralClassifier(base.MiniBatchClassifier):
-    """A classifier that scores, and learns, by a `State`: one example at a time, or by frames.
+    """A classifier that holds a `State`, and learns one example at a time or frames.
 
-    Whatever reads or changes the state holds a lock, which is in no copy and no pickle.
+    Each access to the state holds a lock, which no copy and no pickle contains.
     """
 
     n_steps: float
@@ -70,35 +70,35 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @property
     def known_labels(self) -> tuple[ClfTarget, ...]:
-        """The labels known by now, in the order of the scores."""
+        """The labels known so far, in the order of the scores."""
         return tuple(self._state.labels.labels)
 
     @property
     def n_labels(self) -> int:
-        """Labels stored so far, pseudo-labels not among them."""
+        """Labels stored so far, without pseudo-labels."""
         return self._state.n_labels
 
     @property
     def unseen_labels(self) -> tuple[ClfTarget, ...]:
-        """Those of the known labels that no example in the history was given."""
+        """Known labels that no labelled example in the history has."""
         with self._lock:
             seen = self._state.history.classes()
             return tuple(label for i, label in enumerate(self.known_labels) if i not in seen)
 
     @property
     def takes_pseudo_labels(self) -> bool:
-        """Whether predictions teach it: not where examples have few of many features, as of words.
+        """Whether it learns pseudo-labels: not if examples have few of many features, as of words.
 
-        A word that no label has told of would take the class of the message that it is in.
+        A word without a labelled message would take the class that is predicted for its message.
         """
         return not self._state.scaling.sparse
 
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
     ) -> dict[FeatureName, Any]:
-        """Raise if `learn_one`, or without y any prediction, would refuse this; nothing changes.
+        """Raise what `learn_one` would raise, or without y a prediction; the model does not change.
 
-        Returns a copy of x, encoded, that is not checked a second time.
+        Returns an encoded copy of x, which is not checked again.
         """
         check_weight(w)
         if y is not UNKNOWN:
@@ -121,8 +121,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         y
             Label: bool, str or int. A class not seen before gets weights of its own.
         pseudo_label
-            Whether `y` is the model's own guess. Such examples never push out labelled ones, and
-            names that no other example had are left out of them.
+            Whether `y` is the model's own prediction. Such examples never replace labelled ones,
+            and their new feature names are ignored.
         w
             Weight of the example in the loss, in [0, 1e6].
 
@@ -146,9 +146,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         w: NDArray[np.float64],
         pseudo_label: bool,
     ) -> None:
-        """Rewards and residuals into the history, then train: values (B, names), w (B,)."""
+        """Store rewards and residuals, then train: values (B, names), w (B,)."""
         n_known = len(self._state.labels)
-        if pseudo_label and self._state.trainer.n_features:  # what no label has had says nothing
+        if pseudo_label and self._state.trainer.n_features:  # its new names are ignored
             state = self._state.grown([], values[:, :0], labels)
         else:
             state = self._state.grown(names, values, labels)
@@ -157,13 +157,13 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if len(classes) < len(labels):  # beyond max_classes
             values, w = (part[[label in index for label in labels]] for part in (values, w))
         arrival = state.arrival(state.vectors(names, values), classes, pseudo_label)
-        self._state = state  # what could fail has not: names, classes and shapes change as one
+        self._state = state  # nothing can fail from here on that would leave a part behind
         if classes:
             after = learn(state, arrival, w, self.n_steps, n_known)
             change = unit_change(state, values)
             self._state = rescaled(after, change) if change else after
         else:
-            state.settle()  # names may have appeared; a saved model has none whose weights wait
+            state.settle()  # a saved model has no weights that wait to be written
 
     @single_threaded
     def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:
@@ -181,7 +181,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @property
     def trust(self) -> dict[str, float]:
-        """How far each explorer is trusted now, in [0, 1]: by its name."""
+        """The trust in each explorer now, in [0, 1], by its name."""
         return self._state.explorers.trusted
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
@@ -235,13 +235,13 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.
 
-        All rows get their residuals in one pass, under the weights and the mean before the frame;
-        then both networks take `n_steps` steps for each row.
+        All residuals are taken in one pass, with the weights and statistics from before the frame.
+        Then both networks take `n_steps` steps for each row.
 
         Parameters
         ----------
         X
-            Frame of finite numbers: pandas, polars or any other that narwhals reads.
+            Frame of finite numbers, of pandas, polars or another library that narwhals reads.
         y, w
             Series of labels, and of weights in [0, 1e6], one a row; None weighs all 1.
 
@@ -261,7 +261,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @single_threaded
     def _score_many(self, X: IntoDataFrame) -> tuple[Frame, list[ClfTarget], NDArray[np.float64]]:
-        """Labels, and scores (B, k). On one thread: a process forked after several ran hangs."""
+        """Labels, and scores (B, k). On one thread, because a fork after several threads hangs."""
         from river_ineural.inputs.frames import Frame
 
         frame = Frame(X, self._state.features.encoder)
@@ -272,7 +272,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """`predict_one` of every row, in one pass of matrix products.
 
         Takes a frame, and raises, as `learn_many` does. Returns a series of the same kind and
-        index, of None before a class is known.
+        index; it holds None before a class is known.
         """
         frame, labels, scores = self._score_many(X)
         top = scores.argmax(axis=1) if labels else [None] * len(scores)
@@ -295,7 +295,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         return self
 
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
-        """All but the lock, copied while nobody learns; what is learned comes to the CPU."""
+        """A copy of all but the lock, made while no thread learns, with tensors on the CPU."""
         with self._lock:
             return copy.deepcopy({**self.__dict__, "_lock": None}, memo)
 
@@ -310,5 +310,5 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         check_schema(state.pop("schema", None))
-        self.__dict__.update(state, _lock=lock(Order.LEARNER))  # parts come back on the CPU
+        self.__dict__.update(state, _lock=lock(Order.LEARNER))  # its parts are on the CPU
         return_to_device(self)

@@ -48,7 +48,7 @@ def assert_near(actual, expected, tolerance, what):
         assert error <= tolerance, f"{what} differ by {error:.2g}"
 
 
-class WithoutAudits(INeurALSampler):
+class WithoutRandomAsks(INeurALSampler):
     """It never asks at random."""
 
     def _asks_at_random(self, margin):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
 from river.compose import Pipeline
-from streams import Eager, Scored, WithoutAudits, blobs, rounds, small
+from streams import Eager, Scored, WithoutRandomAsks, blobs, rounds, small
 
 from river_ineural import active
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, ineural
@@ -132,7 +132,7 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
     """f(î) - f(i°) < 2γβ asks, ≥ confidence is a pseudo-label: 0.5 to the last bit."""
     learner = Scored(0.25, 0.75)
     monkeypatch.setattr(ineural, "PSEUDO_LABEL_GAP", confidence)
-    model = WithoutAudits(learner, gamma=1.0, width=ConstantWidth(beta))
+    model = WithoutRandomAsks(learner, gamma=1.0, width=ConstantWidth(beta))
     assert model.predict_one({"a": 1.0}) == (1, ask)
     assert learner.pseudo_labels == learned
     assert "threshold" in model.debug_one({"a": 1.0})
@@ -230,7 +230,7 @@ def test_other_samplers_pass_weights_on(kind):
 def test_debug_one_says_what_the_next_round_does(shape):
     """With labels on their way, a budget that shrinks, and a newcomer; it changes nothing."""
     budget, newcomer = Budget(0.1, burst=200), 0
-    _, _, model, _ = shaped(shape, WithoutAudits, gamma=1e3, budget=budget)
+    _, _, model, _ = shaped(shape, WithoutRandomAsks, gamma=1e3, budget=budget)
     for i, (x, y) in enumerate(STREAM):
         if i >= 10:
             text, after = model.debug_one(x), copy.deepcopy(model)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from river import linear_model
-from streams import Scored, WithoutAudits, blobs, rounds, small
+from streams import Scored, WithoutRandomAsks, blobs, rounds, small
 
 from river_ineural import active, baselines
 from river_ineural.active import Budget, Decision, pending
@@ -24,7 +24,7 @@ STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
 SURE, UNSURE = (0.0, 1.0), (0.5, 0.5)
 
 
-def scored(*scores, kind=WithoutAudits, **settings):
+def scored(*scores, kind=WithoutRandomAsks, **settings):
     """I-NeurAL's decision about scores that stay."""
     return kind(Scored(*scores), **{"self_training": False, "seed": 1, **settings})
 

@@ -1,4 +1,4 @@
-"""What all samplers share: rounds, decisions, labels on their way, a budget, a lock."""
+"""What all samplers share: rounds, decisions, pending labels, a budget and a lock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from river_ineural.network.locks import Order, lock
 __all__ = ["BudgetedSampler"]
 
 FIRST = 10  # labels that are always asked for while fewer than two classes are known
-MOST_DRIFTS = 1_000  # that are remembered
+MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
 def check_classifier(name: str, classifier: Any) -> None:
@@ -35,7 +35,7 @@ def check_classifier(name: str, classifier: Any) -> None:
 
 
 def check_budget(name: str, budget: Any) -> None:
-    """Raise unless it can be one."""
+    """Raise unless it can be a budget."""
     together(budget, None)
 
 
@@ -47,18 +47,18 @@ def check_horizon(name: str, horizon: Any) -> None:
 class BudgetedSampler(ActiveLearningClassifier):
     """An active learner that counts its rounds and its queries against a budget.
 
-    Each call of `predict_one` or `predict_proba_one` is a round, and each label asked for counts
-    when it is asked for, whether or not it ever arrives. A label that was not asked for may be
-    learned at no cost. Threads take turns.
+    Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
+    for, whether or not it ever arrives. Other labels may be learned, and cost nothing. Threads take
+    turns.
 
-    Subclasses say in `_wanted` which labels they want, and why.
+    A subclass decides in `_wanted` which labels it wants, and why.
 
     Attributes
     ----------
     n_by_reason
         Rounds by the reason of their decision.
     drifts
-        Rounds in which the learner noticed a change of the stream; the last 1,000.
+        Rounds in which the learner detected a change of the stream; the last 1,000.
     """
 
     classifier = Live[Any](check_classifier)
@@ -83,7 +83,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         self._last: tuple[bool, Reason, float, float, float, dict[str, float]] | None = None
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
-        self._n_drifts = 0  # of the learner, when last looked at
+        self._n_drifts = 0  # of the learner, at the last look
         self._budget_manager = BudgetManager(together(budget, horizon))
         self._pending = Pending()
         self._n_labels = 0  # learned in all, asked for or not
@@ -106,23 +106,23 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     @property
     def n_pending(self) -> int:
-        """Labels asked for within the last 5,000 rounds that were not learned yet."""
+        """Labels asked for within the last 5,000 rounds that have not come yet."""
         with self._lock:
             return self._pending.count(self.n_rounds)
 
     @property
     def last_decision(self) -> Decision | None:
-        """What was decided in the last round, and why; None before the first."""
+        """The decision of the last round and its reason; None before the first round."""
         if self._last is None:
             return None
         ask, reason, gap, threshold, left, added = self._last
-        # Made here: a round that nobody asks about pays nothing.
+        # Made here, so that a round whose decision is not read costs nothing.
         trust = dict(getattr(route(self.classifier)[0], "trust", {}))
         return Decision(ask, reason, gap, threshold, whole(left), trust, dict(added))
 
     @property
     def n_drifts(self) -> int:
-        """Changes of the stream that the learner has noticed; 0 if it does not look for any."""
+        """Changes of the stream that the learner has detected; 0 if it has no detector."""
         learner, _ = route(self.classifier)
         return int(getattr(learner, "n_drifts", 0))
 
@@ -136,13 +136,13 @@ class BudgetedSampler(ActiveLearningClassifier):
         return self._decide(x, self._wanted(x, y_pred))
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        """Why the label is wanted; the gap and the threshold."""
+        """Why the label is wanted, the gap, and the threshold."""
         raise NotImplementedError
 
     def _decide(
         self, x: dict[FeatureName, Any], wanted: Wanted, added: dict[str, float] | None = None
     ) -> bool:
-        """Whether the budget allows a label that is wanted, which then counts."""
+        """Whether a wanted label is asked for: if the budget allows it, it counts from now on."""
         (reason, gap, threshold), manager = wanted, self._budget_manager
         ask = False
         if reason != "none":
@@ -156,9 +156,11 @@ class BudgetedSampler(ActiveLearningClassifier):
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
-        """Where labels of fewer than two classes have come: all without a limit, else the first
-        ten, and then the more rarely the more were asked for, so that a budget outlasts a long
-        wait; where the length is known at its rate after half of the labels.
+        """Which labels are wanted while fewer than two classes have a label.
+
+        Without a limit all are. Otherwise the first ten are, and then fewer the more were asked
+        for, so that the budget lasts. With a horizon the rate of the budget holds once half of the
+        labels are used.
         """
         manager, n = self._budget_manager, self.n_queries
         if manager.budget.limit is not None:
@@ -175,13 +177,13 @@ class BudgetedSampler(ActiveLearningClassifier):
         return FEW_CLASSES
 
     def _warn_once(self, text: str) -> None:
-        """Say after the first ten labels, and only once, that a class has not been seen."""
+        """Warn once, after the first ten labels, that a class has no label yet."""
         if self._n_labels >= FIRST and not self._warned:
             self._warned = True
             warnings.warn(text, UserWarning, stacklevel=2)
 
     def _note_drifts(self, learner: Any) -> None:
-        """An alarm that is taken back was none."""
+        """Record changes that the learner has detected, and drop those that it has refuted."""
         n = getattr(learner, "n_drifts", 0)
         if n != self._n_drifts:
             if n > self._n_drifts:
@@ -213,9 +215,9 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     @contextmanager
     def _counted(self, x: dict[FeatureName, Any], *more: Any) -> Iterator[None]:
-        """Within, the classifier learns the label of x, which then counts.
+        """Count the label of x that the classifier learns in this context.
 
-        It counts too if all is interrupted when the learner has stored the example.
+        After an interrupt it counts if the learner has stored the example.
         """
         learner, _ = route(self.classifier)
         before = getattr(learner, "n_labels", None)
@@ -229,13 +231,13 @@ class BudgetedSampler(ActiveLearningClassifier):
             raise
 
     def _learned(self, n_labels: int, asked: int | None) -> None:
-        """So many labels are learned, the last of that round; again changes nothing."""
+        """Count the label of round `asked`, the n-th learned; a second call changes nothing."""
         self._n_labels = n_labels
         self._pending.settle(asked)
         self._note_drifts(route(self.classifier)[0])
 
     def _taken(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Without a weight for a classifier that takes none, as in River's evaluation."""
+        """The arguments without a weight, if the classifier takes none."""
         if "w" not in kwargs:
             return kwargs
         parameters = inspect.signature(self.classifier.learn_one).parameters.values()
@@ -244,7 +246,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         return {name: value for name, value in kwargs.items() if name != "w"}
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the lock, copied while nobody learns."""
+        """A copy of all but the lock, made while no thread learns."""
         with self._lock:
             state = {name: part for name, part in self.__dict__.items() if name != "_lock"}
             return {"schema": SCHEMA, **copy.deepcopy(state)}

@@ -1,4 +1,4 @@
-"""What has been asked for, against a budget."""
+"""Counting rounds and labels against a budget."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from river_ineural.active.budget import Budget
 
 __all__ = ["BudgetManager", "whole"]
 
-# Shares of the labels that are held back while nothing changes.
+# Shares of the labels that are held back unless the stream changes.
 HELD_BUCKET = 0.2
-HELD_TOTAL = 0.05  # for each class but one, at the start; released evenly over the rounds
+HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
 MOST_HELD = 0.15
-HELD_DEPENDENT = 0.5  # of a total, while labels hang together in time: another may come any time
+HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
 
 
 class BudgetManager:
-    """Rounds and labels asked for, counted against a budget.
+    """Counts rounds, and labels asked for, against a budget.
 
-    A bucket of depth b and rate r that was full at round s, and from which n labels were asked for
-    since, holds b + r · (t - s) - n labels at round t: computed anew each time, so that no rounding
-    adds up.
+    A token bucket of depth b and rate r was full at round s, and n labels were asked for since. At
+    round t it holds b + r · (t - s) - n labels. This is computed anew in each round, so that no
+    rounding errors add up.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class BudgetManager:
     rate, bucket
         Those of the budget.
     left
-        What may still be asked for now: what a bucket holds, fractions of a label among it; inf
-        without a limit.
+        Labels that may still be asked for now, as a float: those in the bucket, or those left of a
+        total; inf without a limit.
 
     Examples
     --------
@@ -59,8 +59,8 @@ class BudgetManager:
         self.rate, self.bucket = budget.rate, budget.bucket
         total = math.inf if budget.total is None else budget.total
         self._size: float = total if self.bucket is None else self.bucket
-        self._since = self.n_rounds  # the bucket was full then,
-        self._missing = 0.0  # but for so many, those asked for since among them
+        self._since = self.n_rounds  # when the bucket was last full
+        self._missing = 0.0  # labels asked for since then
         self._count()
 
     def _count(self) -> None:
@@ -72,8 +72,9 @@ class BudgetManager:
     def change(self, budget: Budget) -> None:
         """Go on with another budget.
 
-        What was asked for counts against a total. A bucket holds what the one before held, up to
-        its own depth; after a total, or no limit, as if it had never been full since the start.
+        Earlier queries count against a new total. A new bucket takes over what the old one held, up
+        to its own depth. After a total, or no limit, it holds what it would hold now if it had been
+        full at the start only.
         """
         held = None if self.bucket is None else self.left
         self._full(budget)
@@ -108,21 +109,21 @@ class BudgetManager:
         self._count()
 
     def share(self, reserve: bool, n_classes: int = 2, dependent: bool = False) -> float:
-        """Share of the labels that is left, in [0, 1]: of a bucket, or of all. 1 without a limit.
+        """Share of the bucket or of the total that is left, in [0, 1]; 1 without a limit.
 
             max(0, (left - held) / (1 - held at the start))
 
         Parameters
         ----------
         reserve
-            Whether a part is held back for a change of the stream: a fifth of a bucket; of a total
-            with a horizon a twentieth at first for each class but one, three twentieths at most,
-            and less in proportion to the rounds that are left. Nothing is held back of a total
-            without a horizon.
+            Whether a part is held back for a change of the stream. Of a bucket this is a fifth. Of
+            a total with a horizon it is at first a twentieth for each class but one, three
+            twentieths at most, and it falls in proportion to the rounds left. Of a total without a
+            horizon nothing is held back.
         n_classes
-            Known classes, at least 2: the more there are, the likelier others come late.
+            Known classes, at least 2. The more there are, the likelier it is that others come late.
         dependent
-            Whether labels hang together in time: half of a total is then held back.
+            Whether labels depend on the ones before. Half of a total is then held back.
 
         Examples
         --------

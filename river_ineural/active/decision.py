@@ -1,4 +1,4 @@
-"""What a sampler decided in a round, and why."""
+"""The decision of a sampler in a round, and its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "b
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 Wanted = tuple[Reason, float, float]
-"""Why a label is wanted, "none" if it is not; the gap and the threshold, NaN if there is none."""
+"""Why a label is wanted ("none": it is not), the gap and the threshold; NaN if there is none."""
 
 AT_RANDOM: Wanted = ("random", math.nan, math.nan)
 FEW_CLASSES: Wanted = ("few classes", math.nan, math.nan)

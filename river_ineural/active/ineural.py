@@ -43,7 +43,7 @@ def check_width(name: str, width: Any) -> None:
 def scores_and_added(
     learner: Any, x: dict[FeatureName, Any]
 ) -> tuple[dict[ClfTarget, float], dict[str, float]]:
-    """The scores, and what each explorer added to the gap, if the learner has any."""
+    """The scores, and what each explorer added to the gap, if the learner has explorers."""
     if hasattr(learner, "explained_one"):
         scores, added = learner.explained_one(x)
         return scores, added
@@ -76,7 +76,7 @@ class INeurALSampler(BudgetedSampler):
         Exploration parameter γ, at least 0; the larger, the more labels are asked for.
     width
         β_t: None for `ConstantWidth(0.08)`, or a `TheoreticalWidth`, or any callable with their
-        signature.
+        signature, with which the sampler cannot be saved.
     budget
         Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
         `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without, any
@@ -139,11 +139,11 @@ class INeurALSampler(BudgetedSampler):
         self.gamma = gamma
         self.width = width
         self.self_training = self_training
-        self._n_learned = 0  # labels learned of examples that were predicted before
+        self._n_learned = 0  # learned labels of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
         self._confirmed_gap = ConfirmedGap()
         self._late_classes = LateClasses()
-        self._unseen: list[ClfTarget] | None = None  # None: not known
+        self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -180,7 +180,7 @@ class INeurALSampler(BudgetedSampler):
             learner, pipelines = route(self.classifier)
             given = x
             if pipelines:
-                known = learner.known_labels  # one that it can learn must do as well
+                known = learner.known_labels  # x must be fit to be learned, too
                 checked(self.classifier, x, kwargs, **({"y": known[0]} if known else {}))
                 with steps_learn(self.classifier):
                     x = transformed(pipelines, x, kwargs)
@@ -284,8 +284,8 @@ class INeurALSampler(BudgetedSampler):
             learner, _ = route(self.classifier)
             given = {"y": y, "w": kwargs.get("w", 1.0)}
             scores = learner.scores_one(checked(self.classifier, x, {}, **given))
-            # Unsupervised steps learned from x when it was predicted. It was not if more examples
-            # are learned than were predicted, as in a warm start.
+            # Unsupervised steps have learned x if it was predicted. It was not if more examples are
+            # learned than were predicted, as in a warm start.
             seen = self._n_learned < self.n_rounds
             steps = steps_learn(self.classifier) if seen else nullcontext()
             with self._counted(x, self._n_learned + seen, y, scores), steps:
@@ -310,7 +310,7 @@ class INeurALSampler(BudgetedSampler):
             self._late_classes.update(y)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
-        """What the learner says of its scores, and the threshold for the next round."""
+        """The learner's explanation of its scores, and the threshold of the next round."""
         with self._lock:
             learner, pipelines = route(self.classifier)
             table = learner.debug_one(transformed(pipelines, x, {}))

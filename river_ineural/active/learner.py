@@ -1,4 +1,4 @@
-"""What an active learner asks of the classifier it decides for, and where it finds it."""
+"""The protocol of a classifier that a sampler can decide for, and how to find it."""
 
 from __future__ import annotations
 
@@ -11,74 +11,74 @@ __all__ = ["ChangingLearner", "Learner", "check_learner", "route"]
 
 
 class Learner(Protocol):
-    """A classifier whose scores `INeurALSampler` can decide by.
+    """A classifier whose scores `INeurALSampler` can use.
 
-    `INeurAL` is one. Any other River classifier is one too that has these members; what they mean
-    for I-NeurAL is said in brackets. Scores estimate P(y | x): a gap of 1 between the top two is
+    `INeurAL` is one, and so is any other River classifier with these members. Brackets say what
+    they are in I-NeurAL. Scores estimate P(y | x), so a gap of 1 between the top two means
     certainty.
     """
 
     n_layers: int
-    """What `Width` gets as the depth of the networks [L]."""
+    """The depth of the networks [L], which `Width` gets."""
 
     @property
     def known_labels(self) -> tuple[ClfTarget, ...]:
-        """The labels known by now."""
+        """The labels known so far."""
         ...
 
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = ..., w: float = ...
     ) -> dict[FeatureName, Any]:
-        """x, or a copy that is quicker to score and to learn; nothing changes.
+        """x, or a copy that is faster to score and to learn; the learner does not change.
 
         Raises TypeError or ValueError if x, y or w would be refused.
         """
         ...
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
-        """The score of each known label [f1 + f2]; nothing changes."""
+        """The score of each known label [f1 + f2]; the learner does not change."""
         ...
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = ...) -> None:
         """Learn a label, or with `pseudo_label` the learner's own prediction.
 
-        It must not refuse that of an x that `check_one` took.
+        It must accept every x that `check_one` has accepted.
         """
         ...
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
-        """What there is to know about the scores of x, to read."""
+        """A text that explains the scores of x."""
         ...
 
 
 class ChangingLearner(Learner, Protocol):
-    """A `Learner` that says more of itself; a learner need not have these members."""
+    """Optional members of a `Learner`."""
 
     changing: bool
-    """Whether it is in the middle of a change: what the budget holds back may be asked for."""
+    """Whether it recovers from a change: the labels held back may then be asked for."""
 
     warning: bool
-    """Whether labels point to a change, not enough for an alarm."""
+    """Whether labels point to a change, but not clearly enough."""
 
     takes_pseudo_labels: bool
-    """Whether predictions teach it; else none is learned."""
+    """Whether it learns pseudo-labels."""
 
     temporal_dependence: bool
-    """Whether the next label is mostly the last one, so that only random asks see a change."""
+    """Whether the next label is mostly the last one, so that only random asks show a change."""
 
     n_labels: int
-    """Labels stored so far: where learning one is interrupted, it counts from then on."""
+    """Labels stored so far. A label whose learning is interrupted counts once it is stored."""
 
     n_drifts: int
-    """Changes noticed so far; one less when the last is taken back."""
+    """Changes detected so far; one less when the last one is refuted."""
 
     unseen_labels: tuple[ClfTarget, ...]
-    """Known labels of which no example was learned: they are looked for at random."""
+    """Known labels without a learned example: they are searched for at random."""
 
     def explained_one(
         self, x: dict[FeatureName, Any]
     ) -> tuple[dict[ClfTarget, float], dict[str, float]]:
-        """`scores_one`, and by name what parts of the learner added to the gap of the top two."""
+        """`scores_one`, and what each part of the learner added to the gap, by name."""
         ...
 
 
@@ -90,10 +90,9 @@ WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingC
 
 @functools.lru_cache(maxsize=256)
 def way_in(kind: type) -> str:
-    """How what predicts is found in an object of that class: "" if it predicts itself.
+    """How to get from an object of this class to the model inside; "" if it is the model itself.
 
-    River's wrappers of one model are those whose predictions are the model's. They are known by
-    name, so that nothing is imported for this.
+    River's wrappers of one model are recognised by name, so that nothing has to be imported.
     """
     names = {each.__name__ for each in kind.__mro__ if each.__module__.startswith("river.")}
     if "Pipeline" in names:
@@ -102,8 +101,9 @@ def way_in(kind: type) -> str:
 
 
 def route(classifier: Any) -> tuple[Any, list[Any]]:
-    """The `Learner` that a classifier is, or has inside, as it is now, and the pipelines on the way
-    to it, from the outermost on: a wrapper may put another model in the place of its own.
+    """The `Learner` inside a classifier, or the classifier itself, and the pipelines around it.
+
+    The outermost pipeline comes first. Look again in each call: a wrapper may replace its model.
     """
     pipelines = []
     while way := way_in(type(classifier)):  # type: ignore[arg-type]  # types are hashable
@@ -116,7 +116,7 @@ def route(classifier: Any) -> tuple[Any, list[Any]]:
 
 
 def check_learner(name: str, classifier: Any) -> None:
-    """Raise TypeError, saying what is missing, unless there is a `Learner` in it."""
+    """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
     learner, pipelines = route(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:

@@ -1,4 +1,4 @@
-"""Labels that were asked for and are not there yet."""
+"""Labels that were asked for and have not come yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from river_ineural.inputs.encoder import is_missing
 __all__ = ["MOST", "PATIENCE", "Pending"]
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
-MOST = 10_000  # asks that are remembered
+MOST = 10_000  # pending labels, at most
 
 UNNAMED = 0  # key of every x that has no hash
 TEXT, NUMBERS = frozenset((str,)), frozenset((float, int, bool))
@@ -23,21 +23,21 @@ TEXT, NUMBERS = frozenset((str,)), frozenset((float, int, bool))
 
 @functools.lru_cache(maxsize=1 << 14)
 def digest(text: str) -> int:
-    """64 bits of a text, the same in every process, where `hash` is not."""
+    """A hash of 64 bits of a text, the same in every process, which `hash` is not."""
     return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest())
 
 
 def lasting_hash(part: Hashable) -> int:
-    """A hash of a name or a value: the same in every process for numbers, text, and tuples."""
+    """A hash of a name or a value; the same in every process for numbers, text and tuples."""
     if isinstance(part, str):
         return digest(part)
     if isinstance(part, tuple):
         return hash(tuple(map(lasting_hash, part)))
-    return 0 if is_missing(part) else hash(part)  # NaN is hashed by what object it is
+    return 0 if is_missing(part) else hash(part)  # Python hashes NaN by its identity
 
 
 def key_of(x: Any) -> int:
-    """The same for the same features in any order, or for the same text or other value."""
+    """A key of x: equal for equal features in any order, or for equal text or another value."""
     try:
         if not isinstance(x, Mapping):  # the first step of a pipeline may take text
             whole = tuple(x) if isinstance(x, list) else x
@@ -53,9 +53,9 @@ def key_of(x: Any) -> int:
 
 
 class Pending:
-    """Rounds whose label was asked for and has not been learned, by their x.
+    """Rounds whose label was asked for and has not been learned.
 
-    Only a hash of x is kept. A round counts for `PATIENCE` rounds, and the latest `MOST` count.
+    They are found by a hash of x. A round counts for 5,000 rounds, and the latest 10,000 count.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Pending:
         self._rounds: dict[int, list[int]] = {}  # by key, the oldest first
 
     def ask(self, x: Any, now: int) -> None:
-        """Expect the label of x, asked for in round `now`, which is later than all before."""
+        """Expect the label of x, asked for in round `now`, the latest so far."""
         key = key_of(x)
         self._keys[now] = key
         self._rounds.setdefault(key, []).append(now)
@@ -81,14 +81,14 @@ class Pending:
             self._forget_oldest()
 
     def asked(self, x: Any) -> int | None:
-        """The oldest round whose label may be that of x; None if there is none."""
+        """The oldest pending round of x; None if there is none."""
         if not self._keys:
             return None
         rounds = self._rounds.get(key_of(x)) or self._rounds.get(UNNAMED)
         return rounds[0] if rounds else None
 
     def count(self, now: int) -> int:
-        """How many labels are expected in round `now`."""
+        """The number of pending labels in round `now`."""
         keys = self._keys
         while keys and next(iter(keys)) < now - PATIENCE:
             self._forget_oldest()
@@ -98,7 +98,7 @@ class Pending:
         self.settle(next(iter(self._keys)))
 
     def settle(self, asked: int | None) -> None:
-        """The label of that round, the oldest of its x, is there; again changes nothing."""
+        """End the wait for the label of a round; a second call changes nothing."""
         if asked is not None and asked in self._keys:
             key = self._keys[asked]
             rounds = self._rounds.get(key, [])
@@ -109,7 +109,7 @@ class Pending:
             del self._keys[asked]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rounds and keys as arrays; which rounds have which key follows."""
+        """Rounds and keys as arrays, from which the rest follows."""
         parts = {"rounds": self._keys, "keys": self._keys.values()}
         return {name: np.array([*part], np.int64) for name, part in parts.items()}
 

@@ -1,4 +1,4 @@
-"""What the pipelines around a learner make of an example."""
+"""Passing examples through the pipelines around a learner."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from river_ineural.network.locks import Order, lock
 
 __all__ = ["checked", "steps_learn", "transformed"]
 
-# River keeps on the class of all pipelines whether unsupervised steps learn in predictions.
+# River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
 
 
 def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
-    """Unsupervised steps learn in predictions, and so not in `learn_one`.
+    """A context in which unsupervised steps learn in predictions, and so not in `learn_one`.
 
-    But for steps inside a wrapper, which gives its model what it sees fit, and only labels.
+    Steps inside a wrapper do not: the wrapper decides which examples its model learns.
     """
     _, pipelines = route(classifier)
     stack = ExitStack()
@@ -36,7 +36,7 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
 def transformed(
     pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
 ) -> dict[FeatureName, Any]:
-    """x as the learner at the end of the pipelines gets it."""
+    """x as the pipelines hand it to the learner at their end."""
     for pipeline in pipelines:
         x = pipeline.transform_one(x, **kwargs)
     return x
@@ -45,7 +45,7 @@ def transformed(
 def checked(
     classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any], **given: Any
 ) -> Any:
-    """x as the learner checked it, before any step has learned.
+    """x as the learner has checked it, before any step learns.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def checked(
         accepted = learner.check_one(found, **given)
         if pipelines[0] is not classifier or not replaced(learner, x, found):
             return accepted
-    except (TypeError, ValueError):  # x is bad, or a step that has learned nothing made it so
+    except (TypeError, ValueError):  # x is bad, or a step that has learned nothing spoiled it
         if pipelines[0] is not classifier or spoiled(learner, x, found):
             raise
     from river import compose
@@ -73,7 +73,7 @@ def checked(
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:
-    """Whether the learner takes no such value."""
+    """Whether the learner refuses this value."""
     try:
         learner.check_one({name: value})
     except (TypeError, ValueError):
@@ -82,10 +82,10 @@ def refused(learner: Any, name: FeatureName, value: Any) -> bool:
 
 
 def replaced(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
-    """Whether a step put a number in place of a value that the learner refuses.
+    """Whether a step has replaced a value that the learner would refuse by a number.
 
-    It may refuse to learn that value: a scaler says 0 of a feature that has not varied, whatever
-    comes.
+    The step itself may refuse to learn that value. A scaler returns 0 for a feature that has not
+    varied yet, whatever its value is.
     """
     if not isinstance(found, dict) or not isinstance(x, dict):
         return False
@@ -94,7 +94,7 @@ def replaced(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
 
 
 def spoiled(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
-    """Whether all that the learner refuses of an example was bad before any step saw it."""
+    """Whether all refused values of an example were bad before any step saw them."""
     if not isinstance(found, dict) or not isinstance(x, dict):
         return False
     bad = [name for name, value in found.items() if refused(learner, name, value)]

@@ -27,9 +27,9 @@ class RandomSampler(BudgetedSampler):
         Probability of asking, in [0, 1].
     budget
         Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
-        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without, any
-        w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early: a stream
-        of 1,250 rounds may take a fifth of the labels at 0.1. None: no limit; 0.0: no label.
+        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without one
+        any w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋) labels, most of them early.
+        At 0.1 a stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
     horizon
         Rounds in the stream, at least 1, if known.
     seed

@@ -1,4 +1,4 @@
-"""Adversarial training: the examples of a batch, moved to where f1 errs."""
+"""Adversarial training: moving the examples of a batch to where f1 errs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FIRST = LARGEST / 3
 
 
 class Adversary(Tensors):
-    """The radius by which examples are moved, controlled by the labels that are missed.
+    """The radius by which examples are moved, controlled by the error rate at given labels.
 
-    It shrinks by a step in which more than 1 % of the given labels drawn are missed, down to a
-    fifteenth of the largest, and grows otherwise.
+    The radius shrinks in a step in which f1 is wrong at more than 1 % of the given labels drawn,
+    down to a fifteenth of its largest value. Otherwise it grows.
 
     Parameters
     ----------

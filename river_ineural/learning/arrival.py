@@ -1,4 +1,4 @@
-"""Examples with their classes, and what was said of them before they are learned."""
+"""Examples with their classes, and their scores from before they are learned."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Arrival(NamedTuple):
-    """What is learned, and what tells whether the stream has changed and whom to trust.
+    """Examples to be learned, and what moves the drift detector and the trust in explorers.
 
     Parameters
     ----------
     x
         Raw vectors (B, d).
     classes
-        Of each row.
+        The class of each row.
     targets
-        Rewards r1 and residuals r1 - f1, (B, 2, k); of pseudo-labels residuals are 0.
+        Rewards r1 and residuals r1 - f1, (B, 2, k); residuals of pseudo-labels are 0.
     scores
-        By which classes are predicted, (B, k); None of pseudo-labels.
+        Scores before learning, (B, k); None for pseudo-labels.
     estimates
-        Of the residual, by each explorer, (n, B, k); None of pseudo-labels.
+        Estimates of the residual by each explorer, (n, B, k); None for pseudo-labels.
     """
 
     x: Floats
@@ -42,5 +42,5 @@ class Arrival(NamedTuple):
         return zip(self.scores[:, :n_known].astype(np.float64), self.classes, strict=True)
 
     def right(self, n_known: int) -> list[bool]:
-        """Of each row, whether its class has the highest of these scores."""
+        """For each row, whether its class has the highest of these scores."""
         return [int(scores.argmax()) == label for scores, label in self.scored(n_known)]

@@ -11,18 +11,18 @@ from river_ineural.network.part import Part
 
 __all__ = ["Average"]
 
-EVERY = 8  # steps from one iterate that enters the average to the next, once there are enough
+EVERY = 8  # steps between two iterates that enter the average, after the first ones
 
 
 class Average(Tensors):
     """The mean of the first iterates, then an exponential average of the later ones.
 
-    It stands for the uniform draw from all iterates of Algorithm 2, line 8.
+    It takes the place of the uniform draw from all iterates (Algorithm 2, line 8).
 
     Parameters
     ----------
     span
-        Steps that it spans, at least `EVERY`.
+        Steps of the exponential average, at least `EVERY`.
     flat
         The initial weights.
     """
@@ -45,10 +45,10 @@ class Average(Tensors):
         )
 
     def after_step(self, flat: Tensor, part: Part | None) -> None:
-        """Move the average to the weights of this step, which has moved all or a part of them.
+        """Move the average towards the weights after a step, which has moved all or a part of them.
 
-        Of a part the columns are taken as they are: those of a rare feature are moved so seldom
-        that an average of them would stay behind.
+        The columns of a part are copied: a rare feature moves so seldom that an average of its
+        weights would lag behind.
         """
         self.n_steps += 1
         share = 0.0

@@ -1,4 +1,4 @@
-"""Trees beside f1: what comparing with numbers tells, and a network is slow to see."""
+"""A random forest as an explorer: it finds rules that a network learns slowly."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ NODES = 511  # of a tree, at most
 EXAMPLES = 768  # of which trees are grown, at most
 MOST_TRIED = 16  # features of which a node takes the best, at most; else half of them
 DRAWS = 1024  # random numbers of a tree
-FEW, POWER = 100, 1.5  # labels up to which each has all trees grown anew; how fast that then falls
-SELDOM = 0.3  # trees grown for a label, at least
+FEW, POWER = 100, 1.5  # labels up to which all trees are grown at each; how fast it then falls
+SELDOM = 0.3  # trees grown at a label, at least
 
 
 class Forest:
-    """An explorer: a random forest of the labelled examples in the history.
+    """An explorer: a random forest on the labelled examples in the history.
 
-    Its trees vote for classes: v(x) are their shares. It estimates what f1 gets wrong, r1 - f1, by
+    Its trees vote for classes, and v(x) are the shares of the votes. It estimates the residual
+    r1 - f1 by
 
         v(x) - p(x)
 
-    with p = f1 within [0, 1], as a probability is. What f1 has beyond 1 stays: it tells that x is
-    far from what was learned, where trees, which know no slope, are as sure as ever. A network with
-    few labels is smooth, and a forest is not: where a stream was labelled by comparing numbers the
-    trees are right, where classes part along slopes f1, and elsewhere their mistakes are different
-    ones. Where there is room for more than 256 features none is grown, and it says 0.
+    where p is f1 clipped to [0, 1]. The part of f1 above 1 is kept: it shows that x is far from the
+    learned examples, where trees, which know no slope, stay as sure as ever. With few labels a
+    network is smooth and a forest is not. So trees are right where thresholds decide the class, f1
+    is right where classes part along a slope, and elsewhere their mistakes differ. Above 256
+    features no forest is grown, and the estimate is 0.
 
-    Each tree is grown of a bootstrap sample of what is held, of 768 examples drawn from it at most,
-    at each node by the best of half of the features, 16 at most, as far as it goes. Up to 100
-    labels held all are grown anew at each; then a part (100 / n)^(3/2) of them, of n labels held,
-    and at least three every ten labels, the oldest first. So the work a label is bounded, and the
-    forest follows the stream. With 40 / n it took 0.7 of the time of a stream and made 1.011 of
-    the mistakes (13 tables, five seeds).
+    A tree is grown on a bootstrap sample of at most 768 labelled examples, until its leaves are
+    pure. Each node takes the best of half of the features, 16 at most. Up to 100 labels all trees
+    are grown at each label. With n labels a part (100 / n)^(3/2) of them is, and at least three
+    every ten labels, the oldest first. So the work for a label is bounded, and the forest follows
+    the stream. With 40 / n a stream took 0.7 of the time and made 1.011 of the mistakes (13
+    tables, five seeds).
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class Forest:
 
     @classmethod
     def _load(cls) -> None:
-        """Numba, and what it compiles, come with the first model and not with the package."""
+        """Import Numba with the first model, and not with the package."""
         from river_ineural.learning import trees
 
         cls._estimates, cls._grow = staticmethod(trees.residual_estimates), staticmethod(trees.grow)
@@ -79,10 +80,10 @@ class Forest:
         self.threshold = np.empty((TREES, 0), dtype)
         self.child = np.empty((TREES, 0), np.int32)
         self.oldest = 0
-        self.due = float(TREES)  # trees to be grown; all at first
+        self.due = float(TREES)  # trees to be grown, at first all
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nodes in use only."""
+        """Without unused nodes."""
         n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=-1)
         nodes = ("feature", "threshold", "child")
         return self.__dict__ | {name: getattr(self, name)[:, :n].copy() for name in nodes}
@@ -94,7 +95,7 @@ class Forest:
             self._make_room()
 
     def _make_room(self) -> None:
-        """For trees of any size; those that are not grown vote for nothing."""
+        """Make room for trees of any size. Trees that are not grown yet do not vote."""
         more = ((0, 0), (0, NODES - self.feature.shape[1]))
         feature, child = (np.pad(a, more, constant_values=-1) for a in (self.feature, self.child))
         threshold = np.pad(self.threshold, more)
@@ -115,7 +116,7 @@ class Forest:
     def learn(
         self, history: History, scaling: Scaling, features: FeatureIndex, n: int, pseudo_label: bool
     ) -> None:
-        """Grow the trees due after n more labels, of what the history holds of named features."""
+        """Grow the trees due after n more labels, on the examples and features of the history."""
         held, n_classes = history.n_labelled, history.targets.shape[2]
         if pseudo_label or n_classes < 2 or not scaling.narrow:
             return
@@ -150,5 +151,5 @@ class Forest:
         self.due -= n_trees
 
     def renewed(self) -> Self:
-        """One without trees; this one stays as it is."""
+        """A forest without trees; this one stays as it is."""
         return type(self)(copy.deepcopy(self.rng), self.threshold.dtype)

@@ -22,8 +22,8 @@ LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
 class History(Tensors):
     """H1 and H2 of Algorithm 1 in one bounded store of examples, each with all its k contexts.
 
-    97 of 100 arrivals may be pseudo-labelled, so a single first-in-first-out store would drop the
-    labels that were paid for. Here a pseudo-label can only ever push out an older pseudo-label.
+    Most arrivals may be pseudo-labelled, so a single first-in-first-out store would drop the labels
+    that were paid for. Here a pseudo-label can only replace an older pseudo-label.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class History(Tensors):
         return min(self.added[1], self.capacities[1])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Rows in use only: a copy is as small as what was learned."""
+        """Rows in use only, which makes a copy small."""
         state = super().__getstate__()
         labelled, pseudo = self.filled
         for name in self.TENSORS:
@@ -95,9 +95,10 @@ class History(Tensors):
         return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
 
     def resized(self, n_features: int, n_classes: int) -> History:
-        """This history with wider examples, 0 in what is new, as rewards of a new class were.
+        """This history with wider examples, which are 0 in new columns and new classes.
 
-        What features were, `put` says. This history stays as it is; both share the generator.
+        `put` writes the values of new features. This history stays as it is, and both share the
+        generator.
         """
         if (n_features, n_classes) == (self.x.shape[1], self.targets.shape[2]):
             return self
@@ -111,7 +112,7 @@ class History(Tensors):
         return self.replaced(x=x, targets=targets)
 
     def emptied(self) -> History:
-        """A history of the same size and capacity with nothing in it; this one stays as it is."""
+        """An empty history of the same size and capacity; this one stays as it is."""
         parts = {name: torch.empty_like(getattr(self, name)) for name in self.TENSORS}
         return self.replaced(**parts, added=[0, 0])
 
@@ -121,7 +122,7 @@ class History(Tensors):
         return np.arange(n) if n <= capacity else np.arange(n - capacity, n) % capacity
 
     def classes(self) -> set[int]:
-        """Those of the labelled examples."""
+        """The classes of the labelled examples."""
         rows = self.labelled()
         return {*self.targets[rows, 0].argmax(1).tolist()} if len(rows) else set()
 
@@ -133,12 +134,12 @@ class History(Tensors):
         return x, targets[:, 0].argmax(axis=1), weight.astype(np.float64)
 
     def values(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Floats:
-        """Of some features of some examples, raw, shape (rows, columns)."""
+        """Raw values of some features of some examples, (rows, columns)."""
         x: Floats = self.raw[0][np.ix_(rows, columns)]
         return x
 
     def put(self, columns: Columns, values: Floats) -> None:
-        """Values (d,) into some columns of every stored example."""
+        """Write values (d,) into some columns of every stored example."""
         for rows in self.filled:
             self.raw[0][rows][:, columns] = values[columns]
 
@@ -170,7 +171,7 @@ class History(Tensors):
         return draws.astype(np.int64)
 
     def _split(self, n: int) -> int:
-        """How many of n draws are from the ring of labelled examples."""
+        """The number of n draws that are from the ring of labelled examples."""
         if not self.n_pseudo_labelled:
             return n
         return round(LABELLED_SHARE * n) if self.n_labelled else 0

@@ -13,7 +13,7 @@ __all__ = ["Optimizer"]
 
 
 class Optimizer(Tensors):
-    """Moments and counts of updates of both networks.
+    """Adam's moments and counts of updates, of both networks.
 
     Parameters
     ----------

@@ -18,15 +18,15 @@ __all__ = ["CONSTANT", "RawScaling", "Scaling"]
 
 Floats = NDArray[np.floating[Any]]
 
-MEMORY = 20_000  # examples that the statistics are of, the older the less
-COARSE = 1e-4  # of its distance from the reference: a deviation below it is lost in float32
-CONSTANT = 1  # columns before those of the features: one, which is 0 in raw vectors
-NARROW = 256  # features up to which trees stand beside f1, and features are squashed
-SPARSE = 1 / 16  # of more features: the part that an example has, below which the others are left
+MEMORY = 20_000  # examples in the statistics; from then on older ones count less and less
+COARSE = 1e-4  # of the distance from the reference: float32 loses a smaller deviation
+CONSTANT = 1  # columns before those of the features: a constant, which is 0 in raw vectors
+NARROW = 256  # features up to which there is a forest, and features are squashed
+SPARSE = 1 / 16  # of more than 256 features: examples with a smaller part of them are sparse
 
 
 class RawScaling(NamedTuple):
-    """What loops take of `Scaling`."""
+    """The arrays of `Scaling`, for compiled loops."""
 
     reference: NDArray[np.float64]  # (d,)
     moments: NDArray[np.float64]  # (4, d)
@@ -40,28 +40,28 @@ class Scaling(Tensors):
 
         z = arsinh((x - mean) / deviation)
 
-    which is linear near 0 and logarithmic far out, so that a few values far out neither dwarf all
-    others nor are lost. A feature that has not varied is only centred. A feature of two values, a
-    flag, is divided by twice its range instead: one category is many flags, and rare ones would
-    outweigh the numbers. Where there is room for more than 256 features nothing is squashed, and
-    each is divided by the fourth root of its mean fourth power: digits made 8 % more mistakes.
-    From 20,000 examples on, older ones count less and less: features that move are followed.
+    This is linear near 0 and logarithmic far out, so a few extreme values neither dwarf the others
+    nor are lost. A feature that has not varied is only centred. A feature of two values, a flag, is
+    divided by twice its range instead: a category makes many flags, and rare ones would outweigh
+    the numbers. Above 256 features nothing is squashed, and each feature is divided by the fourth
+    root of its mean fourth power; with the squash digits made 8 % more mistakes. From 20,000
+    examples on, older ones count less and less, so that the statistics follow features that move.
 
-    Unit norm alone would forget how far an example is from the mean. So a constant s, the root mean
-    square of that distance for features that are normally distributed, is put in front first:
+    Unit norm alone would lose how far an example is from the mean. So a constant s is put in front.
+    It is the root mean square of that distance for normally distributed features:
 
         (s, z) / ‖(s, z)‖
 
-    It also serves the first layers, which have no bias, as one. The history stores raw examples, so
-    old ones are scaled by the statistics of today.
+    The constant also replaces a bias of the first layers, which have none. The history stores raw
+    examples, so old examples are scaled by the statistics of today.
 
-    Raw vectors hold what a feature is beyond its reference, its first value, subtracted in float64:
-    a time in seconds, 1.7e9 and its changes, would be rounded to hundreds of them in float32. So
-    the statistics here are of that difference, and a feature that is absent, which is 0, is minus
-    the reference. Where units have shrunk, the latest values become the reference.
+    Raw vectors hold the difference of a feature from its reference, which is its first value. The
+    subtraction is in float64: float32 would round a time in seconds, such as 1.7e9, to hundreds of
+    seconds. The statistics are of that difference. A feature that is absent is 0, so its difference
+    is minus the reference. When units have shrunk, the latest values become the reference.
 
-    Where there are many features and an example has less than a sixteenth of them, as of words, one
-    that is absent is at its mean instead: what is not there is not looked at.
+    If there are more than 256 features and examples have less than a sixteenth of them, as of
+    words, an absent feature is at its mean instead, and costs nothing.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Scaling(Tensors):
 
     def __init__(self, like: Tensor) -> None:
         self.n = 0
-        self.n_there = 0.0  # features that an example has, a mean
+        self.n_there = 0.0  # features that an example has, on average
         self.units = Units(0)
         # The mean, and the sums of the second, third and fourth powers of the distance from it
         self.reference = like.new_zeros(0, dtype=torch.float64)
@@ -93,16 +93,16 @@ class Scaling(Tensors):
         self.absent = (-self.reference).to(self.scaling.dtype).numpy()  # what an absent feature is
 
     def widened(self, n_features: int, columns: Columns, first: NDArray[np.float64]) -> Scaling:
-        """These statistics with features that have been 0 in every example so far.
+        """These statistics with new features, which were 0 in every example so far.
 
         This object stays as it is.
 
         Parameters
         ----------
         n_features
-            That there is room for.
+            Columns that there is room for.
         columns
-            Of the features that appear.
+            Columns of the new features.
         first
             Their first values, which become their references.
         """
@@ -129,22 +129,22 @@ class Scaling(Tensors):
         return self.replaced(**tensors, units=self.units.copy())
 
     def faded(self, n: int) -> Scaling:
-        """These statistics as if they were of n examples, or as many as they are of.
+        """These statistics as if they were of at most n examples, so that they follow new ones.
 
-        They follow those that come. This object stays as it is.
+        This object stays as it is.
         """
         other = self._copied()
         other._count_as(min(n, self.n))
         return other
 
     def renewed(self, change: UnitChange) -> tuple[Scaling, NDArray[np.float64]]:
-        """Statistics in which some features have the reference and the spread of other units.
+        """These statistics with the reference and the spread of new units of some features.
 
         This object stays as it is.
 
         Returns
         -------
-        They, and what raw values of these features rise by: 0 where the reference stays.
+        The statistics, and what to add to raw values of these features; 0 if a reference stays.
         """
         other = self._copied()
         other.units.accept(change)
@@ -163,13 +163,13 @@ class Scaling(Tensors):
         return other, rise
 
     def _count_as(self, n: int) -> None:
-        """Let the statistics be as if they were of n examples."""
+        """Rescale the statistics as if they were of n examples."""
         self.raw.moments[1:] *= n / max(1, self.n)
         self.n = n
 
     def update(self, rows: NDArray[np.floating[Any]]) -> None:
-        """Let rows (B, d) move the statistics."""
-        if self.n + len(rows) > MEMORY:  # older ones fade, so that what moves is followed
+        """Move the statistics by rows (B, d)."""
+        if self.n + len(rows) > MEMORY:  # older ones fade
             self._count_as(max(0, MEMORY - len(rows)))
         self.loops.observe(rows, self.n, self.raw.moments)
         self.n += len(rows)
@@ -184,13 +184,13 @@ class Scaling(Tensors):
 
     @property
     def sparse(self) -> bool:
-        """Whether examples have few of many features."""
+        """Whether there are many features and examples have few of them."""
         return not self.narrow and 0 < self.n_there < SPARSE * self.scaling.shape[1]
 
     def there(self, rows: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """The columns (T,) that some of the rows (B, d) has; (B, T) and the scaling (3, T) there.
+        """The columns (T,) that any of the rows (B, d) has, the rows (B, T) and the scaling (3, T).
 
-        A row that has one of them not is at its mean.
+        A feature that a row does not have is at its mean.
         """
         absent = rows == self.absent
         absent[:, :CONSTANT] = False
@@ -199,7 +199,7 @@ class Scaling(Tensors):
         return columns, np.where(absent[:, columns], scaling[0], rows[:, columns]), scaling
 
     def varies(self) -> NDArray[np.bool_]:
-        """Which columns are more than a constant and its rounding, (d,)."""
+        """Which columns vary by more than rounding, (d,)."""
         mean, square = self.raw.moments[:2]
         least = np.maximum(RESOLUTION * abs(mean), ROUNDING * abs(mean + self.raw.reference))
         varies: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > np.maximum(least, CLOSEST)

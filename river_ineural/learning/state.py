@@ -1,4 +1,4 @@
-"""All that a classifier has learned, changed as one."""
+"""All that a classifier has learned, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 class State:
     """Names, labels, statistics, history and networks, which have to fit each other.
 
-    What appears, features or classes, makes a new state (`grown`) beside the old one; whoever holds
-    a state puts the new one in its place when it is whole. So whatever fails or interrupts on the
-    way leaves names, classes and shapes as they were.
+    New features or classes make a new state (`grown`), and the old one stays as it is. The holder
+    of a state replaces it by the new one once that is complete. So a failure or an interrupt leaves
+    names, classes and shapes as they were.
     """
 
     features: FeatureIndex
@@ -52,15 +52,15 @@ class State:
     explorers: Explorers
     detector: DriftDetector | None
     recovery: Recovery[State] | None = None
-    n_dropped: int = 0  # labels that the history no longer counts, since a change
+    n_dropped: int = 0  # labels that a recovery has dropped from the history
 
     @property
     def n_labels(self) -> int:
-        """Labels given so far: one counts from when its example is in the history."""
+        """Labels given so far: each counts once its example is in the history."""
         return self.n_dropped + self.history.added[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without columns of the history that no feature has yet, which are 0."""
+        """Without columns of the history that no feature uses yet."""
         history, used = self.history, self.trainer.n_features
         return {**self.__dict__, "history": history.replaced(x=history.x[:, :used])}
 
@@ -71,14 +71,14 @@ class State:
         self.history = self.history.resized(room, self.history.targets.shape[2])
 
     def grown(self, names: Iterable[FeatureName], values: Values, labels: list[ClfTarget]) -> State:
-        """A state that knows these names and labels too, as far as the caps leave room.
+        """A state that knows these names and labels too, as far as the limits allow.
 
         Raises
         ------
         ValueError
             If the networks would be too large; before anything is allocated.
         """
-        if self.features.encoder is not None:  # what is only missing gets no column
+        if self.features.encoder is not None:  # a feature that is always missing gets no column
             there = np.flatnonzero(np.isfinite(values).any(axis=0))
             names = tuple(names)
             names, values = [names[j] for j in there], values[:, there]
@@ -97,7 +97,7 @@ class State:
         names: Iterable[FeatureName],
         values: Values,
     ) -> State:
-        """With these features, `columns` of them new, and labels."""
+        """The state with these features, `columns` of them new, and these labels."""
         self.settle()
         recovery = self.recovery and self.recovery.map(
             lambda state: state._grown(features, columns, known, names, values)
@@ -122,7 +122,7 @@ class State:
         return grown
 
     def check(self, names: Iterable[FeatureName], label: ClfTarget) -> None:
-        """Raise if the networks would be too large with these names and that label."""
+        """Raise if the networks would be too large with these names and this label."""
         n_features, k = self.features.n_with(names), len(self.labels)
         if label not in self.labels.index:
             k = min(self.labels.max_classes, k + 1)
@@ -130,7 +130,7 @@ class State:
             self.trainer.room_for(CONSTANT + n_features, k)
 
     def settle(self) -> None:
-        """Write what features that have appeared bring; repeating it changes nothing."""
+        """Write the weights and values of new features; a second call changes nothing."""
         for fresh in self.trainer.pending:
             self.history.put(fresh.columns, self.scaling.absent)
         self.trainer.settle()
@@ -149,8 +149,8 @@ class State:
     def seen(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, list[Floats]]:
         """f1, and what each explorer adds to it (Algorithm 1, lines 5 to 7), (B, k) each.
 
-        Of values (B, names). Before anything is learned f1 of the initial weights θ0 that an
-        example with these names would get, which are drawn and forgotten.
+        Of values (B, names). Before anything is learned, f1 is that of initial weights θ0. They are
+        drawn for an example with these names, and then dropped.
         """
         if not self.trainer.n_features:
             nothing = np.zeros((len(values), len(self.labels)))
@@ -158,12 +158,12 @@ class State:
                 return nothing, [nothing for _ in self.explorers.parts]
             return self.grown(names, values, []).seen(names, values)
         x = self.vectors(names, values)
-        exploring = self.explorers.trusted.get("network", 0.0) > 0  # else f2 counts for nothing
+        exploring = self.explorers.trusted.get("network", 0.0) > 0  # else f2 is not needed
         f1, f2 = self.trainer.score(x, self.scaling, exploring)
         return f1, self.explorers.added(self.explorers.estimates(x, f1, f2))
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
-        """By which classes are predicted, f1 and what explorers add: values (B, names) → (B, k)."""
+        """The scores, f1 and what explorers add: values (B, names) → (B, k)."""
         f1, added = self.seen(names, values)
         return sum(added, f1)
 
@@ -179,9 +179,9 @@ class State:
         return np.concatenate([self.scores_of_many(*part) for part in parts])
 
     def arrival(self, x: Floats, classes: list[int], pseudo_label: bool = False) -> Arrival:
-        """Raw vectors (B, d) of these classes, and what is said of them now.
+        """Raw vectors (B, d) of these classes, with their scores and estimates before learning.
 
-        Of pseudo-labels, which tell nothing, nothing is said.
+        Pseudo-labels have none, because they move neither trust nor the detector.
         """
         targets = np.zeros((len(x), 2, len(self.labels)), x.dtype)
         reward, residual = targets[:, 0], targets[:, 1]  # r1, r2, (B, k)
@@ -201,8 +201,8 @@ class State:
     def learn(self, arrival: Arrival, w: Values, n_steps: float) -> None:
         """Store examples with their targets, then train (Algorithm 1, lines 24 to 26).
 
-        By `n_steps` each where the label was given. They count as learned from when they are in
-        the history: what fails before leaves all as it was, what fails later costs training.
+        Each example whose label was given takes `n_steps` steps. Examples count as learned once
+        they are in the history. A failure before that changes nothing; a later one costs training.
         """
         x, targets, pseudo_label = arrival.x, arrival.targets, arrival.estimates is None
         self.settle()
@@ -215,16 +215,16 @@ class State:
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26
 
     def __sizeof__(self) -> int:
-        """Bytes of this object and of torch, which River does not count."""
+        """Bytes of this object, with those of torch, which River does not count."""
         parts = [self.scaling, self.history, self.trainer, self.recovery]
         return object.__sizeof__(self) + uncounted_bytes(parts)
 
     def to(self, device: torch.device) -> State:
-        """The same on a device; this state stays as it is."""
+        """This state on a device; this object stays as it is."""
         recovery = self.recovery and self.recovery.map(lambda state: state.to(device))
         return replace(self, trainer=self.trainer.to(device), recovery=recovery)
 
 
 def passes(n_rows: int) -> list[slice]:
-    """Parts of a frame that bound the memory of a pass; one of no rows for an empty frame."""
+    """Parts of a frame, which bound the memory of a pass; one part for an empty frame."""
     return [slice(i, i + ROWS_A_PASS) for i in range(0, max(1, n_rows), ROWS_A_PASS)]

@@ -17,11 +17,11 @@ from river_ineural.network.passes import passes
 
 __all__ = ["Recipe", "Step", "batch_examples"]
 
-COUNTED = 2  # contexts of an example, at most, that count towards those of a batch
+COUNTED = 2  # contexts of an example that count towards those of a batch, at most
 
 
 class Recipe(NamedTuple):
-    """In what the training of the two learners differs; nobody sets it.
+    """Constants in which the training of `INeurAL` and `NeurONAL` differs.
 
     Parameters
     ----------
@@ -30,10 +30,10 @@ class Recipe(NamedTuple):
     exploration_share
         Share of the steps after a given label in which f2 takes part.
     balance
-        Power of k - 1 by which the error at the class of an example weighs more than each of those
-        at the k - 1 others. With 0, f1 estimates P(y = i | x), else what grows with it.
+        The error at the class of an example weighs (k - 1)^balance times as much as the error at
+        each other class. With 0, f1 estimates P(y = i | x), else a monotone function of it.
     span
-        Steps that the average of the weights spans.
+        Steps of the average of the weights.
     """
 
     exploration_lr: float
@@ -45,17 +45,17 @@ class Recipe(NamedTuple):
 class Step:
     """Steps of both networks.
 
-    A batch is of whole examples, drawn with replacement from both rings of the history
-    (`History.rows`), and serves both networks: the pass of f1 that the embedding of f2 needs is the
-    one that f1 learns from. Where features are many its examples are moved to where f1 errs. Where
-    examples have few of them a step moves the weights of those that are in the batch only.
+    A batch holds whole examples, drawn with replacement from both rings of the history
+    (`History.rows`). Both networks learn from it, so one pass of f1 serves the update of f1 and the
+    embedding of f2. Above 256 features its examples are moved to where f1 errs. Where examples have
+    few of many features, a step moves only the weights of the features in the batch.
 
     Parameters
     ----------
     shape
         Of the networks.
     flat
-        Their weights, which a step changes.
+        Their weights, which steps change.
     optimizer, adversary
         Parts of the trainer.
     batch_size
@@ -86,8 +86,8 @@ class Step:
 
         Returns
         -------
-        Whether it was finite, and so was taken; the part of the weights that it moves, or None
-        where it moves all.
+        Whether the step was finite, and so was taken. The part of the weights that it moves, or
+        None if it moves all.
         """
         n_labelled, moving = history.capacities[0], (0.0 if scaling.narrow else LARGEST, CONSTANT)
         rows = history.rows(self.n_examples)
@@ -108,5 +108,5 @@ class Step:
 
 
 def batch_examples(batch_size: int, n_classes: int) -> int:
-    """Examples in a batch of so many contexts: as many for more classes as for two."""
+    """Examples in a batch of so many contexts: as many for k > 2 classes as for two."""
     return -(-batch_size // min(max(n_classes, 1), COUNTED))

@@ -18,9 +18,9 @@ R = TypeVar("R")
 
 
 def outside_inference_mode(function: Callable[P, R]) -> Callable[P, R]:
-    """Let what `function` allocates be written to later, whatever mode the caller is in.
+    """Run `function` outside of `torch.inference_mode`, whatever mode the caller is in.
 
-    Tensors made in `torch.inference_mode` are not to be written to outside of it.
+    Tensors that are made in inference mode must not be written to outside of it.
     """
 
     @functools.wraps(function)
@@ -34,8 +34,8 @@ def outside_inference_mode(function: Callable[P, R]) -> Callable[P, R]:
 class Tensors:
     """An object whose state is tensors, or lists of them, and plain values.
 
-    A pickle holds the tensors as arrays, which are on no device: one made on a GPU is read without
-    one, onto the CPU. Views of the tensors are not part of it; `bind` makes them anew.
+    A pickle holds the tensors as arrays, so the CPU can read a model from a GPU. It does not hold
+    views of the tensors: `bind` makes them anew.
     """
 
     TENSORS: ClassVar[tuple[str, ...]]  # attributes that are tensors or lists of tensors
@@ -68,13 +68,13 @@ class Tensors:
         )
 
     def shallow_copy(self) -> Self:
-        """Another object with the same attributes; `copy.copy` would go through arrays."""
+        """An object with the same attributes; `copy.copy` would copy the tensors to arrays."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
 
     def replaced(self, **parts: Any) -> Self:
-        """The same state with other tensors, say; this object stays as it is."""
+        """The same state with some attributes replaced; this object stays as it is."""
         other = self.shallow_copy()
         other.__dict__.update(parts)
         other.bind()
@@ -87,15 +87,17 @@ def each(part: Any, function: Any) -> Any:
 
 
 def tensor_of(array: NDArray[Any]) -> Tensor:
-    """The array itself where it has memory of its own, made for this by `load` or `deepcopy`;
-    of a view of others' memory, as `copy.copy` hands on, a copy.
+    """A tensor that shares the memory of an array, or of a copy of it if it is a view.
+
+    `load` and `deepcopy` make arrays with memory of their own, and `copy.copy` hands on views.
     """
     return torch.from_numpy(array if array.flags.owndata else array.copy())
 
 
 def uncounted_bytes(parts: list[Any]) -> int:
-    """Bytes of torch in objects of this package, which River does not count, less those of the
-    arrays that are views of torch's memory, which it counts.
+    """Bytes of torch in objects of this package, less those of NumPy views of them.
+
+    River counts the views and not the tensors.
     """
     storages: dict[int, int] = {}
     views: dict[int, int] = {}

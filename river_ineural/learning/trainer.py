@@ -28,23 +28,23 @@ __all__ = ["Trainer"]
 Floats = NDArray[np.floating[Any]]
 
 PSEUDO_LABEL_STEPS = 0.35  # after each pseudo-labelled example
-OF_WORDS = 0.5  # of the steps, where examples have few of many features
+SPARSE_STEPS = 0.5  # of the steps, where examples have few of many features
 MOST_WEIGHTS = 25_000_000  # of both networks; with optimiser and average 0.5 GB in float32
 
 
 class Trainer(Tensors):
-    """Both networks, and the steps they take.
+    """Both networks, and their training.
 
     Parameters
     ----------
     shape
-        Shape of the networks, of no class and no feature yet.
+        Shape of the networks, without any class or feature at first.
     recipe
         How they are trained.
     lr
         Learning rate η1 of f1; may be changed at any time.
     batch_size
-        Contexts b a step.
+        Contexts b of each step.
     rng
         Generator of the initial weights, owned by this trainer.
     like
@@ -69,7 +69,7 @@ class Trainer(Tensors):
         self.lr = lr
         self.batch_size = batch_size
         self.rng = rng
-        self.n_features = 0  # in use; shape.n_features of them have room
+        self.n_features = 0  # in use; there is room for shape.n_features
         self.steps_due = self.explorations_due = 0.0
         self.pending: list[Fresh] = []  # weights to be written
         self.warned = False
@@ -81,7 +81,7 @@ class Trainer(Tensors):
         self.bind()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the weights of columns that no feature has yet, which are 0."""
+        """Without the weights of columns that no feature uses yet."""
         return super(Trainer, of_width(self, self.n_features)).__getstate__() | {
             "shape": self.shape
         }
@@ -93,23 +93,23 @@ class Trainer(Tensors):
         if self.shape != shape:
             self.__dict__.update(of_width(self, shape.n_features).__dict__)
             self.bind()
-        self.shape = shape  # the same object, which others may share
+        self.shape = shape  # the same object, which other parts may share
 
     def bind(self) -> None:
-        """Views and buffers that follow from the state."""
+        """Make the views and buffers that follow from the state."""
         parts = self.optimizer, self.adversary, self.batch_size, self.recipe
         self.step = Step(self.shape, self.flat, *parts)
         others = self.optimizer.moments, self.optimizer.n_updates, self.adversary.radius
         self.predicting = passes(self.shape, self.average.flat, *others)
 
     def change_rate(self, lr: float) -> None:
-        """Learn from now on at another rate."""
+        """Go on with another learning rate."""
         self.lr = lr
         self.step.passes.forget()
 
     @outside_inference_mode
     def to(self, device: torch.device) -> Self:
-        """The same on a device; this trainer stays as it is."""
+        """This trainer on a device; this object stays as it is."""
         moved = self.shallow_copy()
         moved.flat = self.flat.to(device)
         for name in ("optimizer", "average", "adversary"):
@@ -120,16 +120,16 @@ class Trainer(Tensors):
     def grown(self, columns: Columns, n_features: int, n_classes: int) -> Trainer:
         """A trainer with more features and classes; this one stays as it is.
 
-        Nothing already learned changes. Room for features grows by a quarter at a time, so that a
-        stream that keeps naming new ones moves its weights rarely. Where there is room both share
-        their memory, and `settle` writes the new weights once the new trainer is in use.
+        What is already learned does not change. Room for features grows by a quarter at a time, so
+        that weights are rarely copied. Where there is room both trainers share their memory, and
+        `settle` writes the new weights once the new trainer is in use.
 
         Parameters
         ----------
         columns
-            Of the features that appear.
+            Columns of the new features.
         n_features
-            In use, those included.
+            Columns in use, the new ones included.
         """
         old, before = self.shape, self.n_features
         new = self.room_for(n_features, n_classes)
@@ -151,7 +151,7 @@ class Trainer(Tensors):
         return other
 
     def renewed(self) -> Trainer:
-        """A trainer of the same networks that has learned nothing; this one stays as it is."""
+        """A trainer of new networks of this shape; this one stays as it is."""
         other, shape = self.shallow_copy(), self.shape
         other.rng = copy.deepcopy(self.rng)
         other.flat = torch.zeros_like(self.flat)
@@ -183,7 +183,7 @@ class Trainer(Tensors):
         return new
 
     def settle(self) -> None:
-        """Write the weights of features that have appeared; repeating it changes nothing."""
+        """Write the weights of new features; a second call changes nothing."""
         for fresh in self.pending:
             for flat in (self.flat, self.average.flat):
                 fresh.write(Weights(flat, self.shape))
@@ -192,9 +192,9 @@ class Trainer(Tensors):
         self.pending = []
 
     def ahead(self) -> Trainer:
-        """One that predicts with the weights that are still to be written; this one stays as it is.
+        """A trainer that predicts with the weights that are still to be written.
 
-        Where there are none it is the same.
+        It is this trainer if there are none; otherwise this one stays as it is.
         """
         if not self.pending:
             return self
@@ -208,7 +208,7 @@ class Trainer(Tensors):
     def score(self, x: Floats, scaling: Scaling, exploring: bool = True) -> tuple[Floats, Floats]:
         """f1 and f2 of each class under the weights that predict: raw x (B, d) → (B, k) each.
 
-        Without an f2, or without `exploring`, f2 is 0 and costs nothing.
+        Without an f2, or without `exploring`, f2 is 0 and is not computed.
         """
         exploring &= self.shape.explores
         if scaling.sparse and len(x):
@@ -219,7 +219,7 @@ class Trainer(Tensors):
         return found[0], found[1] - found[0] if exploring else np.zeros_like(found[0])
 
     def _score_few(self, x: Floats, scaling: Scaling, exploring: bool) -> Floats:
-        """Scores of an example (1, d) that has few of the features."""
+        """f1, and f1 + f2, of an example (1, d) that has few of the features."""
         columns, x, scale = scaling.there(x)
         part = Part(self.shape, columns, exploring)
         flat = part.of(self.average.flat)
@@ -227,12 +227,12 @@ class Trainer(Tensors):
         return passes(part.shape, flat, *others).score(x, scale, exploring)
 
     def learn(self, history: History, scaling: Scaling, n_steps: float, pseudo_label: bool) -> None:
-        """The steps due after an arrival (Algorithm 1, line 26), a fraction being carried over.
+        """Take the steps due after an arrival (Algorithm 1, line 26); a fraction is carried over.
 
-        f2 takes part in a share of those after given labels.
+        f2 takes part in a share of the steps after given labels.
         """
         explores = self.shape.explores and not pseudo_label
-        self.steps_due += n_steps * (OF_WORDS if scaling.sparse else 1)
+        self.steps_due += n_steps * (SPARSE_STEPS if scaling.sparse else 1)
         while self.steps_due >= 1:
             self.steps_due -= 1
             if explores:
@@ -246,7 +246,7 @@ class Trainer(Tensors):
             self.average.after_step(self.flat, part)
 
     def _warn(self) -> None:
-        """Say once that a step was left out."""
+        """Warn once that a step was left out."""
         if not self.warned:
             self.warned = True
             warnings.warn(
@@ -267,7 +267,7 @@ def check_size(shape: Shape, n_named: int) -> None:
 
 
 def of_width(trainer: Trainer, n_features: int) -> Trainer:
-    """A trainer that has room for so many features, not bound; the given one stays as it is."""
+    """A trainer with room for so many features, not yet bound; the given one stays as it is."""
     old, used = trainer.shape, trainer.n_features
     new = old._replace(n_features=n_features)
     if new == old:

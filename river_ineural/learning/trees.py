@@ -1,4 +1,4 @@
-"""The loops over the examples of a tree."""
+"""Compiled loops that grow trees, and that let them vote."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["ROW", "residual_estimates", "grow"]
 
 Array = NDArray[Any]
 
-BETTER = 1 + 1e-9  # how many times as pure another split has to be, so that rounding decides none
-FEW_VALUES = 32  # of a feature, which a node counts; by any other feature examples are kept sorted
-ROW = np.uint16  # of rows, classes and ranks: an index without a sign is not checked for one
+BETTER = 1 + 1e-9  # times as pure as the best split so far, so that rounding decides nothing
+FEW_VALUES = 32  # up to so many values are counted; by other features examples are kept sorted
+ROW = np.uint16  # of rows, classes and ranks: indices without a sign need no check for one
 
 
 @loop
 def ranked(x: Array, order: Array) -> tuple[Array, Array]:
-    """Rank of each value among the distinct ones of its feature (d, n), their number (d + 1,)."""
+    """Rank of each value among the distinct values of its feature (d, n); their number (d + 1,)."""
     rank, n_values = np.empty(x.shape, ROW), np.empty(len(x) + 1, np.int64)
     for j in range(len(x)):
         n = 0
@@ -28,7 +28,7 @@ def ranked(x: Array, order: Array) -> tuple[Array, Array]:
             n += i > 0 and x[j, row] > x[j, order[j, i - 1]]
             rank[j, row] = n
         n_values[j] = n + 1
-    n_values[-1] = FEW_VALUES + 1  # the last row is of no feature, and is always kept
+    n_values[-1] = FEW_VALUES + 1  # the last row belongs to no feature, and is always kept
     return rank, n_values
 
 
@@ -46,11 +46,11 @@ def purest(
     n_drawn: int,
     counted: Array,
 ) -> tuple[int, int, int]:
-    """The split of a node after which Gini impurity is least, if it falls at all.
+    """The split of a node with the least Gini impurity, if that is less than without a split.
 
-    Returns its feature or -1, the last rank on its left, and how many of `draws` are used by now.
-    Of the node: `rows`, ascending by each feature, and in any order at last; `total` (k,).
-    `tried` and `counted` (values + 1, k) are overwritten.
+    Returns its feature or -1, the last rank on its left, and the number of used `draws`. `rows` of
+    the node are in ascending order of each feature, and in any order in the last line; `total` (k,)
+    is the weight of its classes. `tried` and `counted` (values + 1, k) are overwritten.
     """
     mass = squares = 0.0
     for c in range(len(total)):
@@ -111,7 +111,7 @@ def purest(
 
 @loop
 def present(total: Array) -> tuple[int, int]:
-    """How many classes weigh something, of (k,), and which of them most, -1 if none does."""
+    """The number of classes with a weight, of (k,), and the heaviest of them or -1."""
     n, top = 0, -1
     for c in range(len(total)):
         n += total[c] > 0
@@ -124,10 +124,10 @@ def present(total: Array) -> tuple[int, int]:
 def parted(
     rows: Array, n_values: Array, goes_left: Array, both: bool, left: bool, later: Array
 ) -> int:
-    """Bring rows, ascending by each feature (d + 1, n), to the front, still ascending.
+    """Move the rows of one side to the front of (d + 1, n), ascending by each feature as before.
 
-    Those of the left side, with `both` before the others; else those of one side, the left or not.
-    Their number.
+    With `both` the rows of the left side come first and the others follow; otherwise only the rows
+    of one side are kept. Returns their number.
     """
     n = 0
     for j in range(len(rows)):
@@ -135,7 +135,7 @@ def parted(
             continue
         n = n_later = 0
         each = rows[j]
-        for i in range(len(each)):  # no branch, which would be guessed wrong half the time
+        for i in range(len(each)):  # without a branch, which is often mispredicted
             row = each[i]
             each[n] = later[n_later] = row
             n += goes_left[row] == left
@@ -169,24 +169,24 @@ def grow(
     Parameters
     ----------
     x, order, classes
-        Features to choose from, of examples, (d, n); which example has the smallest value of each
-        feature, the next one and so on, (d, n); classes (n,).
+        Features of examples (d, n); the order of the examples by each feature (d, n); their classes
+        (n,).
     weights
         Of the examples in each tree, (T, n), at least 0.
     columns
-        Of the features, (d,), as they are written.
+        Column of each feature, (d,), which is written into `feature`.
     draws
-        Uniform on [0, 1), some hundreds a tree, (T, R), which are used in turn and then again: a
-        generator is no argument for a loop, which an interrupt on the way in would crash.
+        Uniform on [0, 1), (T, R), some hundreds a tree, which are used in turn and then again. A
+        generator cannot be passed: an interrupt while Numba unpacks it crashes the process.
     total
-        Room for the weight of each class in each node, (N, k).
+        Memory for the weight of each class in each node, (N, k).
     feature, threshold, child
-        (T, N), written. Of a node that is split: its feature, the largest value that goes to the
-        left, and the node on the left, before that on the right. Of a leaf: -1, anything, and its
-        class, -1 where nothing weighs anything. N bounds a tree.
+        (T, N), written. For a node that is split: its feature, the largest value that goes to the
+        left, and its left child, which the right one follows. For a leaf: -1, any number, and its
+        class, or -1 if its examples have no weight. A tree has at most N nodes.
     """
     rank, n_values = ranked(x, order)
-    most, members = len(total), len(x)  # rows[members] has those of a node in any order
+    most, members = len(total), len(x)  # rows[members] has the rows of a node in any order
     rows = np.empty((members + 1, len(classes) + 1), ROW)
     later, goes_left = np.empty(len(classes), ROW), np.empty(len(classes), np.bool_)
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -252,8 +252,8 @@ def grow(
 def residual_estimates(
     x: Array, f1: Array, feature: Array, threshold: Array, child: Array
 ) -> Array:
-    """v - p, (B, k): shares of the votes of trees, (T, N) as `grow` writes them, on raw x (B, d),
-    less f1 (B, k) within [0, 1]. A tree that is not grown votes for nothing.
+    """v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped to
+    [0, 1]. Trees are as `grow` writes them, (T, N). A tree that is not grown does not vote.
     """
     found = np.empty_like(f1)
     share = f1.dtype.type(1 / len(feature))

@@ -54,7 +54,7 @@ class Units:
 
     @classmethod
     def _load(cls) -> None:
-        """Numba, and what it compiles, come with the first model and not with the package."""
+        """Import Numba with the first model, and not with the package."""
         from river_ineural.inputs import loops
 
         cls._follow = staticmethod(loops.follow)
