@@ -135,10 +135,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
         with self._lock:
             names, values = self._state.features.read(x)
             label = self._state.labels.checked(y)
-            self._remember(names, values[None], [label], np.array([w]), pseudo_label)
+            self._learn(names, values[None], [label], np.array([w]), pseudo_label)
 
     @single_threaded
-    def _remember(
+    def _learn(
         self,
         names: Iterable[FeatureName],
         values: NDArray[np.float64],
@@ -166,17 +166,17 @@ class NeuralClassifier(base.MiniBatchClassifier):
             state.settle()  # a saved model has no weights that wait to be written
 
     @single_threaded
-    def _scored(self, x: Mapping[FeatureName, Any]) -> list[float]:
+    def _scores(self, x: Mapping[FeatureName, Any]) -> list[float]:
         """The score of each class; the caller holds the lock."""
         names, values = self._state.features.read(x)
         row: list[float] = self._state.scores(names, values[None])[0].tolist()
         return row
 
     @single_threaded
-    def _seen(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, dict[str, Floats]]:
+    def _explained(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, dict[str, Floats]]:
         """f1, and what each explorer adds, (1, k) each; the caller holds the lock."""
         names, values = self._state.features.read(x)
-        f1, added = self._state.seen(names, values[None])
+        f1, added = self._state.explained(names, values[None])
         return f1, dict(zip(self._state.explorers.parts, added, strict=True))
 
     @property
@@ -200,12 +200,12 @@ class NeuralClassifier(base.MiniBatchClassifier):
             If a feature is not a finite number.
         """
         with self._lock:
-            return dict(zip(self._state.labels.labels, self._scored(x), strict=True))
+            return dict(zip(self._state.labels.labels, self._scores(x), strict=True))
 
     def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, dict[str, float]]:
         """`scores_one`, and by name what each explorer added to the gap of the top two classes."""
         with self._lock:
-            f1, added = self._seen(x)
+            f1, added = self._explained(x)
             row = sum(added.values(), f1)[0].tolist()
             return dict(zip(self._state.labels.labels, row, strict=True)), parts(row, added)
 
@@ -228,7 +228,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
         with self._lock:
-            shown = table(self._state.labels.labels, *self._seen(x))
+            shown = table(self._state.labels.labels, *self._explained(x))
             trust = ", ".join(f"{name} {value:.3f}" for name, value in self.trust.items())
         return f"{shown}\ntrust: {trust or 'no explorers'}"
 
@@ -257,7 +257,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if labels:
             with self._lock:
                 names, values = frame.read(self._state.features)
-                self._remember(names, values, labels, weights, pseudo_label=False)
+                self._learn(names, values, labels, weights, pseudo_label=False)
 
     @single_threaded
     def _score_many(self, X: IntoDataFrame) -> tuple[Frame, list[ClfTarget], NDArray[np.float64]]:

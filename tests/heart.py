@@ -195,7 +195,7 @@ def labels_of_a_sampler():
     before = active.INeurALSampler(INeurAL(hidden_dim=4, capacity=32, seed=1), seed=1)
     for i, (x, y) in enumerate(STREAM[:21]):
         before._budget_manager.spend(), before._budget_manager.round()
-        before._pending.ask(x, i + 1)
+        before._pending.add(x, i + 1)
         if i:
             before.learn_one(x, y)
     rng, n_stopped, whole = random.Random(0), 0, pickle.dumps(copy.deepcopy(before))

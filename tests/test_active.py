@@ -14,7 +14,7 @@ from streams import Eager, Scored, WithoutRandomAsks, blobs, rounds, small
 
 from river_ineural import active
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, ineural
-from river_ineural.active.learner import route
+from river_ineural.active.learner import find_learner
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
@@ -236,7 +236,9 @@ def test_debug_one_says_what_the_next_round_does(shape):
             text, after = model.debug_one(x), copy.deepcopy(model)
             assert after.predict_one(x)
             assert f"threshold: {after.last_decision.threshold:.5f}" in text
-            assert all(str(label) in text for label in route(model.classifier)[0].known_labels)
+            assert all(
+                str(label) in text for label in find_learner(model.classifier)[0].known_labels
+            )
             newcomer += model._late_classes.present
         model.predict_one(x)
         if i % 10:

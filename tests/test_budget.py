@@ -15,7 +15,7 @@ from streams import Scored, WithoutRandomAsks, blobs, rounds, small
 
 from river_ineural import active, baselines
 from river_ineural.active import Budget, Decision, pending
-from river_ineural.active.budget import together
+from river_ineural.active.budget import combined
 from river_ineural.active.budget_manager import BudgetManager
 from river_ineural.active.decision import REASONS
 
@@ -37,7 +37,7 @@ def test_a_burst_is_of_a_share_without_a_horizon():
 
 def test_a_horizon_is_named_once_or_twice_alike():
     budget = Budget(0.1, horizon=200)
-    assert together(budget, None) is together(budget, 200) is budget
+    assert combined(budget, None) is combined(budget, 200) is budget
     with pytest.raises(ValueError, match=r"horizon is 100 where budget is Budget\("):
         active.MarginSampler(linear_model.LogisticRegression(), budget=budget, horizon=100)
     model = scored(*UNSURE, budget=budget, horizon=200)
@@ -141,12 +141,12 @@ def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operation
         for operation, i, passed in operations:
             now += passed
             if operation == "ask":
-                waiting.ask(WAITED_FOR[i], now)
+                waiting.add(WAITED_FOR[i], now)
                 expected = [*expected, (now, KEYS[i])][-3:]
             elif operation == "copy":
                 waiting = pickle.loads(pickle.dumps(waiting))
             else:
-                waiting.settle(waiting.asked(WAITED_FOR[i]))
+                waiting.remove(waiting.find(WAITED_FOR[i]))
                 found = [each for key in (KEYS[i], 2) for each in expected if each[1] == key]
                 expected = [each for each in expected if each != (found or [None])[0]]
             expected = [(at, key) for at, key in expected if at >= now - 30]

@@ -32,11 +32,11 @@ def test_why_did_it_ask(tmp_path, capsys):
 
 def test_choosing_a_budget(tmp_path, capsys):
     module = example("choosing_a_budget")
-    module.main(tmp_path / "budgets", tmp_path / "budgets.csv", rounds=400, seeds=2)
+    module.main(tmp_path / "budgets", tmp_path / "budgets.csv", rounds=400, seeds=1)
     rows = pd.read_csv(tmp_path / "budgets.csv")
     assert capsys.readouterr().out == module.table(rows) + "\n"
     budgets = module.budgets(400)
-    assert len(rows) == 2 * 2 * len(budgets)
+    assert len(rows) == 2 * len(budgets)
     for _, row in rows.iterrows():
         asked, budget = int(row["asked before"]) + int(row["asked after"]), budgets[row["budget"]]
         most = budget.total

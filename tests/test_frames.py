@@ -142,7 +142,7 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     assert model._state.scaling.moments[0, column].item() == pytest.approx(mean, rel=1e-5)
     # residuals of the second pass are under the weights and the mean before the frame too
     f1 = history.targets[:15, 0] - history.targets[:15, 1]
-    expected = [before._seen({"t": t, "u": 1.0})[0][0] for t in stored]
+    expected = [before._explained({"t": t, "u": 1.0})[0][0] for t in stored]
     assert f1.numpy() == pytest.approx(np.array(expected), abs=1e-6)
     assert np.ptp(expected, axis=0).min() > 1e-4
 

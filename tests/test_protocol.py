@@ -11,7 +11,7 @@ from river import base, compose, drift, evaluate, imblearn, linear_model, metric
 from streams import Scored, blobs, learned, raises_and_keeps, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active
-from river_ineural.active.learner import route
+from river_ineural.active.learner import find_learner
 from river_ineural.baselines import RetrainedNetwork
 from river_ineural.network.layout import Weights
 
@@ -80,7 +80,7 @@ def test_river_s_wrappers_of_one_learner(name, scaled):
     wrapper.learn_one = lambda x, y, **given: (seen.append(y), learn(x, y, **given))
     model = active.INeurALSampler(wrapper, budget=60, seed=1)
     score = evaluate.progressive_val_score(STREAM * 3, model, metrics.Accuracy())
-    learner, pipelines = route(model.classifier)
+    learner, pipelines = find_learner(model.classifier)
     assert isinstance(learner, INeurAL)
     assert len(pipelines) == scaled
     assert len(seen) == model.n_queries <= 60

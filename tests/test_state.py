@@ -14,7 +14,7 @@ from river import preprocessing
 from streams import blobs, learned, shifting, small
 
 from river_ineural import INeurAL, NeurONAL, active, baselines, paper
-from river_ineural.active.learner import route
+from river_ineural.active.learner import find_learner
 from river_ineural.active.pending import Pending
 
 STREAM = shifting(150, 6, 3, seed=2)
@@ -50,7 +50,7 @@ def run(model, stream):
             model.learn_one(x, y)
     weights = [*model.hat.theta, *model.returned().theta] if printed and stream else []
     if isinstance(model, active.INeurALSampler):
-        weights = [route(model.classifier)[0]._state.trainer.flat]
+        weights = [find_learner(model.classifier)[0]._state.trainer.flat]
     for each in weights:
         digest.update(each.detach().cpu().numpy().tobytes())
     return digest.hexdigest()

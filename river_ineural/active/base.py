@@ -13,10 +13,10 @@ from river import base
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.budget import Budget, together
-from river_ineural.active.budget_manager import BudgetManager, whole
+from river_ineural.active.budget import Budget, combined
+from river_ineural.active.budget_manager import BudgetManager, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
-from river_ineural.active.learner import route
+from river_ineural.active.learner import find_learner
 from river_ineural.active.pending import Pending
 from river_ineural.inputs.parameters import Fixed, Live
 from river_ineural.inputs.validation import SCHEMA, check_schema, check_seed
@@ -36,7 +36,7 @@ def check_classifier(name: str, classifier: Any) -> None:
 
 def check_budget(name: str, budget: Any) -> None:
     """Raise unless it can be a budget."""
-    together(budget, None)
+    combined(budget, None)
 
 
 def check_horizon(name: str, horizon: Any) -> None:
@@ -84,7 +84,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, at the last look
-        self._budget_manager = BudgetManager(together(budget, horizon))
+        self._budget_manager = BudgetManager(combined(budget, horizon))
         self._pending = Pending()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
@@ -92,7 +92,7 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
-            self._budget_manager.change(together(budget, horizon))
+            self._budget_manager.change(combined(budget, horizon))
 
     @property
     def n_rounds(self) -> int:
@@ -117,13 +117,13 @@ class BudgetedSampler(ActiveLearningClassifier):
             return None
         ask, reason, gap, threshold, left, added = self._last
         # Made here, so that a round whose decision is not read costs nothing.
-        trust = dict(getattr(route(self.classifier)[0], "trust", {}))
-        return Decision(ask, reason, gap, threshold, whole(left), trust, dict(added))
+        trust = dict(getattr(find_learner(self.classifier)[0], "trust", {}))
+        return Decision(ask, reason, gap, threshold, whole_labels(left), trust, dict(added))
 
     @property
     def n_drifts(self) -> int:
         """Changes of the stream that the learner has detected; 0 if it has no detector."""
-        learner, _ = route(self.classifier)
+        learner, _ = find_learner(self.classifier)
         return int(getattr(learner, "n_drifts", 0))
 
     @property
@@ -148,7 +148,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         if reason != "none":
             if ask := manager.allows():
                 manager.spend()
-                self._pending.ask(x, manager.n_rounds)
+                self._pending.add(x, manager.n_rounds)
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1
@@ -210,33 +210,33 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one."""
-        with self._lock, self._counted(x):
-            self.classifier.learn_one(x, y, **self._taken(kwargs))
+        with self._lock, self._counting(x):
+            self.classifier.learn_one(x, y, **self._accepted(kwargs))
 
     @contextmanager
-    def _counted(self, x: dict[FeatureName, Any], *more: Any) -> Iterator[None]:
+    def _counting(self, x: dict[FeatureName, Any], *more: Any) -> Iterator[None]:
         """Count the label of x that the classifier learns in this context.
 
         After an interrupt it counts if the learner has stored the example.
         """
-        learner, _ = route(self.classifier)
+        learner, _ = find_learner(self.classifier)
         before = getattr(learner, "n_labels", None)
-        counts = self._n_labels + 1, self._pending.asked(x), *more
+        counts = self._n_labels + 1, self._pending.find(x), *more
         try:
             yield
-            self._learned(*counts)
+            self._count(*counts)
         except BaseException:
             if getattr(learner, "n_labels", None) != before:
-                self._learned(*counts)
+                self._count(*counts)
             raise
 
-    def _learned(self, n_labels: int, asked: int | None) -> None:
+    def _count(self, n_labels: int, asked: int | None) -> None:
         """Count the label of round `asked`, the n-th learned; a second call changes nothing."""
         self._n_labels = n_labels
-        self._pending.settle(asked)
-        self._note_drifts(route(self.classifier)[0])
+        self._pending.remove(asked)
+        self._note_drifts(find_learner(self.classifier)[0])
 
-    def _taken(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _accepted(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments without a weight, if the classifier takes none."""
         if "w" not in kwargs:
             return kwargs

@@ -9,7 +9,7 @@ from typing import Any
 
 from river_ineural.inputs.validation import check_integer, check_real
 
-__all__ = ["Budget", "together"]
+__all__ = ["Budget", "combined"]
 
 BURST_ROUNDS = 2_500  # whose labels a bucket holds
 LEAST_BURST = 20  # labels pay most early on
@@ -131,7 +131,7 @@ def floor(labels: float) -> int:
     return int(labels + 1e-9)
 
 
-def together(budget: Budget | float | int | None, horizon: int | None) -> Budget:
+def combined(budget: Budget | float | int | None, horizon: int | None) -> Budget:
     """What a sampler's `budget` and `horizon` say together.
 
     Raises
@@ -141,9 +141,9 @@ def together(budget: Budget | float | int | None, horizon: int | None) -> Budget
 
     Examples
     --------
-    >>> together(0.1, 200)
+    >>> combined(0.1, 200)
     Budget(limit=0.1, horizon=200, burst=None)
-    >>> together(Budget(0.1), 200)  # doctest: +ELLIPSIS
+    >>> combined(Budget(0.1), 200)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ValueError: horizon is 200 where budget is Budget(limit=0.1, ...): leave the horizon ...
     """

@@ -6,7 +6,7 @@ import math
 
 from river_ineural.active.budget import Budget
 
-__all__ = ["BudgetManager", "whole"]
+__all__ = ["BudgetManager", "whole_labels"]
 
 # Shares of the labels that are held back unless the stream changes.
 HELD_BUCKET = 0.2
@@ -96,7 +96,7 @@ class BudgetManager:
     @property
     def available(self) -> float:
         """Whole labels that may be asked for at once now; inf without a limit."""
-        return whole(self.left)
+        return whole_labels(self.left)
 
     def allows(self) -> bool:
         """Whether one more label may be asked for in this round."""
@@ -146,6 +146,6 @@ class BudgetManager:
         return min(1.0, max(0.0, left))
 
 
-def whole(labels: float) -> float:
+def whole_labels(labels: float) -> float:
     """⌊labels⌋, at least 0; inf is inf."""
     return labels if labels == math.inf else max(0, int(labels))

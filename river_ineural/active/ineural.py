@@ -16,7 +16,7 @@ from river_ineural.active.budget_manager import BudgetManager
 from river_ineural.active.confirmed_gap import ConfirmedGap
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.late_classes import LateClasses
-from river_ineural.active.learner import check_learner, route
+from river_ineural.active.learner import check_learner, find_learner
 from river_ineural.active.pipelines import checked, steps_learn, transformed
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
@@ -177,7 +177,7 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
-            learner, pipelines = route(self.classifier)
+            learner, pipelines = find_learner(self.classifier)
             given = x
             if pipelines:
                 known = learner.known_labels  # x must be fit to be learned, too
@@ -266,7 +266,7 @@ class INeurALSampler(BudgetedSampler):
         return not n_pending or self._rng.random() * (1 + n_pending) < 1
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        return self._wants(top_and_gap(y_pred)[1], len(y_pred), route(self.classifier)[0])
+        return self._wants(top_and_gap(y_pred)[1], len(y_pred), find_learner(self.classifier)[0])
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
@@ -281,17 +281,17 @@ class INeurALSampler(BudgetedSampler):
             Go to the classifier: `w` weighs the example in the loss.
         """
         with self._lock:
-            learner, _ = route(self.classifier)
+            learner, _ = find_learner(self.classifier)
             given = {"y": y, "w": kwargs.get("w", 1.0)}
             scores = learner.scores_one(checked(self.classifier, x, {}, **given))
             # Unsupervised steps have learned x if it was predicted. It was not if more examples are
             # learned than were predicted, as in a warm start.
             seen = self._n_learned < self.n_rounds
             steps = steps_learn(self.classifier) if seen else nullcontext()
-            with self._counted(x, self._n_learned + seen, y, scores), steps:
-                self.classifier.learn_one(x, y, **self._taken(kwargs))
+            with self._counting(x, self._n_learned + seen, y, scores), steps:
+                self.classifier.learn_one(x, y, **self._accepted(kwargs))
 
-    def _learned(  # type: ignore[override]  # what is counted within
+    def _count(  # type: ignore[override]  # what is counted within
         self,
         n_labels: int,
         asked: int | None,
@@ -300,19 +300,19 @@ class INeurALSampler(BudgetedSampler):
         scores: dict[ClfTarget, float],
     ) -> None:
         self._n_learned = n_learned
-        super()._learned(n_labels, asked)
+        super()._count(n_labels, asked)
         if len(scores) > 1:
             top, margin = top_and_gap(scores)
             self._confirmed_gap.update(margin, correct=top == y)
         if self._unseen:
             self._unseen = None
-        if y in route(self.classifier)[0].known_labels:
+        if y in find_learner(self.classifier)[0].known_labels:
             self._late_classes.update(y)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """The learner's explanation of its scores, and the threshold of the next round."""
         with self._lock:
-            learner, pipelines = route(self.classifier)
+            learner, pipelines = find_learner(self.classifier)
             table = learner.debug_one(transformed(pipelines, x, {}))
             ahead = copy.copy(self._budget_manager)
             ahead.round()

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from river.base.typing import ClfTarget, FeatureName
 
-__all__ = ["ChangingLearner", "Learner", "check_learner", "route"]
+__all__ = ["ChangingLearner", "Learner", "check_learner", "find_learner"]
 
 
 class Learner(Protocol):
@@ -89,7 +89,7 @@ WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingC
 
 
 @functools.lru_cache(maxsize=256)
-def way_in(kind: type) -> str:
+def nesting(kind: type) -> str:
     """How to get from an object of this class to the model inside; "" if it is the model itself.
 
     River's wrappers of one model are recognised by name, so that nothing has to be imported.
@@ -100,14 +100,14 @@ def way_in(kind: type) -> str:
     return "wrapped" if names & WRAPPERS else ""
 
 
-def route(classifier: Any) -> tuple[Any, list[Any]]:
+def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
     """The `Learner` inside a classifier, or the classifier itself, and the pipelines around it.
 
     The outermost pipeline comes first. Look again in each call: a wrapper may replace its model.
     """
     pipelines = []
-    while way := way_in(type(classifier)):  # type: ignore[arg-type]  # types are hashable
-        if way == "last step":
+    while how := nesting(type(classifier)):  # type: ignore[arg-type]  # types are hashable
+        if how == "last step":
             pipelines.append(classifier)
             classifier = classifier[-1]
         else:
@@ -117,7 +117,7 @@ def route(classifier: Any) -> tuple[Any, list[Any]]:
 
 def check_learner(name: str, classifier: Any) -> None:
     """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
-    learner, pipelines = route(classifier)
+    learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:
         raise TypeError(

@@ -27,12 +27,12 @@ def digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest())
 
 
-def lasting_hash(part: Hashable) -> int:
+def stable_hash(part: Hashable) -> int:
     """A hash of a name or a value; the same in every process for numbers, text and tuples."""
     if isinstance(part, str):
         return digest(part)
     if isinstance(part, tuple):
-        return hash(tuple(map(lasting_hash, part)))
+        return hash(tuple(map(stable_hash, part)))
     return 0 if is_missing(part) else hash(part)  # Python hashes NaN by its identity
 
 
@@ -42,11 +42,11 @@ def key_of(x: Any) -> int:
         if not isinstance(x, Mapping):  # the first step of a pipeline may take text
             whole = tuple(x) if isinstance(x, list) else x
             by_object = type(whole).__hash__ is object.__hash__  # another one for each copy
-            return UNNAMED if by_object else hash((lasting_hash(whole),))
-        names = map(digest if TEXT.issuperset(map(type, x)) else lasting_hash, x)
+            return UNNAMED if by_object else hash((stable_hash(whole),))
+        names = map(digest if TEXT.issuperset(map(type, x)) else stable_hash, x)
         values: Iterable[Any] = x.values()
         if not NUMBERS.issuperset(map(type, values)) or is_missing(sum(values, 0.0)):
-            values = map(lasting_hash, values)
+            values = map(stable_hash, values)
         return hash(frozenset(zip(names, values, strict=True)))
     except (TypeError, OverflowError):  # no hash, or an int beyond float64
         return UNNAMED
@@ -60,10 +60,10 @@ class Pending:
     Examples
     --------
     >>> pending = Pending()
-    >>> pending.ask({"a": 1.0, "b": 2.0}, 1)
+    >>> pending.add({"a": 1.0, "b": 2.0}, 1)
     >>> pending.count(1)
     1
-    >>> pending.settle(pending.asked({"b": 2.0, "a": 1.0}))
+    >>> pending.remove(pending.find({"b": 2.0, "a": 1.0}))
     >>> pending.count(1)
     0
     """
@@ -72,7 +72,7 @@ class Pending:
         self._keys: OrderedDict[int, int] = OrderedDict()  # by round
         self._rounds: dict[int, list[int]] = {}  # by key, the oldest first
 
-    def ask(self, x: Any, now: int) -> None:
+    def add(self, x: Any, now: int) -> None:
         """Expect the label of x, asked for in round `now`, the latest so far."""
         key = key_of(x)
         self._keys[now] = key
@@ -80,7 +80,7 @@ class Pending:
         if len(self._keys) > MOST:
             self._forget_oldest()
 
-    def asked(self, x: Any) -> int | None:
+    def find(self, x: Any) -> int | None:
         """The oldest pending round of x; None if there is none."""
         if not self._keys:
             return None
@@ -95,9 +95,9 @@ class Pending:
         return len(keys)
 
     def _forget_oldest(self) -> None:
-        self.settle(next(iter(self._keys)))
+        self.remove(next(iter(self._keys)))
 
-    def settle(self, asked: int | None) -> None:
+    def remove(self, asked: int | None) -> None:
         """End the wait for the label of a round; a second call changes nothing."""
         if asked is not None and asked in self._keys:
             key = self._keys[asked]

@@ -8,7 +8,7 @@ from typing import Any
 
 from river.base.typing import FeatureName
 
-from river_ineural.active.learner import route
+from river_ineural.active.learner import find_learner
 from river_ineural.inputs.features import REAL
 from river_ineural.network.locks import Order, lock
 
@@ -23,7 +23,7 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
 
     Steps inside a wrapper do not: the wrapper decides which examples its model learns.
     """
-    _, pipelines = route(classifier)
+    _, pipelines = find_learner(classifier)
     stack = ExitStack()
     if pipelines and pipelines[0] is classifier:
         from river import compose
@@ -52,7 +52,7 @@ def checked(
     TypeError, ValueError
         If x, or a label or a weight given, would be refused.
     """
-    learner, pipelines = route(classifier)
+    learner, pipelines = find_learner(classifier)
     if not pipelines:
         return learner.check_one(x, **given)
     found: dict[FeatureName, Any] | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.decision import REASONS, Decision, Reason
-from river_ineural.active.learner import route
+from river_ineural.active.learner import find_learner
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +28,7 @@ MEANING: dict[Reason, str] = {
 
 def sampler_of(model: Any) -> BudgetedSampler:
     """The sampler that a model is, or that is the last step of a pipeline."""
-    sampler, _ = route(model)
+    sampler, _ = find_learner(model)
     if not isinstance(sampler, BudgetedSampler):
         raise TypeError(
             f"model must be an INeurALSampler, RandomSampler or MarginSampler, or a pipeline that "

@@ -41,7 +41,7 @@ def learn(state: State, arrival: Arrival, w: Values, n_steps: float, n_known: in
     if not recovery or not incumbent:
         return state
     recovery.incumbent.learn(incumbent, w, n_steps)
-    return go_on_recovering(state, len(w), n_steps)
+    return continue_recovery(state, len(w), n_steps)
 
 
 def detect(state: State, arrival: Arrival, incumbent: Arrival | None, n_known: int) -> int:
@@ -81,7 +81,7 @@ def begin_recovery(state: State, since: int, n_steps: float) -> State:
     return retrained(replace(state, detector=detector, scaling=scaling), recovery, n_steps)
 
 
-def go_on_recovering(state: State, n: int, n_steps: float) -> State:
+def continue_recovery(state: State, n: int, n_steps: float) -> State:
     """After n more labels: the incumbent, or the challenger, which may be trained anew."""
     recovery, detector = state.recovery, state.detector
     assert recovery is not None

@@ -107,7 +107,7 @@ class Explorers:
     >>> explorers.trust
     (0.0,)
     >>> residual = np.array([[0.4, -0.4]])
-    >>> explorers.weigh(residual, 2 * residual[None], np.ones(1))
+    >>> explorers.update_trust(residual, 2 * residual[None], np.ones(1))
     >>> round(explorers.trust[0], 2)
     0.48
     """
@@ -139,7 +139,7 @@ class Explorers:
         """What each adds to f1, (B, k)."""
         return [trust * each for trust, each in zip(self.trust, estimates, strict=True)]
 
-    def weigh(self, residuals: Floats, estimates: Floats, w: NDArray[np.float64]) -> None:
+    def update_trust(self, residuals: Floats, estimates: Floats, w: NDArray[np.float64]) -> None:
         """Move the trust by given labels, before they are learned.
 
         Parameters

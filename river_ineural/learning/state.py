@@ -146,7 +146,9 @@ class State:
             impute(x, self.history, self.trainer.pending, scaling.absent)
         return x
 
-    def seen(self, names: Iterable[FeatureName], values: Values) -> tuple[Floats, list[Floats]]:
+    def explained(
+        self, names: Iterable[FeatureName], values: Values
+    ) -> tuple[Floats, list[Floats]]:
         """f1, and what each explorer adds to it (Algorithm 1, lines 5 to 7), (B, k) each.
 
         Of values (B, names). Before anything is learned, f1 is that of initial weights θ0. They are
@@ -156,7 +158,7 @@ class State:
             nothing = np.zeros((len(values), len(self.labels)))
             if not nothing.size:
                 return nothing, [nothing for _ in self.explorers.parts]
-            return self.grown(names, values, []).seen(names, values)
+            return self.grown(names, values, []).explained(names, values)
         x = self.vectors(names, values)
         exploring = self.explorers.trusted.get("network", 0.0) > 0  # else f2 is not needed
         f1, f2 = self.trainer.score(x, self.scaling, exploring)
@@ -164,7 +166,7 @@ class State:
 
     def scores(self, names: Iterable[FeatureName], values: Values) -> Floats:
         """The scores, f1 and what explorers add: values (B, names) → (B, k)."""
-        f1, added = self.seen(names, values)
+        f1, added = self.explained(names, values)
         return sum(added, f1)
 
     def scores_of_many(self, names: list[str], values: Values) -> Values:
@@ -189,7 +191,7 @@ class State:
             reward[row, known] = 1  # lines 15 and 20
         if pseudo_label:
             return Arrival(x, classes, targets, None, None)
-        said, all_estimates, trainer = [], [], self.trainer.ahead()
+        said, all_estimates, trainer = [], [], self.trainer.with_pending()
         for part in passes(len(x)):
             f1, f2 = trainer.score(x[part], self.scaling)
             np.subtract(reward[part], f1, out=residual[part])  # line 16
@@ -209,7 +211,7 @@ class State:
         self.history.add(x, targets, w, pseudo_label)  # lines 24 and 25
         self.scaling.update(x)
         if arrival.estimates is not None:
-            self.explorers.weigh(targets[:, 1], arrival.estimates, w)
+            self.explorers.update_trust(targets[:, 1], arrival.estimates, w)
         self.explorers.learn(self.history, self.scaling, self.features, len(x), pseudo_label)
         n_steps = len(x) * (PSEUDO_LABEL_STEPS if pseudo_label else n_steps)
         self.trainer.learn(self.history, self.scaling, n_steps, pseudo_label)  # line 26

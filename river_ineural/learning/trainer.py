@@ -191,7 +191,7 @@ class Trainer(Tensors):
                 fresh.write(Weights(moment, self.shape), zero=True)
         self.pending = []
 
-    def ahead(self) -> Trainer:
+    def with_pending(self) -> Trainer:
         """A trainer that predicts with the weights that are still to be written.
 
         It is this trainer if there are none; otherwise this one stays as it is.
