@@ -1,9 +1,9 @@
-"""The same labels as a total, with a horizon, and as a rate: what each costs.
+"""The same budget as a total, with a horizon, and as a rate: labels and mistakes of each.
 
-Two classes whose labels are wrong one time in ten; in the second stream they trade places half way.
-Run it from the root of a checkout; it needs the `benchmark` extra, prints the table of
-docs/choosing-a-budget.md, and writes its rows, budgets.csv beside those of the benchmarks, and its
-figure, docs/assets/budgets-{light,dark}.svg.
+The streams have two classes, and one label in ten is wrong. In the second stream the classes trade
+places half-way. Run the script from the root of a checkout with the `benchmark` extra. It prints
+the table of docs/choosing-a-budget.md, writes its rows to budgets.csv in the benchmarks' results,
+and draws docs/assets/budgets-{light,dark}.svg.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from river_ineural import INeurAL, active
 from river_ineural.active import Budget
 from river_ineural.datasets import KnownPosterior
 
-sys.path.append(str(Path(__file__).parent / "benchmarks"))  # where the tables and figures are made
+sys.path.append(str(Path(__file__).parent / "benchmarks"))  # for its modules of tables and figures
 from common import RESULTS, markdown, of, spread
 from drawing import draw
 
@@ -29,7 +29,7 @@ ROUNDS, SHARE, SEEDS, STRETCHES = 6_000, 0.05, 5, 40
 
 
 def budgets(rounds: int) -> dict[str, Budget]:
-    """By what is written in the table."""
+    """The budgets by their names in the table."""
     n = int(SHARE * rounds)
     return {
         f"{n} labels": Budget(n),
@@ -43,7 +43,7 @@ def budgets(rounds: int) -> dict[str, Budget]:
 
 
 def run(budget: Budget, rounds: int, flip: int, seed: int) -> np.ndarray[Any, Any]:
-    """Wrong or not, and asked or not, of each round (2, rounds)."""
+    """Whether each round was wrong, and whether it asked, (2, rounds)."""
     model = active.INeurALSampler(INeurAL(seed=seed), budget=budget, seed=seed)
     found = np.zeros((2, rounds), bool)
     for t, (x, y) in enumerate(KnownPosterior(margin=0.8, seed=seed).take(rounds)):
@@ -56,7 +56,7 @@ def run(budget: Budget, rounds: int, flip: int, seed: int) -> np.ndarray[Any, An
 
 
 def measured(found: np.ndarray[Any, Any]) -> dict[str, int]:
-    """Of one run: asked for in the first 150 rounds, before and after half of them; mistakes."""
+    """Labels of one run in the first 150 rounds and in each half, and mistakes in each half."""
     wrong, asked = found
     half = len(wrong) // 2
     return {
@@ -71,7 +71,7 @@ def measured(found: np.ndarray[Any, Any]) -> dict[str, int]:
 def main(
     figure: Path = FIGURE, results: Path = ROWS, rounds: int = ROUNDS, seeds: int = SEEDS
 ) -> None:
-    """Run every budget on both streams, write the rows, print their table, draw the second."""
+    """Run every budget on both streams, write the rows, print the table, draw the second stream."""
     flips = {"steady": rounds, "changes": rounds // 2}
     runs = {
         (name, stream): np.array([run(budget, rounds, flip, seed) for seed in range(seeds)])
@@ -102,7 +102,7 @@ def main(
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Markdown: labels asked for and mistakes ± deviation, of both streams, a line a budget."""
+    """Markdown: labels asked for and mistakes ± deviation on both streams, a line per budget."""
     rows = rows.assign(
         asked=rows["asked before"] + rows["asked after"],
         wrong=rows["wrong before"] + rows["wrong after"],

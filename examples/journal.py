@@ -1,9 +1,9 @@
-"""A sampler of which no round and no label is lost or counted twice, whenever it is killed.
+"""A sampler that loses no round or label, and counts none twice, even if it is killed.
 
-Each prediction and each label is a row of SQLite with a number, and on the disk before its caller
-hears of it. Now and then the sampler is saved beside them, with the number of the last row that it
-has seen. After a kill it is loaded, and takes the rows since again: it decides and learns to the
-bit as it did. `examples/service.py` puts HTTP around it.
+Each prediction and each label is a numbered row in SQLite, on the disk before the caller gets the
+answer. Now and then the sampler is saved next to the rows, with the number of the last row that it
+has processed. After a kill the sampler is loaded and replays the later rows: it decides and learns
+bit for bit as before. `examples/service.py` is an HTTP service around it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Label = bool | int | str
 Features = dict[str, Any]
 
 EVERY = 500  # rows after which the sampler is saved
-KEEP = 1_000_000  # rows that are kept at least; a retry of an older one would be a new round
+KEEP = 1_000_000  # least number of rows kept; a retry of an older one would be a new round
 TABLES = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -59,7 +59,7 @@ log = logging.getLogger("journal")
 
 
 class Refused(ValueError):
-    """The sampler does not take this x or this label; nothing has changed."""
+    """The sampler does not accept this x or this label; nothing has changed."""
 
 
 class Unknown(LookupError):
@@ -67,12 +67,12 @@ class Unknown(LookupError):
 
 
 class Conflict(ValueError):
-    """This id came before with another x, or another label; nothing has changed."""
+    """This id was used before with another x or another label; nothing has changed."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What was predicted and decided; the gap and the threshold are None where there are none."""
+    """The prediction and the decision of a round; gap and threshold are None without a value."""
 
     id: str
     prediction: Label | None
@@ -84,7 +84,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Ask:
-    """A label that is waited for; `number` grows from ask to ask, `at` is in seconds since 1970."""
+    """A label that is expected; `number` grows from ask to ask, `at` is in seconds since 1970."""
 
     number: int
     id: str
@@ -98,9 +98,9 @@ class Ask:
 class Journal:
     """A sampler in a folder: `model.safetensors`, and the rows in `rows.sqlite`.
 
-    It goes on with the sampler in the folder, or starts with `first`. It saves the sampler after
-    `every` rows, and then forgets those older than the last `keep`. RuntimeError: another process
-    has the folder, or its two files do not belong together.
+    It continues with the sampler in the folder, or starts with `first`. It saves the sampler after
+    `every` rows, and then deletes rows older than the last `keep`. RuntimeError is raised if
+    another process uses the folder, or if the two files do not belong together.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class Journal:
         self.every, self.keep = every, keep
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "model.safetensors"
-        self._folder = filelock.FileLock(folder / "lock")  # the system frees it after a kill
+        self._folder = filelock.FileLock(folder / "lock")  # the system releases it after a kill
         try:
             self._folder.acquire(timeout=0)
         except filelock.Timeout:
             raise RuntimeError(f"another process has {folder}: one serves it at a time.") from None
         self._turn = threading.Lock()
         self._rows = sqlite3.connect(folder / "rows.sqlite", check_same_thread=False)
-        self._model: Any = None  # None: to be made again of the file and the rows
+        self._model: Any = None  # None: to be restored from the file and the rows
         self._saved = self._due = self.n_otherwise = 0
         try:
             self._rows.executescript(TABLES)
@@ -133,7 +133,7 @@ class Journal:
             raise
 
     def predict(self, id: str, x: Features) -> Round:
-        """One round; of an id that was predicted before, what was said then."""
+        """Predict one round; an id that was predicted before gets the same answer."""
         with self._changing() as model:
             told = self._told(id)
             if told is not None:
@@ -143,7 +143,7 @@ class Journal:
                 return known
             try:
                 text = json.dumps(x)
-                prediction, ask = model.predict_one(json.loads(text))  # what a kill leaves of it
+                prediction, ask = model.predict_one(json.loads(text))  # the x that a replay gets
             except (TypeError, ValueError) as error:
                 raise Refused(str(error)) from error
             decision = model.last_decision
@@ -158,7 +158,7 @@ class Journal:
     def learn(self, id: str, label: Label) -> bool:
         """Learn the label of a round, asked for or not; False if it was learned before.
 
-        A label that reads as a known one is that one: "1" is 1 where 1 is known.
+        A label with the same text as a known label is that label: "1" is 1 if 1 is known.
         """
         with self._changing() as model:
             x, _ = self._known(id)
@@ -181,13 +181,13 @@ class Journal:
             return True
 
     def skip(self, id: str) -> None:
-        """Wait no longer for a label: nobody can tell. It has been paid for, and may still come."""
+        """Stop waiting for a label that nobody can give. It still counts, and may still arrive."""
         with self._changing():
             self._known(id)
             self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
 
     def asks(self, after: int = 0, most: int = 100) -> list[Ask]:
-        """Labels that are waited for, the oldest first, of a number above `after`."""
+        """Expected labels with a number above `after`, the oldest first; `most` at most."""
         with self._turn:
             rows = self._rows.execute(
                 "SELECT number, id, x, prediction, reason, gap, at FROM rounds "
@@ -200,7 +200,7 @@ class Journal:
         ]
 
     def health(self) -> dict[str, Any]:
-        """Counts; a start takes `n_unsaved` rows again, and the last decided `n_otherwise` anew."""
+        """Counts; `n_unsaved` rows are not saved, `n_otherwise` differed in the last replay."""
         with self._changing() as model:
             return {
                 "n_rounds": model.n_rounds,
@@ -216,16 +216,16 @@ class Journal:
             }
 
     def change_budget(self, budget: float | int) -> None:
-        """From now on, without a horizon; what was asked for before still counts."""
+        """Set a new budget without a horizon; labels asked for before still count."""
         with self._changing() as model:
             if (budget, None) != (model.budget, model.horizon):
                 model.budget, model.horizon = budget, None
-                self._save()  # rows from here on are taken again with it
+                self._save()  # so that a replay uses the new budget
 
     def close(self) -> None:
-        """Save the sampler, and leave the folder.
+        """Save the sampler, and release the folder.
 
-        After a change that failed nothing is saved: who opens it next takes those rows again.
+        After a failed change nothing is saved; the next start replays the rows.
         """
         with self._turn:
             if self._model is not None and self._model.n_rows > self._saved:
@@ -235,9 +235,9 @@ class Journal:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[Any]:
-        """The sampler, for one at a time; what it sees is committed at the end.
+        """Give the sampler to one caller at a time, and commit its new rows at the end.
 
-        What fails half-way is forgotten by the rows and by the sampler alike: it is made again.
+        After a failure half-way, the rows are rolled back and the sampler is restored from them.
         """
         with self._turn:
             if self._model is None:
@@ -253,14 +253,14 @@ class Journal:
             if self._model.n_rows >= self._due:
                 try:
                     self._save()
-                except (OSError, sqlite3.Error):  # what was said is in the rows
+                except (OSError, sqlite3.Error):  # the answers are in the rows
                     log.exception("the model could not be saved; it goes on")
                     self._due = self._model.n_rows + self.every
 
     def _recover(self) -> None:
-        """Load the sampler, and let it take the rows that it has not seen."""
+        """Load the sampler, and replay the rows that it has not processed."""
         model = load(self._file)
-        model.n_rows = getattr(model, "n_rows", 0)  # set on it, it is saved with it
+        model.n_rows = getattr(model, "n_rows", 0)  # an attribute, which is saved with the model
         for label in model.classifier.known_labels:
             if type(label) not in (bool, int, str):
                 raise RuntimeError(f"the label {label!r} is no bool, int or str, as JSON has them.")
@@ -295,7 +295,7 @@ class Journal:
         self._model, self._due = model, self._saved + self.every
 
     def _save(self) -> None:
-        """All rows that it has seen are committed."""
+        """Save the sampler. All rows that it has processed must be committed."""
         save(self._model, self._file)
         self._saved = self._model.n_rows
         self._due = self._saved + self.every
@@ -303,7 +303,7 @@ class Journal:
             self._rows.execute("DELETE FROM rounds WHERE number <= ?", (self._saved - self.keep,))
 
     def _told(self, id: str) -> tuple[Features, Round] | None:
-        """What is known of a round."""
+        """The x and the answer of a round; None if no round has the id."""
         try:
             id.encode()
         except UnicodeEncodeError:
@@ -327,7 +327,7 @@ class Journal:
         return int(n)
 
     def _last(self) -> int:
-        """Number of the last row."""
+        """Number of the last row; 0 if there is none."""
         (last,) = self._rows.execute(
             "SELECT max(number) FROM "
             "(SELECT number FROM rounds UNION ALL SELECT number FROM labels)"

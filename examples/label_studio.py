@@ -1,13 +1,13 @@
-"""Asks to Label Studio, and what people answer there back to the service of `examples/service.py`.
+"""Send asks to Label Studio, and answers back to the service of `examples/service.py`.
 
     LABEL_STUDIO_TOKEN=... python examples/label_studio.py \\
         --service http://127.0.0.1:8000 --label-studio http://127.0.0.1:8080 --project 1
 
-makes a task in Label Studio of each label that the service waits for, those already handed over
-left out, and takes back what was answered while the service was away. Run it every minute. What is
-answered in between comes by Label Studio's webhook. An answer is told by the id in its task, so it
-does not matter how often it comes, nor in what order. The token is a personal access token of
-Label Studio; the service's own, if it has one, is SERVICE_TOKEN.
+creates a task in Label Studio for each label that the service expects, except for tasks created
+before, and sends the service the answers given while the service was down. Run it every minute.
+Label Studio's webhook sends the answers in between. The id in the task identifies an answer, so
+answers may arrive repeatedly and in any order. LABEL_STUDIO_TOKEN is a personal access token of
+Label Studio. SERVICE_TOKEN is the token of the service, if it has one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import BaseModel
 
 __all__ = ["Annotation", "Event", "Task", "hand_over", "router", "take"]
 
-AT_ONCE = 100  # tasks in a request: the service takes some megabytes
+AT_ONCE = 100  # tasks per request; the service accepts a few megabytes
 
 Outcome = Literal["learned", "known", "skipped", "ignored", "unknown", "conflict", "refused"]
 FAILURES: dict[type[Exception], Outcome]
@@ -34,33 +34,33 @@ FAILURES = {Unknown: "unknown", Conflict: "conflict", Refused: "refused"}
 
 
 class Value(BaseModel):
-    """Of one control of the form, if it is one of Choices."""
+    """The value of one control of the form; empty unless the control is Choices."""
 
     choices: list[str] = []
 
 
 class Result(BaseModel):
-    """What was set at one control of the form."""
+    """The result of one control of the form."""
 
     value: Value
 
 
 class Annotation(BaseModel):
-    """What one person has said of a task; `was_cancelled` if it was skipped."""
+    """The answer of one person to a task; `was_cancelled` if the task was skipped."""
 
     result: list[Result]
     was_cancelled: bool = False
 
 
 class Task(BaseModel):
-    """What was to be labelled; `annotations` only in an export."""
+    """A task to label; `annotations` are filled only in an export."""
 
     data: dict[str, Any]
     annotations: list[Annotation] = []
 
 
 class Event(BaseModel):
-    """What a webhook sends; fields that nothing here needs are left out."""
+    """The message of a webhook, without fields that are not needed here."""
 
     action: str
     annotation: Annotation | None = None
@@ -68,10 +68,10 @@ class Event(BaseModel):
 
 
 def take(journal: Journal, task: Task, annotation: Annotation) -> Outcome:
-    """Learn an answer, or leave the ask unanswered if it was skipped; raises as `Journal.learn`."""
+    """Learn an answer, or skip the label if the task was skipped; raises as `Journal.learn`."""
     id = task.data.get("id")
     if not isinstance(id, str):
-        return "ignored"  # no task of ours
+        return "ignored"  # not a task of this service
     choices = [choice for result in annotation.result for choice in result.value.choices]
     if annotation.was_cancelled or not choices:
         journal.skip(id)
@@ -82,12 +82,12 @@ def take(journal: Journal, task: Task, annotation: Annotation) -> Outcome:
 
 
 def task_of(ask: Ask) -> dict[str, Any]:
-    """What Label Studio imports. Without the prediction, which people would follow."""
+    """The task to import. The prediction is left out, because people would follow it."""
     return {"data": {"id": ask.id, "number": ask.number, "reason": ask.reason, "x": ask.x}}
 
 
 def router(journal: Journal) -> APIRouter:
-    """What Label Studio, and `hand_over`, talk to."""
+    """The HTTP paths that Label Studio and `hand_over` use."""
     paths = APIRouter(prefix="/label-studio")
 
     @paths.get("/tasks")
@@ -119,10 +119,10 @@ def router(journal: Journal) -> APIRouter:
 def hand_over(
     service: httpx.Client, label_studio: httpx.Client, project: int, cursor: Path
 ) -> tuple[int, Mapping[str, int]]:
-    """Asks to Label Studio, and all of its answers to the service: how many of each.
+    """Send asks to Label Studio and all its answers to the service; returns both counts.
 
-    `cursor` holds the number of the last ask that was handed over. A kill before it is written
-    makes tasks twice; the first answer counts.
+    `cursor` is a file with the number of the last ask that was sent. After a kill before it is
+    written, tasks are created twice; the first answer counts.
     """
     made, after = 0, int(cursor.read_text()) if cursor.exists() else 0
     while True:
@@ -144,7 +144,7 @@ def hand_over(
 
 
 def said(error: Exception) -> str:
-    """An error in one line, with the address that did not answer, or not as it should."""
+    """An error in one line, with the URL of the failed request."""
     request = getattr(error, "_request", None)
     where = f"{request.url}: " if request and not isinstance(error, httpx.HTTPStatusError) else ""
     return f"{where}{type(error).__name__}: {' '.join(str(error).split())}"
@@ -168,7 +168,7 @@ def main() -> None:
             if own:
                 service.headers["Authorization"] = f"Bearer {own}"
             fresh = label_studio.post("/api/token/refresh", json={"refresh": token})
-            access = fresh.raise_for_status().json()["access"]  # for some minutes
+            access = fresh.raise_for_status().json()["access"]  # valid for some minutes
             label_studio.headers["Authorization"] = f"Bearer {access}"
             made, outcomes = hand_over(service, label_studio, given.project, given.cursor)
     except (

@@ -1,8 +1,8 @@
-"""Labels that come late, and a stream that begins with one class.
+"""Labels that arrive late, and a stream that begins with one class.
 
-River's Phishing at 10 % of the labels, each of them some rounds late, and a stream of two classes
-of which the second, one example of twenty, first comes after 200 rounds, at 3 %. Run it from the
-root of a checkout; it prints two tables.
+The first stream is River's Phishing with 10 % of the labels, each some rounds late. The second has
+two classes and 3 % of the labels. Its second class, one example in twenty, first appears after 200
+rounds. Run the script from the root of a checkout. It prints two tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Examples = list[tuple[dict[Any, Any], Any]]
 
 
 def predictions(model: active.BudgetedSampler, examples: Examples, delay: int) -> list[Any]:
-    """Of each round; a label asked for is learned `delay` rounds later."""
+    """The prediction of each round; a label asked for is learned `delay` rounds later."""
     waiting: deque[tuple[int, dict[Any, Any], Any]] = deque()
     predicted = []
     for t, (x, y) in enumerate(examples):
@@ -39,7 +39,7 @@ def predictions(model: active.BudgetedSampler, examples: Examples, delay: int) -
 
 
 def one_class_first(seed: int, rounds: int = 5_000, d: int = 10) -> Examples:
-    """Positives are three deviations away in each of three features, from round 200 on."""
+    """Positives occur from round 200 on, three deviations away in each of three features."""
     rng = np.random.default_rng(seed)
     examples: Examples = []
     for t in range(rounds):
@@ -78,7 +78,7 @@ def main() -> None:
             learner = INeurAL(classes=classes, seed=seed)
             model = active.INeurALSampler(learner, budget=0.03, horizon=len(examples), seed=seed)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that only one class was seen
+                warnings.simplefilter("ignore")  # about a single class
                 answers = predictions(model, examples, delay=0)
             pairs = [(p == 1, y == 1) for p, (_, y) in zip(answers, examples, strict=True)]
             hits = sum(p and y for p, y in pairs)

@@ -1,7 +1,7 @@
-"""A linear boundary through dense data, in many directions: what networks and trees are slow at.
+"""A linear boundary in many dense features, which networks and trees learn slowly.
 
-River's Hyperplane without noise, at 10 % of the labels, beside logistic regression that is given
-all of them. Run it from the root of a checkout; it prints a table.
+The stream is River's Hyperplane without noise, with 10 % of the labels. Logistic regression gets
+all labels. Run the script from the root of a checkout. It prints a table.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ ROUNDS, BUDGET, SEEDS = 10_000, 0.1, range(3)
 
 
 def stream(n_features: int, seed: int) -> synth.Hyperplane:
-    """Classes on the two sides of a plane, uniform in the unit cube."""
+    """Points uniform in the unit cube; the class is the side of a plane."""
     return synth.Hyperplane(seed=seed, n_features=n_features, noise_percentage=0.0)
 
 
 def run(model: active.BudgetedSampler, n_features: int, seed: int) -> int:
-    """Wrong predictions over the stream."""
+    """Number of wrong predictions over the stream."""
     wrong = 0
     for x, y in itertools.islice(stream(n_features, seed), ROUNDS):
         label, ask = model.predict_one(x)

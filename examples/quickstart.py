@@ -1,4 +1,4 @@
-"""Two active learners on River's bundled Phishing stream, by River's progressive validation.
+"""Two active learners on River's bundled Phishing stream, with River's progressive validation.
 
 Every prediction is scored before its label can be learned, and a label is learned only if the
 learner asked for it.
@@ -19,7 +19,7 @@ from river_ineural import INeurAL, active
 
 @dataclass
 class Result:
-    """What one learner reached."""
+    """The result of one learner."""
 
     name: str
     accuracy: float
@@ -28,7 +28,7 @@ class Result:
 
 
 def run(name: str, model: ActiveLearningClassifier) -> Result:
-    """Progressive validation with a line every 250 rounds."""
+    """Run progressive validation, and print a line every 250 rounds."""
     print(f"{name}")
     stream = datasets.Phishing()
     accuracy, labels, start = 0.0, 0, time.perf_counter()

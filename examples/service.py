@@ -1,4 +1,4 @@
-"""A prediction service that asks for labels: FastAPI around a sampler that loses nothing.
+"""A prediction service that asks for labels: FastAPI around the crash-safe `journal.py`.
 
     python examples/service.py --folder data --budget 0.05
 
@@ -11,8 +11,8 @@ and in another terminal
         -d '{"id": "order 17", "label": "good"}'
     curl localhost:8000/health
 
-Ids are chosen by the client: a request that is sent again gets the same answer, and counts once.
-Needs `pip install -e ".[service]"` in a checkout. docs/in-production.md says what is promised.
+The client chooses the ids. A request that is sent again gets the same answer, and counts once. The
+app needs `pip install -e ".[service]"` in a checkout. docs/in-production.md lists the guarantees.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from river_ineural import INeurAL, active
 from river_ineural.datasets import KnownPosterior
 
 ANSWERS = {Refused: 422, Unknown: 404, Conflict: 409}
-LONGEST = 200  # characters of an id, a name or a label
-MOST_CONNECTIONS = 200  # more are answered 503
-MOST_BYTES = 4_000_000  # of a request; larger ones are answered 413
+LONGEST = 200  # maximum characters of an id, a name or a label
+MOST_CONNECTIONS = 200  # more connections get the status 503
+MOST_BYTES = 4_000_000  # of a request; larger requests get the status 413
 
 BEARER = HTTPBearer(auto_error=False)
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -66,13 +66,13 @@ class Answer(BaseModel):
 
 
 class Skip(BaseModel):
-    """A round of which nobody can tell the label."""
+    """A round whose label nobody can give."""
 
     id: Id
 
 
 class Limited:
-    """An app that reads requests of so many bytes at most."""
+    """An app that rejects requests of more than `MOST_BYTES` bytes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -92,9 +92,9 @@ class Limited:
 
 
 def service(journal: Journal, token: str | None = None) -> FastAPI:
-    """The app around a journal, which it closes when it ends.
+    """The app around a journal; the app closes the journal when it ends.
 
-    With a token all but /health need the header `Authorization: Bearer <token>`.
+    With a token, all paths but /health need the header `Authorization: Bearer <token>`.
     """
 
     @contextlib.asynccontextmanager
@@ -116,7 +116,7 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
         return JSONResponse({"detail": str(error)}, ANSWERS[type(error)])
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
-        """Without the input, which FastAPI repeats, and fails to if there is a NaN in it."""
+        """Leave out the input. FastAPI would repeat it, and would fail if it has a NaN."""
         assert isinstance(error, RequestValidationError)
         keys = "loc", "msg", "type"
         return JSONResponse(
@@ -127,7 +127,7 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
         app.add_exception_handler(kind, answer)
     app.add_exception_handler(RequestValidationError, invalid)
 
-    # Functions without async run in a pool of threads; the journal lets in one at a time.
+    # Functions without async run in a pool of threads; the journal admits one thread at a time.
 
     @app.post("/predictions", dependencies=closed)
     def predict(example: Example) -> Round:
@@ -157,7 +157,7 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
 
 
 def warm_up(model: active.BudgetedSampler) -> None:
-    """Compile what a stream will need, on a copy that has learned nothing and is thrown away."""
+    """Compile the code that a stream needs, by a run of an untrained copy of the model."""
     fresh = model.clone()
     for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(100)):
         fresh.predict_one(x)
@@ -165,7 +165,7 @@ def warm_up(model: active.BudgetedSampler) -> None:
 
 
 def number(text: str) -> float | int:
-    """A budget: 0.05 is a share, 500 so many labels."""
+    """Parse a budget: 0.05 is a share, 500 is a number of labels."""
     return int(text) if text.isdigit() else float(text)
 
 

@@ -1,10 +1,10 @@
-"""Fifty keys on Spark, each with a learner of its own, labels that come late, a driver killed.
+"""Fifty keys on Spark, each with its own learner, with late labels and a driver that is killed.
 
     python examples/spark_keyed.py
 
-Needs `pip install -e ".[spark]"` in a checkout and a Java runtime (Debian: `apt-get install
-openjdk-17-jre-headless`). The keys share the rows of River's Phishing and Bananas, two streams of
-other features and labels. A label follows its row a file later.
+The script needs `pip install -e ".[spark]"` in a checkout and a Java runtime (Debian: `apt-get
+install openjdk-17-jre-headless`). The keys share the rows of River's Phishing and Bananas, which
+have different features and labels. A label comes one file after its row.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 
 def learner() -> active.INeurALSampler:
-    """What each key starts with."""
+    """The learner that each key starts with."""
     return active.INeurALSampler(INeurAL(seed=1), budget=20, seed=1)
 
 
 def examples(n_keys: int, n: int) -> Iterator[tuple[str, dict[str, float], str]]:
-    """Key, features and label: keys in turns, even ones of Phishing, odd ones of Bananas."""
+    """Key, features and label; keys take turns, even keys get Phishing, odd keys Bananas."""
     streams = [itertools.cycle(datasets.Phishing()), itertools.cycle(datasets.Bananas())]  # type: ignore[no-untyped-call]
     for i in range(n):
         key = i % n_keys
@@ -46,7 +46,7 @@ def examples(n_keys: int, n: int) -> Iterator[tuple[str, dict[str, float], str]]
 
 
 def write(folder: Path, n_keys: int, n: int) -> None:
-    """Files of rows, each label a file after its row; Spark takes them from the oldest on."""
+    """Write files of rows, with each label one file after its row. Spark reads the oldest first."""
     folder.mkdir(parents=True)
     files: list[list[dict[str, Any]]] = [[] for _ in range(FILES + 1)]
     for i, (key, x, y) in enumerate(examples(n_keys, n)):
@@ -60,7 +60,7 @@ def write(folder: Path, n_keys: int, n: int) -> None:
 
 
 def session() -> Any:
-    """Spark in this process."""
+    """A Spark session in this process."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -77,7 +77,7 @@ def session() -> Any:
 
 
 def query(source: Path, folder: Path) -> None:
-    """Take all files of a source, from where the checkpoint is."""
+    """Process all files of a source, starting from the checkpoint."""
     from river_ineural import spark
 
     rows = session().readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(source))
@@ -93,7 +93,7 @@ def query(source: Path, folder: Path) -> None:
 
 
 def decided(folder: Path) -> list[tuple[Any, ...]]:
-    """What a query wrote, in the order of ids."""
+    """The rows that a query wrote, sorted by id."""
     rows = session().read.parquet(str(folder / "decisions")).drop("gap", "threshold").collect()
     return sorted((tuple(row) for row in rows), key=lambda row: (int(row[1]), row[2]))
 
@@ -104,12 +104,12 @@ def commits(folder: Path) -> int:
 
 
 def kill_in_the_middle(source: Path, folder: Path) -> tuple[bool, int]:
-    """Start a driver, kill it when half of the files are done; whether it ran, and how far."""
+    """Start a driver and kill it after half of the files; whether it ran, and finished batches."""
     command = [sys.executable, __file__, "--drive", str(source), str(folder)]
     driver = subprocess.Popen(command, start_new_session=True)
     while driver.poll() is None and commits(folder) < FILES // 2:
         time.sleep(0.02)
-    time.sleep(0.3)  # into the next one
+    time.sleep(0.3)  # into the next micro-batch
     ran = driver.poll() is None
     if ran:
         os.killpg(driver.pid, signal.SIGKILL)
@@ -118,7 +118,7 @@ def kill_in_the_middle(source: Path, folder: Path) -> tuple[bool, int]:
 
 
 def killed_and_resumed(folder: Path, n_keys: int, n: int) -> dict[str, Any]:
-    """Run with and without a kill, and compare what came out."""
+    """Run with and without a kill, and compare the results."""
     source = folder / "source"
     write(source, n_keys, n)
     killed, done = kill_in_the_middle(source, folder / "killed")

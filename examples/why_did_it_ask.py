@@ -1,7 +1,7 @@
-"""What a sampler decides on a stream whose labels trade places half way, told and drawn.
+"""The decisions of a sampler on a stream whose labels trade places half-way.
 
-Run it from the root of a checkout; it needs the `benchmark` extra, prints decisions in words and
-writes docs/assets/decisions-{light,dark}.svg, the figure of docs/why-did-it-ask.md.
+Run the script from the root of a checkout with the `benchmark` extra. It prints decisions in words,
+and draws docs/assets/decisions-{light,dark}.svg, the figure of docs/why-did-it-ask.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural import INeurAL, active, inspection
 from river_ineural.datasets import KnownPosterior
 
-sys.path.append(str(Path(__file__).parent / "benchmarks"))  # where the figures' style is
+sys.path.append(str(Path(__file__).parent / "benchmarks"))  # for the style of the figures
 from drawing import both
 
 FIGURE = Path("docs/assets/decisions")
@@ -29,7 +29,7 @@ def flipped(rounds: int) -> Iterator[tuple[dict[FeatureName, float], ClfTarget]]
 
 
 def main(figure: Path = FIGURE, rounds: int = 4_000) -> None:
-    """Run the stream once, tell a few decisions, and draw all of them."""
+    """Run the stream once, print the first decision of each reason, and draw all decisions."""
     model = active.INeurALSampler(INeurAL(seed=1), budget=0.05, seed=1)
     recorder = inspection.Recorder(model)
     accuracy = metrics.Accuracy()  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""Algorithms 1 and 2 of I-NeurAL as the paper prints them, to be read with the PDF beside it.
+"""Algorithms 1 and 2 of I-NeurAL as printed in the paper, to be read next to the PDF.
 
-The fast learner, `river_ineural.INeurAL`, shares nothing with this and departs from the paper
-(docs/deviations.md). "Line 6" is one of Algorithm 1, "line 2.6" is one of Algorithm 2.
+The fast learner, `river_ineural.INeurAL`, shares no learning code with this module and departs from
+the paper (docs/deviations.md). "Line 6" refers to Algorithm 1, "line 2.6" to Algorithm 2.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from river_ineural.inputs.printed import check_parameters, theorem_rate, unit_ve
 __all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
 
 GAMMAS = (1, 2, 5, 6, 7, 10)  # the grid of the appendix
-MOST_KEPT = 100_000_000  # numbers in all iterates: 0.4 GB
+MOST_KEPT = 100_000_000  # limit of the numbers in all iterates: 0.4 GB
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 X = dict[FeatureName, Any]
 
 
 class Networks(base.Classifier):
-    """f1 and f2 with weights θ = (θ1, θ2), for x of norm 1: `INeurAL` trains and returns them."""
+    """f1 and f2 with weights θ = (θ1, θ2), for x of norm 1; `INeurAL` trains and returns them."""
 
     _dtype = torch.float32
 
     def __init__(self, classes: tuple[ClfTarget, ...], m: int, depth: int, explores: bool) -> None:
         self.classes, self.m, self.depth, self.explores = classes, m, depth, explores
-        self.features: tuple[FeatureName, ...] = ()  # the order of x_t, once there are weights
+        self.features: tuple[FeatureName, ...] = ()  # their order in x_t; empty without weights
 
     def initialize(self, features: tuple[FeatureName, ...], seed: int, device: str) -> None:
         """Draw θ_0: W_1 … W_{L-1} from N(0, 2/m), W_L from N(0, 1/m)."""
@@ -58,21 +58,21 @@ class Networks(base.Classifier):
 
     @property
     def theta(self) -> list[Tensor]:
-        """(θ1, θ2): the matrices themselves."""
+        """(θ1, θ2): the weight matrices themselves, not copies."""
         return [w.detach() for f in (self.f1, self.f2) for w in f.parameters()]
 
     def take(self, theta: list[Tensor]) -> Networks:
-        """Set the weights."""
+        """Set the weights, and return self."""
         for own, given in zip(self.theta, theta, strict=True):
             own.copy_(given)
         return self
 
     def contexts(self, x: Tensor, e: Tensor) -> Tensor:
-        """x_{t,i} = e_i ⊗ x_t = (0, …, x_t, …, 0), a row each: of e (n, k), (n, kd)."""
+        """x_{t,i} = e_i ⊗ x_t = (0, …, x_t, …, 0), (n, kd): one row for each row of e (n, k)."""
         return (e[:, :, None] * x[..., None, :]).flatten(1)
 
     def phi(self, contexts: Tensor) -> Tensor:
-        """φ(x_{t,i}) = (∇f1 / (√2 ‖∇f1‖), x_{t,i} / √2), ∇f1 being by x_{t,i}: (n, 2kd)."""
+        """φ(x_{t,i}) = (∇f1 / (√2 ‖∇f1‖), x_{t,i} / √2), with ∇ = ∂/∂x_{t,i}: (n, 2kd)."""
         contexts = contexts.detach().requires_grad_()
         with torch.enable_grad():
             (slope,) = torch.autograd.grad(self.f1(contexts).sum(), contexts)
@@ -86,7 +86,7 @@ class Networks(base.Classifier):
             return f1 + self.f2(self.phi(contexts)) if self.explores else f1
 
     def scores_one(self, x: X) -> dict[ClfTarget, float]:
-        """f(x_{t,i}; θ) by label; nothing before there are weights."""
+        """f(x_{t,i}; θ) by label; empty before there are weights."""
         if not self.features:
             return {}
         contexts = self.contexts(unit_vector(x, self.features).to(self.e), self.e)  # line 4
@@ -98,54 +98,54 @@ class Networks(base.Classifier):
         return max(scores, key=scores.__getitem__, default=None)
 
     def learn_one(self, x: X, y: ClfTarget) -> None:
-        """An error: `INeurAL` learns."""
+        """Raise a TypeError: only `INeurAL` learns."""
         raise TypeError("Networks are fixed: the paper.INeurAL that holds them learns.")
 
 
 class INeurAL(ActiveLearningClassifier):
     """I-NeurAL as printed (Ban et al., NeurIPS 2022), for T rounds on examples x_t of norm 1.
 
-    Each call of `predict_one` is a round t. The class î of the highest score f = f1 + f2 is
-    predicted, by weights drawn from all iterates so far. With i° second, the label is asked for if
+    Each call of `predict_one` is a round t. It predicts the class î of the highest f = f1 + f2, by
+    weights drawn from all iterates so far. i° is the second class. The label is asked for if
 
         f(x_{t,î}) - f(x_{t,i°}) < 2γβ_t
         β_t = √(2/t) + 3L/√(2t) + √(2 log(Tk/δ)/t)
 
-    and otherwise î is learned at once as if it were the label. `learn_one` learns what was asked.
+    Otherwise î is learned at once as if it were the label. `learn_one` learns a label asked for.
 
-    Where the print is open: while fewer than b contexts are there all are taken, and the divisor
-    stays b. φ of a stored context is of the weights θ1 that predict in this round, and 0 in the
-    half of the gradient where all units of f1 are off. All iterates are kept up to 100,000,000
-    numbers; then a reservoir stands for them. The first x_t names all features.
+    The paper leaves some details open. With fewer than b contexts, all are taken, and the divisor
+    stays b. φ of a stored context uses the weights θ1 that predict in this round. Its gradient half
+    is 0 where all units of f1 are off. All iterates are kept up to 100,000,000 numbers. After that
+    the kept iterates are a uniform sample (reservoir sampling). The first x_t defines all features.
 
     Parameters
     ----------
     classes
         All labels, a tuple of at least two, in the order of the paper's 1 … k.
     rounds, hidden_dim, batch_size
-        T, the width m, and b, at least 1.
+        T, the width m, and the batch size b, each at least 1.
     gamma, delta
         γ, at least 0, and above 1 in the theorems; δ, in (0, 1).
     n_layers
         Depth L, at least 2.
     lr, exploration_lr
-        η1 and η2, above 0. None: `theorem_rate`, and η1.
+        Learning rates η1 and η2, above 0. None: η1 is `theorem_rate`, η2 is η1.
     optimizer
-        "sgd" as printed, or "adam" as the experiments ran.
+        "sgd" as printed, or "adam" as in the experiments.
     budget
-        Labels at most: a share of T (float, in the paper's experiments 0.03), a number (int), or
-        None for any. When they are spent all predictions are learned.
+        Maximum of labels: a share of T (float; 0.03 in the paper's experiments), a number (int), or
+        None for no limit. When the budget is spent, all predictions are learned.
     explores
-        Whether there is f2. If not, f = f1.
+        Whether f2 is used. If not, f = f1.
     device
-        A device of torch.
+        A PyTorch device.
     seed
-        At least 0. None: different every time.
+        Random seed, at least 0. None: different every time.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range, x has not norm 1, or y is none of the classes.
+        If a parameter is out of its range, x does not have norm 1, or y is not in `classes`.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class INeurAL(ActiveLearningClassifier):
         budget: float | int | None = None, explores: bool = True, device: str = "cpu",
         seed: int | None = None,
     ) -> None:  # fmt: skip
-        self.classifier: Networks  # θ_{t-1}, which predict
+        self.classifier: Networks  # it predicts with θ_{t-1}
         super().__init__(Networks(classes, hidden_dim, n_layers, explores), seed)
         self.classes, self.rounds, self.gamma, self.delta = classes, rounds, gamma, delta
         self.lr, self.exploration_lr, self.optimizer = lr, exploration_lr, optimizer
@@ -174,14 +174,14 @@ class INeurAL(ActiveLearningClassifier):
         self.budget, self.explores, self.device = budget, explores, device
         check_parameters(self)
         most = Budget(budget, rounds).total
-        self.most = math.inf if most is None else most  # labels
+        self.most = math.inf if most is None else most  # maximum of labels
         self.n_rounds = self.n_queries = self.drawn = 0
-        self.history: list[tuple[Tensor, Tensor, Tensor]] = []  # line 2: of each x_t with its r_t
+        self.history: list[tuple[Tensor, Tensor, Tensor]] = []  # line 2: each x_t with its r_t
         self._seeds = np.random.SeedSequence(seed).spawn(4)
         self._subsets, self._draws, self._returns = map(np.random.default_rng, self._seeds[1:])
 
     def initialize(self, *features: FeatureName) -> None:
-        """Line 1, for examples of these features: what the first example does otherwise."""
+        """Line 1, for examples with these features; otherwise the first example does it."""
         self.classifier.initialize(features, int(self._seeds[0].generate_state(1)[0]), self.device)
         self.hat = copy.deepcopy(self.classifier)  # θ̂, which is trained
         self.omega = [[w.clone() for w in self.hat.theta]]  # Ω_0
@@ -206,7 +206,7 @@ class INeurAL(ActiveLearningClassifier):
         scores = self.classifier.scores_one(x)  # lines 4 to 7
         self.n_rounds += 1  # line 3
         if self._returns.random() * self.n_rounds < 1:
-            self._returned = self.omega[self.drawn]  # line 28 if T = t, as each θ before with 1/t
+            self._returned = self.omega[self.drawn]  # line 28 for T = t: each θ has chance 1/t
         label = max(scores, key=scores.__getitem__)  # line 8
         self.n_queries += (ask := self._ask_for_label(x, scores))
         if not ask:
@@ -239,12 +239,12 @@ class INeurAL(ActiveLearningClassifier):
         if (len(self.omega) + 1) * sum(w.numel() for w in theta) <= MOST_KEPT:
             self.omega.append(theta)
         elif (slot := int(self._draws.integers(len(self.history) + 1))) < len(self.omega):
-            self.omega[slot] = theta  # which keeps each iterate with the same probability
+            self.omega[slot] = theta  # keeps each iterate with the same probability
         self.drawn = int(self._draws.integers(len(self.omega)))  # line 2.8
         now.take(self.omega[self.drawn])
 
     def _subset(self, which: int) -> tuple[Tensor, Tensor]:
-        """b contexts, drawn uniformly from all so far, with their r1 or r2."""
+        """b contexts, drawn uniformly from all contexts so far, with their r1 or r2."""
         n, k = len(self.history) * len(self.classes), len(self.classes)
         drawn = self._subsets.choice(n, min(self.batch_size, n), replace=False)
         rows, e = [self.history[j] for j in drawn // k], self.classifier.e[drawn % k]

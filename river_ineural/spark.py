@@ -1,4 +1,4 @@
-"""One learner a key on Spark Structured Streaming, in the state of the engine."""
+"""One learner per key on Spark Structured Streaming, stored in the state of Spark."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ LABELS: dict[Any, type] = {
     **{kinds.StringType: str, kinds.BooleanType: bool},
     **{kinds.LongType: int, kinds.IntegerType: int},
 }
-THRESHOLD = "spark.broadcast.UDFCompressionThreshold"  # of a broadcast, which is not loaded there
+THRESHOLD = "spark.broadcast.UDFCompressionThreshold"  # larger UDFs are broadcast, and fail here
 COLUMNS = ("key", "id", "at", "features", "label")
-SPARE = 100_000  # bytes, for what goes with the model
+SPARE = 100_000  # bytes for the data that is sent with the model
 DAY = datetime.timedelta(days=1)
 MILLISECOND = datetime.timedelta(milliseconds=1)
 
@@ -41,37 +41,37 @@ def by_key(
     idle: datetime.timedelta | None = 30 * DAY,
     most_waiting: int = 1_000,
 ) -> DataFrame:
-    """Give each key a learner of its own, and return what the learners decide.
+    """Give each key its own learner, and return the decisions of the learners.
 
-    Each key starts with a copy of `model`. A row with features alone is predicted, and its label is
-    asked for or not. A row with a label alone is the answer to the row of that id. A row with both
-    is learned, as in a warm start. The rows of a key in a micro-batch are taken in their order.
-    Learners are part of the checkpoint of Spark: every row counts once.
+    Each key starts with a copy of `model`. A row with only features is predicted, and its label is
+    asked for or not. A row with only a label gives the label of the row with the same id. A row
+    with both is learned, as in a warm start. The rows of a key in a micro-batch are processed in
+    order. The learners are part of Spark's checkpoint, so every row counts once.
 
     Parameters
     ----------
     rows
-        A streaming data frame with these columns. `key`: grouped by. `id`: text that tells the rows
-        of a key apart. `at`: what can be sorted. `features`: structs or maps from text, null in
+        A streaming data frame. `key`: the column to group by. `id`: text that identifies a row of a
+        key. `at`: the sort key of the rows. `features`: structs or maps with text keys, null in
         rows of a label. `label`: text, integers or booleans, null in rows to be predicted.
     model
         A sampler of `active` around an `INeurAL` or a `NeurONAL`.
     idle
-        Time, by the clock of the machines, after which a silent key is forgotten; None: never. With
-        it a query of `availableNow` does not end.
+        Processing time after which a key without new rows is forgotten; None: never. With an idle
+        time, a query with the trigger `availableNow` does not end.
     most_waiting
-        Rows a key, at least 1, whose features are held until the label is there. One more, and the
-        oldest is dropped.
+        Maximum number of rows per key, at least 1, whose features are stored until the label
+        arrives. After that the oldest row is dropped.
 
     Returns
     -------
-    A streaming data frame (docs/many-keys.md) with one row for each of `rows`, and one for each key
+    A streaming data frame (docs/many-keys.md) with a row for each row of `rows`, and for each key
     that expires.
 
     Raises
     ------
     TypeError, ValueError
-        If a column is missing or of another type, or a parameter out of its range.
+        If a column is missing or has a wrong type, or if a parameter is out of its range.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def by_key(
 
 
 def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int) -> None:
-    """Raise unless they can be options of `by_key`."""
+    """Raise unless these arguments of `by_key` are valid."""
     if type(model) not in SAMPLERS.values():
         raise TypeError(
             f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
@@ -107,7 +107,7 @@ def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int
 
 
 def schema_of(rows: DataFrame) -> kinds.StructType:
-    """Of what `by_key` makes of these rows; raises if a column is missing or of another type."""
+    """Output schema of `by_key` for these rows; raises if a column is missing or mistyped."""
     found = {field.name: field.dataType for field in rows.schema}
     for name in COLUMNS:
         if name not in found:
@@ -117,7 +117,7 @@ def schema_of(rows: DataFrame) -> kinds.StructType:
     key, id, _, features, label = (found[name] for name in COLUMNS)
     if not isinstance(id, kinds.StringType):
         raise TypeError(f"'id' must be of text, got {id.simpleString()}: cast it.")
-    of_text = isinstance(getattr(features, "keyType", None), kinds.StringType)  # of a map
+    of_text = isinstance(getattr(features, "keyType", None), kinds.StringType)  # a map
     if not isinstance(features, kinds.StructType) and not of_text:
         raise TypeError(
             f"'features' must be a struct or a map from text, got {features.simpleString()}: e.g. "
@@ -136,7 +136,7 @@ def schema_of(rows: DataFrame) -> kinds.StructType:
 
 
 def check_size(rows: DataFrame, n_bytes: int) -> None:
-    """Raise if a model is larger than what Spark hands to a stateful processor."""
+    """Raise if a model is too large for Spark to send to a stateful processor."""
     found = rows.sparkSession.conf.get(THRESHOLD, "1m")
     number, unit = re.fullmatch(r"(\d+)([kmgt]?)b?", str(found).lower()).groups()  # type: ignore[union-attr]
     if n_bytes + SPARE > int(number) << 10 * " kmgt".index(unit or " "):
@@ -148,7 +148,7 @@ def check_size(rows: DataFrame, n_bytes: int) -> None:
 
 
 class Keyed(StatefulProcessor):
-    """What Spark runs for each key of each micro-batch: see `by_key`."""
+    """The processor that Spark runs for each key of each micro-batch; see `by_key`."""
 
     def __init__(self, first: bytes, idle: datetime.timedelta | None, most_waiting: int) -> None:
         self.first = first  # the model that each key starts with
@@ -156,7 +156,7 @@ class Keyed(StatefulProcessor):
         self.most_waiting = most_waiting
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name the state: the learner, the ids that wait, and the features of these."""
+        """Declare the state: the learner, the ids that wait for a label, and their features."""
         self.handle = handle
         self.learner = handle.getValueState(
             "learner", "model BINARY, waiting ARRAY<STRING>, n_unknown BIGINT, latest BIGINT"
@@ -164,7 +164,7 @@ class Keyed(StatefulProcessor):
         self.features = handle.getMapState("features", "id STRING", "json STRING")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Take the rows of a key in their order, and then write what it has become."""
+        """Process the rows of a key in order, then store the learner."""
         known = self.learner.get()
         now = 0 if self.idle is None else timerValues.getCurrentProcessingTimeInMs()
         if known is None and self.idle is not None:
@@ -178,7 +178,7 @@ class Keyed(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[Row]:
-        """Forget a key of which nothing came since its timer was set, or set another."""
+        """Forget a key that had no rows for the idle time, or set its timer again."""
         known = self.learner.get()
         if self.idle is None or known is None:
             return
@@ -193,7 +193,7 @@ class Keyed(StatefulProcessor):
 
 
 def place(row: Row) -> tuple[Any, ...]:
-    """What orders a row; those without come first, to be refused."""
+    """Sort key of a row. Rows without `at` or `id` come first, and are refused."""
     has = row["at"] is not None and row["id"] is not None
     return (has, row["at"], row["label"] is not None, row["id"]) if has else (has,)
 
@@ -209,7 +209,7 @@ class KeyLearner:
         self.n_unknown = n_unknown
 
     def take(self, key: Any, row: Row) -> Row:
-        """What a row comes to; one that is refused changes nothing."""
+        """Process a row and return its output; a refused row changes nothing."""
         try:
             event, decided = self.learn_or_predict(key, row)
         except (TypeError, ValueError) as error:
@@ -217,7 +217,7 @@ class KeyLearner:
         return self.row(key, row["id"], event, **decided)
 
     def learn_or_predict(self, key: Any, row: Row) -> tuple[str, dict[str, Any]]:
-        """The event, and what else is to be said."""
+        """Process a row; returns the event and the values of further columns."""
         for name, value in (("key", key), ("id", row["id"]), ("at", row["at"])):
             if value is None:
                 raise ValueError(f"{name!r} is null.")
@@ -232,19 +232,19 @@ class KeyLearner:
         if id not in self.waiting:
             self.n_unknown += 1
             return "unknown", {}
-        (text,) = self.keyed.features.getValue((id,)) or ("",)  # it is there: the id waits
+        (text,) = self.keyed.features.getValue((id,)) or ("",)  # it exists, as the id waits
         self.model.learn_one(json.loads(text), y)
         self.drop(id)
         return "learned", {}
 
     def predict(self, id: str, x: Any) -> dict[str, Any]:
-        """The prediction and the decision; what is asked for is held."""
+        """The prediction and the decision; stores the features if the label is asked for."""
         if id in self.waiting:
             raise ValueError(
                 f"{id!r} was predicted before and waits for its label: ids tell rows apart."
             )
         given = as_dict(x)
-        text = json.dumps(given)  # before the model changes: it may fail
+        text = json.dumps(given)  # may fail, so it comes before the model changes
         prediction, ask = self.model.predict_one(given)
         if ask:
             if len(self.waiting) >= self.keyed.most_waiting:
@@ -260,7 +260,7 @@ class KeyLearner:
         del self.waiting[id]
 
     def row(self, key: Any, id: str | None, event: str, **decided: Any) -> Row:
-        """A row of `schema_of`."""
+        """An output row with the columns of `schema_of`."""
         said: dict[str, Any] = dict.fromkeys(("prediction", "ask", "reason", "gap", "threshold"))
         counts = {"n_rounds": self.model.n_rounds, "n_queries": self.model.n_queries}
         counts |= {"n_waiting": len(self.waiting), "n_unknown": self.n_unknown}
@@ -268,5 +268,5 @@ class KeyLearner:
 
 
 def as_dict(x: Row | dict[str, Any]) -> dict[str, Any]:
-    """Features by name."""
+    """Features as a dict by name."""
     return x.asDict() if isinstance(x, Row) else dict(x)

@@ -1,4 +1,4 @@
-"""Mistakes on streams that change, beside River's learners at the same share of the labels."""
+"""Mistakes on changing streams, compared with River's learners at the same share of labels."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from learners import (
 COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHINE, "river")
 TOLD = "I-NeurAL, length given"
 ADAPTIVE = "adaptive random forest, at random"
-BESIDE = (OWN, TOLD, WITHOUT, ADAPTIVE, NEIGHBOURS)  # where labels hang together in time
+BESIDE = (OWN, TOLD, WITHOUT, ADAPTIVE, NEIGHBOURS)  # for streams with temporal dependence
 LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, NEIGHBOURS, WITHOUT)
 LEARNERS += tuple(name for name in STREAMING if not name.endswith(REST))
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
@@ -35,7 +35,7 @@ DRAWN += ["phishing back", "mnist arriving", "magic gradual"]
 
 
 def measure(cell: Cell) -> Row:
-    """Mistakes, and the rounds in which the learner noticed a change, where it says so."""
+    """Mistakes, the known changes, and the rounds in which the learner detected a change."""
     stream = STREAMS[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
     name, horizon = (OWN, n) if cell.learner == TOLD else (cell.learner, None)
@@ -46,7 +46,7 @@ def measure(cell: Cell) -> Row:
 
 
 def summary(found: pd.Series) -> str:
-    """The geometric mean of ratios, and the largest."""
+    """The geometric mean and the largest of the ratios, in words."""
     if not len(found):
         return "No ratios yet."
     return (
@@ -56,7 +56,7 @@ def summary(found: pd.Series) -> str:
 
 
 def panel(rows: pd.DataFrame) -> str:
-    """Mistakes and labels of River's best learner and of I-NeurAL, a line a stream."""
+    """Mistakes and labels of River's best learner and of I-NeurAL, a line per stream."""
     heads = ("stream", "rounds", "River's best", "mistakes", "labels", OWN, "labels", "ratio")
     rows, lines = best(rows), []
     found = ratios(rows, OWN, BEST, PANEL)
@@ -70,9 +70,9 @@ def panel(rows: pd.DataFrame) -> str:
 
 
 def accuracy_after(row: pd.Series) -> float:
-    """In per cent, from 1,500 rounds after the first change on; NaN if the stream ends before.
+    """Accuracy in per cent from 1,500 rounds after the first change; NaN if the stream ends before.
 
-    Between two points of the curve mistakes are taken to be evenly spread.
+    Mistakes are interpolated linearly between two points of the curve.
     """
     n, start = row["rounds"], int(row["changes"].split()[0]) + AFTER
     curve = [0, *map(int, row["curve"].split())]
@@ -81,7 +81,7 @@ def accuracy_after(row: pd.Series) -> float:
 
 
 def flips(rows: pd.DataFrame) -> str:
-    """Accuracy from 1,500 rounds after the flip to the end, a line a learner."""
+    """Accuracy from 1,500 rounds after the flip to the end, a line per learner."""
     rows = rows[rows["stream"].isin(list(FLIPS))]
     rows = rows.assign(accuracy=[accuracy_after(row) for _, row in rows.iterrows()])
     rows = rows.dropna(subset="accuracy")
@@ -93,8 +93,8 @@ def flips(rows: pd.DataFrame) -> str:
 
 
 def standing(rows: pd.DataFrame) -> str:
-    """Mistakes with the length given and without: where nothing changes, of which the mean is, and
-    where half of the classes come half-way.
+    """Mistakes with the length given and without, on streams without changes and on streams where
+    half of the classes appear half-way. The summary is of the streams without changes.
     """
     found = ratios(rows, OWN, TOLD, STILL)
     lines = [
@@ -106,10 +106,10 @@ def standing(rows: pd.DataFrame) -> str:
 
 
 def relabelled(rows: pd.DataFrame) -> str:
-    """Mistakes of I-NeurAL around a change of the labels' names, a line a stream.
+    """Mistakes of I-NeurAL around a change of the label names, a line per stream.
 
-    Those in the eighth of the stream after the change less those in the eighth before it, and those
-    in the last twentieth over those in the twentieth before the change.
+    "more": mistakes in the eighth of the stream after the change minus those in the eighth before.
+    "last": mistakes in the last twentieth over those in the twentieth before the change.
     """
     lines = []
     for stream in (*RENAMED, *HALVED):
@@ -125,7 +125,7 @@ def relabelled(rows: pd.DataFrame) -> str:
 
 
 def together(rows: pd.DataFrame) -> str:
-    """Mistakes, and labels in brackets, where labels hang together in time."""
+    """Mistakes, and labels in brackets, on streams with temporal dependence of labels."""
     lines = []
     for stream in LASTING:
         found = [chosen(rows, stream=stream, learner=name) for name in BESIDE]
@@ -136,7 +136,7 @@ def together(rows: pd.DataFrame) -> str:
 
 
 def hundredths(rows: pd.DataFrame, column: str) -> Any:
-    """In per cent of the rounds of each hundredth, mean over seeds."""
+    """Events in per cent of the rounds of each hundredth of the stream, mean over seeds."""
     share = np.diff(common.curves(rows, column), prepend=0, axis=1).mean(axis=0)
     return 100 * share * common.POINTS / rows["rounds"].iloc[0]
 
@@ -144,7 +144,7 @@ def hundredths(rows: pd.DataFrame, column: str) -> Any:
 def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
     """Draw changes-{light,dark}.svg: accuracy of I-NeurAL and of River's best, labels below.
 
-    Means over seeds, over a twentieth and a fiftieth of the rounds. Dotted lines are changes.
+    Means over seeds and 1/20 (accuracy) or 1/50 (labels) of the rounds. Dotted lines are changes.
     """
     rows, colour = best(rows), colours((OWN, BEST))
     shown = [*ratios(rows, OWN, BEST, DRAWN).index]
@@ -171,7 +171,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def beside_the_point(cell: Cell) -> bool:
-    """Whether a page says nothing of it: River's where nothing changes, a length where names do."""
+    """Whether to skip a cell because no page of the docs uses it."""
     if cell.stream in LASTING or cell.learner in (NEIGHBOURS, WITHOUT):
         return cell.stream not in LASTING or cell.learner not in BESIDE
     if cell.learner == TOLD:
@@ -182,7 +182,7 @@ def beside_the_point(cell: Cell) -> bool:
 
 
 def main() -> None:
-    """Run what is missing, print the tables and draw the figure."""
+    """Run the missing cells, print the tables and draw the figure."""
     given = common.options({"changes": [0.05]}, __doc__, 3, streams=STREAMS, learners=LEARNERS)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, LEARNERS, beside_the_point)

@@ -1,4 +1,4 @@
-"""Streams that change: River's generators, and data sets that are changed on their way."""
+"""Streams that change: River's generators, and data sets with artificial changes."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ from river_ineural.datasets import FOLDER, KnownPosterior
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-GENERATED, CHANGED, ORDERED, FLIPPED = 10_000, 8_000, 20_000, 20_000  # rounds, where there are such
+GENERATED, CHANGED, ORDERED, FLIPPED = 10_000, 8_000, 20_000, 20_000  # most rounds of each kind
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Examples x (n, d), their classes y (n,) of 0, 1, …, and the rounds of known changes.
+    """Examples x (n, d), their classes y (n,) in 0, 1, …, and the rounds of known changes.
 
-    A gradual change has the round in which it begins and the one in which it ends.
+    A gradual change has two rounds: where it begins and where it ends.
     """
 
     x: Floats
@@ -35,14 +35,14 @@ class Stream:
 
 @dataclass(frozen=True)
 class Source:
-    """A stream for each seed; `file` names what it is made from, None where it is generated."""
+    """Makes a stream for each seed; `file` is its data file, None if the stream is generated."""
 
     make: Callable[[int], Stream]
     file: str | None = None
 
 
 def there(streams: Mapping[str, Source], names: Iterable[str] | None) -> list[str]:
-    """Of these names, or all, those whose file there is. It says which are left out."""
+    """The given names (None: all) whose data file exists. It prints which are left out."""
     found = []
     for name in names or streams:
         file = streams[name].file
@@ -53,20 +53,20 @@ def there(streams: Mapping[str, Source], names: Iterable[str] | None) -> list[st
     return found
 
 
-Variant = Callable[[int, int], SyntheticDataset]  # of which there are several, and a seed
-Change = Callable[[Floats, Integers, int], Stream]  # the last is a seed
-When = tuple[NDArray[np.bool_], tuple[int, ...]]  # which rounds are changed; where that begins
+Variant = Callable[[int, int], SyntheticDataset]  # arguments: variant, seed
+Change = Callable[[Floats, Integers, int], Stream]  # arguments: x, y, seed
+When = tuple[NDArray[np.bool_], tuple[int, ...]]  # which rounds are changed; rounds of changes
 
 
 def generated(stream: SyntheticDataset, n: int) -> tuple[Floats, Integers]:
-    """The first n examples."""
+    """The first n examples of a generator, as arrays."""
     examples = list(stream.take(n))
     x = np.array([[float(value) for value in x.values()] for x, _ in examples])
     return x, np.array([int(y) for _, y in examples])
 
 
 def steady(make: Callable[[int], SyntheticDataset], seed: int) -> Stream:
-    """A generator that changes of its own accord, a little in every round."""
+    """A generator that changes by itself, a little in every round."""
     return Stream(*generated(make(seed), GENERATED))
 
 
@@ -79,7 +79,7 @@ def abrupt(make: Variant, variants: Sequence[int], seed: int) -> Stream:
 
 
 def gradual(make: Variant, variants: tuple[int, int], seed: int) -> Stream:
-    """From one variant to another: in the middle both are equally likely, 500 rounds away 88 %."""
+    """From one variant to the second, which has 50 % in the middle and 88 % 500 rounds later."""
     middle, width = GENERATED // 2, 1_000
     before, after = (make(v, seed + i) for i, v in enumerate(variants))
     stream = synth.ConceptDriftStream(before, after, seed=seed, position=middle, width=width)
@@ -95,12 +95,12 @@ def flip(margin: float, seed: int) -> Stream:
 
 
 def path(file: str) -> Path:
-    """Of a file, X (n, d) and y (n,), in the folder that RIVER_INEURAL_DATA names."""
+    """Path of a file with X (n, d) and y (n,) in the folder $RIVER_INEURAL_DATA."""
     return Path(os.environ[FOLDER]) / f"{file}.npz"
 
 
 def rows(file: str, n: int, seed: int | None) -> tuple[Floats, Integers]:
-    """At most n rows, in an order that the seed draws, or in the order of the file."""
+    """At most n rows of a file, shuffled by the seed; None keeps the order of the file."""
     with np.load(path(file)) as arrays:
         x, y = arrays["X"], np.unique(arrays["y"], return_inverse=True)[1]
     order = np.arange(len(y)) if seed is None else np.random.default_rng(seed).permutation(len(y))
@@ -113,7 +113,7 @@ def once(n: int, seed: int) -> When:
 
 
 def more_and_more(n: int, seed: int) -> When:
-    """Changed ever more often between 40 % and 60 % of the rounds, and always from then on."""
+    """Changed with growing probability from 40 % to 60 % of the rounds, and always after that."""
     likely = np.clip((np.arange(n) - 0.4 * n) / (0.2 * n), 0, 1)
     return np.random.default_rng(seed + 5).random(n) < likely, (int(0.4 * n), int(0.6 * n))
 
@@ -124,7 +124,7 @@ def back_and_forth(n: int, seed: int) -> When:
 
 
 def rotated(schedule: Callable[[int, int], When], x: Floats, y: Integers, seed: int) -> Stream:
-    """Each class takes the name of the next one, in the rounds that the schedule says."""
+    """Each class takes the name of the next class in the rounds given by the schedule."""
     on, changes = schedule(len(y), seed)
     return Stream(x, np.where(on, (y + 1) % (y.max() + 1), y), changes)
 
@@ -136,14 +136,14 @@ def swapped(x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def permuted(x: Floats, y: Integers, seed: int) -> Stream:
-    """Features trade places half-way."""
+    """The features are permuted half-way."""
     on, changes = once(len(y), seed)
     order = np.random.default_rng(seed + 9).permutation(x.shape[1])
     return Stream(np.where(on[:, None], x[:, order], x), y, changes)
 
 
 def arriving(x: Floats, y: Integers, seed: int) -> Stream:
-    """Classes come two by two, at equal distances. Those that are there are equally likely."""
+    """Classes appear in pairs, at equal intervals. The classes present are equally likely."""
     k = int(y.max()) + 1
     n = min(CHANGED, len(y))
     rng = np.random.default_rng(seed + 3)
@@ -163,7 +163,7 @@ def still(x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def relabelled(kind: str, x: Floats, y: Integers, seed: int) -> Stream:
-    """Half-way every class gets a new name, all become one new class or an old one, or one does."""
+    """Half-way all classes are renamed, or all become a new class or class 0, or one is renamed."""
     on, changes = once(len(y), seed)
     k = int(y.max()) + 1
     new = {"renamed": y + k, "one": y * 0 + k, "gone": y * 0, "half": np.where(y == 0, k, y)}[kind]
@@ -171,13 +171,13 @@ def relabelled(kind: str, x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def clustered(k: int, x: Floats, y: Integers, seed: int) -> Stream:
-    """Classes are k clusters of the rows (k-means of standardised features)."""
+    """The classes are k clusters of the rows (k-means on standardised features)."""
     scaled = (x - x.mean(axis=0)) / x.std(axis=0)
     return Stream(x, KMeans(k, n_init=1, random_state=0).fit_predict(scaled).astype(np.int64))
 
 
 def halved(k: int, x: Floats, y: Integers, seed: int) -> Stream:
-    """Half of the classes come half-way; of rows as they are, or of k clusters."""
+    """Half of the classes appear half-way; the classes are those of y, or k clusters if k > 0."""
     y = clustered(k, x, y, seed).y if k else y
     n_classes = int(y.max()) + 1
     late = np.random.default_rng(seed + 2).permutation(n_classes)[: n_classes // 2]
@@ -190,7 +190,7 @@ def halved(k: int, x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def one_by_one(x: Floats, y: Integers, seed: int) -> Stream:
-    """40 classes, clusters of the rows, one after the other: 100 rows of each, or all it has."""
+    """40 classes (clusters of the rows), one after the other, with at most 100 rows each."""
     y = clustered(40, x, y, seed).y
     classes = np.random.default_rng(seed + 2).permutation(40)
     parts = [np.flatnonzero(y == c)[:100] for c in classes]
@@ -199,7 +199,7 @@ def one_by_one(x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def lasting(x: Floats, y: Integers, seed: int) -> Stream:
-    """The class of a row is that of the last one, but for one round in fifty: then any class."""
+    """The class of a row is that of the row before. One time in fifty it is drawn at random."""
     rng, n_classes = np.random.default_rng(seed + 2), int(y.max()) + 1
     left = [np.flatnonzero(y == c).tolist() for c in range(n_classes)]
     order, now = [], int(y[0])
@@ -210,7 +210,7 @@ def lasting(x: Floats, y: Integers, seed: int) -> Stream:
 
 
 def shuffled(file: str, change: Change = still, n: int = CHANGED) -> Source:
-    """Rows in an order that the seed draws, then the change."""
+    """Rows shuffled by the seed, with the change."""
     return Source(lambda seed: change(*rows(file, n, seed), seed), file)
 
 
@@ -220,12 +220,12 @@ def ordered(file: str) -> Source:
 
 
 def variants(kind: Any, parameter: str = "classification_function", **settings: Any) -> Variant:
-    """A generator of River's whose variants are the values of a parameter."""
+    """A River generator whose variants are the values of a parameter."""
     return lambda variant, seed: kind(**{parameter: variant}, seed=seed, **settings)
 
 
 def rbf(seed: int) -> SyntheticDataset:
-    """Centres that move."""
+    """A generator of three classes whose centroids move."""
     settings: dict[str, Any] = {"n_classes": 3, "n_features": 10, "n_centroids": 20}
     settings |= {"change_speed": 0.0005, "n_drift_centroids": 20}
     return synth.RandomRBFDrift(seed_model=seed, seed_sample=seed + 1, **settings)
@@ -258,7 +258,7 @@ PANEL = {
     "fashion10 two swap": shuffled("fashion_10", swapped),
     "phishing permuted": shuffled("phishing", permuted),
     "ijcnn permuted": shuffled("ijcnn", permuted),
-    "mnist arriving": shuffled("mnist", arriving, 12_000),  # classes of which enough are left
+    "mnist arriving": shuffled("mnist", arriving, 12_000),  # enough rows of each class
     "robot arriving": shuffled("robot", arriving, 12_000),
     **{name: ordered(name) for name in ("luxembourg", "weather", "sea", "bank", "occupancy")},
 }

@@ -1,4 +1,4 @@
-"""What the benchmarks share: cells, their rows in CSV files, runs in processes, and tables."""
+"""Shared by the benchmarks: cells, their rows in CSV files, runs in processes, and tables."""
 
 import argparse
 import itertools
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 RESULTS = Path(__file__).parent / "results"
-POINTS = 100  # of the curve of mistakes
-CELL = ("stream", "learner", "budget", "seed", "multiclass")  # what makes two cells the same
+POINTS = 100  # points of a curve
+CELL = ("stream", "learner", "budget", "seed", "multiclass")  # columns that identify a cell
 COUNTED = (*CELL, "rounds", "error", "regret", "queries", "seconds")
 MACHINE = ("machine", "cpus", "python", "torch", "numpy")
-TEXTS = ("error", "curve", "asks", "changes", "drifts")  # columns that are no numbers
+TEXTS = ("error", "curve", "asks", "changes", "drifts")  # columns of text
 
 X = dict[FeatureName, Any]
 Row = dict[str, Any]
@@ -44,18 +44,17 @@ class Cell:
     budget: float
     seed: int
     multiclass: bool = False
-    rounds: int | None = None  # None is the whole stream
+    rounds: int | None = None  # None: the whole stream
 
 
 def options(
     usual: Mapping[str, Sequence[float]], what: str | None, seeds: int, **names: Any
 ) -> argparse.Namespace:
-    """What is given to a benchmark on its command line, and `path`, the file of its rows.
+    """Parse the command line of a benchmark; `path` of the result is the file of its rows.
 
-    `usual` are the names of its files and their usual shares of the labels; of several files the
-    first argument chooses one. Runs of other lengths than the usual one have a file of their own.
-    `names` says of each further argument, such as `learners`, what there is, which a wrong name
-    lists, or None where anything may be given.
+    `usual` maps the names of the benchmark's files to their default shares of the labels. If there
+    are several files, the first argument chooses one. Runs with `--rounds` have their own file.
+    `names` maps each further argument, such as `learners`, to its values, or to None for any value.
     """
     parser = argparse.ArgumentParser(description=what)
     parser.set_defaults(name=next(iter(usual)), budgets=None)
@@ -79,8 +78,8 @@ def options(
 def follow(model: Any, xs: Iterable[X], ys: Sequence[Any]) -> Row:
     """Predict each example in turn and learn the labels that are asked for.
 
-    The row has mistakes (the regret), labels asked for, seconds and microseconds a round, and both
-    counts after each hundredth of the rounds.
+    The row has mistakes (the regret), labels asked for, seconds, microseconds per round, and the
+    mistakes and labels after each hundredth of the rounds.
     """
     wrong, asked = np.zeros((2, len(ys)), bool)
     start = time.process_time()
@@ -102,13 +101,13 @@ def examples(x: NDArray[Any]) -> Iterator[X]:
 
 
 def cumulative(happened: NDArray[np.bool_]) -> str:
-    """How often something happened by the end of each hundredth of the rounds."""
+    """Cumulative counts of an event after each hundredth of the rounds, as text."""
     ends = [-(-i * len(happened) // POINTS) for i in range(1, POINTS + 1)]
     return " ".join(map(str, np.cumsum(happened)[np.array(ends) - 1]))
 
 
 def curves(rows: pd.DataFrame, column: str = "curve") -> NDArray[np.int64]:
-    """The numbers of such cells (rows, points)."""
+    """The numbers in a column of `cumulative` texts, (rows, points)."""
     return np.array([[*map(int, text.split())] for text in rows[column]])
 
 
@@ -120,9 +119,9 @@ def run(
     skip: Callable[[Cell], bool] = lambda cell: False,
     **more: Any,
 ) -> pd.DataFrame:
-    """Run what is missing of the file, at these options of the command; all rows of the file.
+    """Run the cells given by the options that the file lacks; returns all rows of the file.
 
-    `learners` are the usual ones; `more` is what else the cells have.
+    `learners` are the default learners; `more` sets further fields of the cells.
     """
     at = {"rounds": given.rounds, **more}
     chosen = itertools.product(
@@ -143,7 +142,7 @@ def run_cells(
 ) -> None:
     """Run the cells that the file does not hold yet, and add the row of each when it is done.
 
-    `names` are the columns that make two cells the same. Cells that failed are run again.
+    `names` are the columns that identify a cell. Cells that failed are run again.
     """
     wanted = {key(asdict(cell), names): cell for cell in cells}
     rows = [row for row in rows_of(path) if not row.get("error") or key(row, names) not in wanted]
@@ -159,7 +158,7 @@ def run_cells(
 
 
 def in_processes(function: Callable[[Any], Row], items: Iterable[Any], jobs: int) -> Iterator[Row]:
-    """Rows in the order in which they are done; a single job needs no other process."""
+    """Yield the rows in the order of completion; a single job runs in this process."""
     if jobs == 1:
         yield from map(function, items)
         return
@@ -170,7 +169,7 @@ def in_processes(function: Callable[[Any], Row], items: Iterable[Any], jobs: int
 
 
 def key(row: Mapping[str, Any], names: Sequence[str] = CELL) -> tuple[str, ...]:
-    """What makes two cells the same, as text."""
+    """The values that identify a cell, as text."""
     return tuple(str(row[name]) for name in names)
 
 
@@ -180,7 +179,7 @@ def row_of(measure: Measure, cell: Cell) -> Row:
     row: Row = asdict(cell) | {"error": ""}
     try:
         row |= measure(cell)
-    except Exception as error:  # it is a result, and the other cells are run all the same
+    except Exception as error:  # a failure is a result; the other cells still run
         row["error"] = f"{type(error).__name__}: {error}"
     return row | setting()
 
@@ -193,21 +192,21 @@ def setting() -> Row:
 
 
 def processor() -> str:
-    """The name of the processor, where the system tells it."""
+    """The name of the processor, as far as the system gives it."""
     info = Path("/proc/cpuinfo")
     names = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def rows_of(path: Path) -> list[Row]:
-    """Rows of a file as text. There are none where there is no file."""
+    """Rows of a file as text; empty if there is no file."""
     if not path.exists():
         return []
     return list(pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"))
 
 
 def write(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Write all rows in one move, so that a run that is killed leaves the file as it was."""
+    """Replace the file in one step, so that a killed run leaves the old file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     pd.DataFrame(rows, columns=columns, dtype=object).to_csv(part, index=False)
@@ -215,7 +214,7 @@ def write(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Rows of a file that did not fail, with their numbers."""
+    """Rows of a file that did not fail; numeric columns are numbers."""
     if not path.exists():
         return pd.DataFrame(columns=COUNTED)
     rows = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str))
@@ -230,14 +229,14 @@ def chosen(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def of(rows: pd.DataFrame, column: str = "regret", **where: Any) -> list[float]:
-    """The values of a column, one a seed, in the rows where other columns have these values."""
+    """The values of a column, one per seed, in the rows where other columns have these values."""
     return [float(value) for value in chosen(rows, **where)[column]]
 
 
 def best(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each method its setting of least mean regret, on each stream at each budget.
+    """The rows of each method's setting with the least mean regret, by stream and budget.
 
-    The `learner` is the method from then on, and its setting a column.
+    In the result `learner` is the method, and `setting` is a column.
     """
     names = rows["learner"].map(method_of)
     rows = rows.assign(learner=names.str[0], setting=names.str[1])
@@ -250,9 +249,9 @@ def best(rows: pd.DataFrame) -> pd.DataFrame:
 def by_stream(
     rows: pd.DataFrame, streams: Iterable[str], column: str = "regret", **where: Any
 ) -> list[str]:
-    """Mean ± standard deviation of a column, a cell a stream, where others have these values.
+    """Mean ± standard deviation of a column, a cell per stream, in the rows with these values.
 
-    A setting that `best` has chosen stands in brackets.
+    A setting chosen by `best` follows in brackets.
     """
     digits, cells = 2 if column == "accuracy" else 0, []
     for stream in streams:
@@ -264,7 +263,7 @@ def by_stream(
 
 
 def ratios(rows: pd.DataFrame, over: str, under: str, streams: Iterable[str]) -> "pd.Series[float]":
-    """Mean mistakes of one learner over those of another, on each stream, of the seeds of both."""
+    """Mean mistakes of one learner over those of another by stream, on the seeds of both."""
     rows = rows[rows["learner"].isin([over, under])]
     found = rows.pivot_table(values="regret", index=["stream", "seed"], columns="learner")
     means = found.reindex(columns=[over, under]).dropna().groupby("stream").mean()
@@ -285,7 +284,7 @@ def spread(values: Sequence[float], digits: int = 0) -> str:
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown."""
+    """A Markdown table."""
     top = "|" + "".join(f" {head} |" if head else " |" for head in heads)
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([top, "| --- " * len(heads) + "|", *lines])

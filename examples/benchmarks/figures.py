@@ -1,7 +1,7 @@
-"""What the pages say in figures, by name: `{{ FILE.NAME key=value ... }}` in a page.
+"""Numbers and tables of the docs, by name: `{{ FILE.NAME key=value ... }}` in a page.
 
-FILE is a file of rows, results/FILE.csv. A key that is a column keeps the rows with that value; any
-other is an option of the figure. `docs/hooks/fill.py` fills the pages with them.
+FILE is a file of rows, results/FILE.csv. A key is an option of the figure, or a column
+that selects the rows with this value. `docs/hooks/fill.py` fills in the pages.
 """
 
 import importlib
@@ -29,10 +29,10 @@ from learners import BEST, MOAS, OWN
 from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has those of speed.py
+FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has the files of speed.py
 BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
-OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # the streams of their means
-USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # unless it is given
+OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # streams of the mean ratios
+USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # defaults of columns
 Figure = Callable[..., str]
 
 
@@ -59,16 +59,16 @@ def chosen(file: str, where: dict[str, str]) -> pd.DataFrame:
     return rows
 
 
-# Figures of any file
+# Figures for any file
 
 
 def number(values: Any, digits: str) -> str:
-    """A number as text, with so many digits behind the point."""
+    """A number as text, with the given number of decimals."""
     return f"{values:,.{int(digits)}f}"
 
 
 def means(kind: str) -> Figure:
-    """The mean, least or largest of a column's means over the seeds of each stream."""
+    """The mean, min or max over the streams of a column's mean over the seeds."""
 
     def figure(rows: pd.DataFrame, column: str = "regret", digits: str = "0") -> str:
         return number(rows.groupby("stream")[column].mean().agg(kind), digits)
@@ -77,12 +77,12 @@ def means(kind: str) -> Figure:
 
 
 def count(rows: pd.DataFrame, column: str = "seed") -> str:
-    """How many values a column has."""
+    """The number of different values of a column."""
     return f"{rows[column].nunique():,}"
 
 
 def table(rows: pd.DataFrame, columns: str = "", heads: str = "", digits: str = "0") -> str:
-    """The rows as they are, or some of their columns (separated by semicolons)."""
+    """A table of the rows, or of some of their columns (separated by semicolons)."""
     names = columns.split(";") if columns else list(rows.columns)
 
     def shown(value: Any) -> str:
@@ -94,11 +94,11 @@ def table(rows: pd.DataFrame, columns: str = "", heads: str = "", digits: str = 
     return markdown(heads.split(";") if heads else names, lines)
 
 
-# Mistakes over those of others
+# Ratios of mistakes
 
 
 def compared(rows: pd.DataFrame, under: str, over: str) -> "pd.Series[float]":
-    """On each stream of the file mean mistakes of one learner over those of another."""
+    """Mean mistakes of one learner over those of another on each stream of the file."""
     file = rows.attrs["file"]
     streams = [stream for stream in OF_RATIOS[file] if stream in {*rows["stream"]}]
     found = ratios(common.best(rows), over, under, streams)
@@ -108,7 +108,7 @@ def compared(rows: pd.DataFrame, under: str, over: str) -> "pd.Series[float]":
 
 
 def of_ratios(make: Callable[[Any], Any]) -> Figure:
-    """A figure of these ratios."""
+    """A figure that `make` computes from the ratios of `compared`."""
 
     def figure(rows: pd.DataFrame, under: str, over: str = OWN, digits: str = "2") -> str:
         made = make(compared(rows, under, over))
@@ -118,12 +118,12 @@ def of_ratios(make: Callable[[Any], Any]) -> Figure:
 
 
 def without(rows: pd.DataFrame, under: str, stream: str, over: str = OWN) -> str:
-    """The geometric mean of these ratios, but for a stream."""
+    """The geometric mean of the ratios of `compared`, without one stream."""
     return number(geometric(compared(rows, under, over).drop(stream)), "2")
 
 
 def of_parts(rows: pd.DataFrame) -> str:
-    """Mistakes with f2 over those without, beside the forest and alone, a line a stream."""
+    """Mistakes with f2 over those without f2, with the forest and without, a line per stream."""
     both = [compared(rows, *pair) for pair in (("f1 and forest", OWN), ("f1 alone", "f1 and f2"))]
     lines = [[stream, *(f"{each[stream]:.2f}" for each in both)] for stream in both[0].index]
     lines.append(["geometric mean", *(f"{geometric(each):.3f}" for each in both)])
@@ -131,13 +131,13 @@ def of_parts(rows: pd.DataFrame) -> str:
 
 
 def over_cited(rows: pd.DataFrame, source: str = RELEASED) -> str:
-    """Mean mistakes over cited ones, the geometric mean over the paper's streams."""
+    """Mean mistakes over cited mistakes, as a geometric mean over the paper's streams."""
     own = common.chosen(rows, learner=OWN).groupby("stream")["regret"].mean()
     return number(geometric((own / cited("regret", 0.03, OWN, source))[[*STREAMS]]), "2")
 
 
 def by_stream(rows: pd.DataFrame) -> str:
-    """Table 1: a line a stream, the cited figures, ours, and ours over the released code's."""
+    """Table 1, a line per stream: mistakes cited and here, and the ratio to the released code."""
     paper, code = (cited("regret", 0.03, OWN, s) for s in (PAPER, RELEASED))
     lines = []
     for s in STREAMS:
@@ -149,7 +149,7 @@ def by_stream(rows: pd.DataFrame) -> str:
 
 
 def late(rows: pd.DataFrame) -> str:
-    """Milliseconds of a label that was given, by how many came before."""
+    """Milliseconds to learn a given label, by the number of labels before it."""
     lines = []
     for span, each in rows.groupby(["from", "to"], sort=False):
         cells = each.set_index("d")[["without", "with"]].loc[[22, 68]].to_numpy().ravel()
@@ -168,8 +168,8 @@ ratio = of_ratios(geometric)
 ANY: dict[str, Figure] = {
     **{"mean": means("mean"), "least": means("min"), "most": means("max"), "count": count},
     **{"table": table, "ratio": ratio, "without": without, "highest": of_ratios(max)},
-    "worst": of_ratios(lambda found: found.idxmax()),  # the stream of the highest
-    "losses": of_ratios(lambda found: (found > 1).sum()),  # streams with more mistakes
+    "worst": of_ratios(lambda found: found.idxmax()),  # the stream of the highest ratio
+    "losses": of_ratios(lambda found: (found > 1).sum()),  # number of streams with ratios above 1
 }
 RIVALS = {"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
 FIGURES: dict[str, Figure] = {
@@ -185,7 +185,7 @@ FIGURES: dict[str, Figure] = {
     "changes.standing": changes.standing,
     "changes.relabelled": changes.relabelled,
     "changes.together": changes.together,
-    # One run of River's best asked for six labels of luxembourg and for no more: 978 mistakes.
+    # One run of River's best asked for only six labels of luxembourg, and made 978 mistakes.
     "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
     "changes.over_moa": lambda rows: number(
         geometric(ratios(common.best(rows), OWN, MOAS, PANEL)), "2"

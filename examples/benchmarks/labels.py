@@ -1,8 +1,8 @@
-"""How many labels make as few mistakes as others make with 5 %, on the streams of `tabular.py`.
+"""How many labels I-NeurAL needs to make as few mistakes as others with 5 % of the labels.
 
-Ours runs at several shares of the labels; what `tabular.py` has run is taken over. Ours needs the
-least share with which its mean is no higher than that of the other; between two shares mistakes are
-taken to fall evenly with the logarithm of the labels.
+The streams are those of `tabular.py`, whose rows are reused. I-NeurAL runs at several shares of the
+labels. It needs the least share at which its mean mistakes are at most those of the other learner.
+Between two shares, mistakes are interpolated linearly in the logarithm of the labels.
 """
 
 from pathlib import Path
@@ -23,13 +23,13 @@ TICKS = (0.3, 0.5, 0.7, 1, 1.5, 2, 3)
 
 
 def mistakes(rows: pd.DataFrame, stream: str, learner: str) -> "pd.Series[float]":
-    """Mean mistakes by share of the labels; of River's learners those of the best at each share."""
+    """Mean mistakes by share of the labels; for River, those of the best learner at each share."""
     found = chosen(best(chosen(rows, stream=stream)), learner=learner)
     return found.groupby("budget")["regret"].mean()
 
 
 def needed(rows: pd.DataFrame, stream: str, rival: str) -> tuple[float, str]:
-    """The share of the labels that ours needs, and "<" or ">" where it is beyond those run."""
+    """The share of labels that I-NeurAL needs, and "<" or ">" if it is outside the shares run."""
     own, theirs = mistakes(rows, stream, OWN), mistakes(rows, stream, rival)
     if SHARE not in theirs or not len(own):
         return np.nan, ""
@@ -44,18 +44,18 @@ def needed(rows: pd.DataFrame, stream: str, rival: str) -> tuple[float, str]:
 
 
 def shares(rows: pd.DataFrame, rival: str) -> dict[str, tuple[float, str]]:
-    """The share that ours needs on each stream that was run."""
+    """The share that I-NeurAL needs on each stream that was run."""
     return {s: each for s in STREAMS if (each := needed(rows, s, rival))[0] > 0}
 
 
 def saving(rows: pd.DataFrame, rival: str) -> float:
-    """Labels of ours over those of the rival, the geometric mean over the streams."""
+    """Labels of I-NeurAL over those of the rival, as a geometric mean over the streams."""
     values = [each[0] for each in shares(rows, rival).values()]
     return geometric(values) / SHARE
 
 
 def table(rows: pd.DataFrame) -> str:
-    """The share of the labels that ours needs, the largest first."""
+    """The share of the labels that I-NeurAL needs by stream, the largest first."""
     both = [shares(rows, rival) for rival in (BEST, FOREST)]
     lines = []
     for stream in sorted(both[0], key=lambda stream: -both[0][stream][0]):
@@ -70,7 +70,7 @@ def table(rows: pd.DataFrame) -> str:
 def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
     """Draw labels-{light,dark}.svg: mistakes over those of River's best at 5 %, against labels.
 
-    Geometric means over the streams; the dotted line is as many mistakes.
+    Values are geometric means over the streams. The dotted line marks equal mistakes.
     """
     colour = colours((OWN, FOREST, BEST))
 
@@ -95,14 +95,14 @@ def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def adopt(path: Path) -> None:
-    """Take over the rows of `tabular.py` that are not there."""
+    """Copy the rows of `tabular.py` that the file lacks."""
     rows = [*common.rows_of(path), *common.rows_of(common.RESULTS / "tabular.csv")]
     cells = {common.key(row): row for row in reversed(rows)}
     common.write(path, COLUMNS, reversed(cells.values()))
 
 
 def main() -> None:
-    """Run what is missing, print the table and draw the figure."""
+    """Run the missing cells, print the table and draw the figure."""
     given = common.options({"labels": BUDGETS}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
     if given.rounds is None:
         adopt(given.path)

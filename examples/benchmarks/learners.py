@@ -29,7 +29,7 @@ from river_ineural.compare.contenders import MarginAndRest, at_random, regressio
 from river_ineural.compare.refitted import Refitted
 
 Run = BudgetedSampler | compose.Pipeline
-Make = Callable[..., Run]  # of a budget, a horizon and a seed
+Make = Callable[..., Run]  # arguments: budget, horizon, seed
 
 
 def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
@@ -38,7 +38,7 @@ def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
 
 
 def wide(gamma: float, theoretical: bool = False) -> Make:
-    """I-NeurAL with a γ, and with a constant width or that of the analysis."""
+    """I-NeurAL with the given γ, and with the constant or the theoretical width."""
 
     def make(horizon: int, seed: int, **limits: Any) -> BudgetedSampler:
         width = TheoreticalWidth(horizon=horizon) if theoretical else None
@@ -49,30 +49,30 @@ def wide(gamma: float, theoretical: bool = False) -> Make:
 
 
 def printed(horizon: int, **limits: Any) -> compose.Pipeline:
-    """The print on two classes, of examples with norm 1, as the paper's experiments run it."""
+    """`paper.INeurAL` on two classes, with x scaled to norm 1, as in the paper's experiments."""
     learner = paper.INeurAL((0, 1), horizon, optimizer="adam", lr=1e-3, gamma=6.0, **limits)
     return compose.Pipeline(preprocessing.Normalizer(), learner)  # type: ignore[no-untyped-call]
 
 
 def random(budget: float, seed: int, **limits: Any) -> BudgetedSampler:
-    """It asks with a probability that spends the budget: 0.1 at 3 %, as the released code."""
+    """Random asks with a probability that spends the budget: 0.1 at 3 %, as the released code."""
     p = max(0.1, min(1.0, 1.1 * budget))
     return RandomSampler(RetrainedNetwork(seed=seed), p=p, budget=budget, seed=seed, **limits)
 
 
 def margin(threshold: float, seed: int, **limits: Any) -> BudgetedSampler:
-    """It asks below a margin."""
+    """Margin asks if the margin is below a threshold."""
     return MarginSampler(RetrainedNetwork(seed=seed), threshold=threshold, seed=seed, **limits)
 
 
 def alps(budget: float, horizon: int, **settings: Any) -> BudgetedSampler:
-    """Half of its budget is for pre-training, so that all labels count."""
+    """ALPS uses half of its budget for pre-training, so that all labels count."""
     n = max(2, int(budget * horizon / 2))
     return ALPS(n_pretraining=n, budget=budget, horizon=horizon, **settings)
 
 
 def neighbours(budget: float, horizon: int | None, seed: int) -> BudgetedSampler:
-    """The three nearest of the labels asked for, which is at random."""
+    """Classify by the three nearest labelled examples, and ask at random."""
     model: Any = preprocessing.StandardScaler() | neighbors.KNNClassifier(n_neighbors=3)
     return at_random(model, budget=Budget(budget, horizon), seed=seed)
 
@@ -89,7 +89,7 @@ BASELINES: dict[str, Make] = {
     **{f"NeuAL-NTK-D {g}": partial(NeuALNTKD, gamma=g) for g in (0.1, 0.3, 0.5, 0.8, 1.0)},
     **{f"ALPS {a}, {b}": partial(alps, slack=a, requester_slack=b) for a in SLACKS for b in SLACKS},
 }
-# Of each the setting that is best at 3 % on most streams (`results/baselines.csv`).
+# The setting of each method that is best at 3 % on most streams (`results/baselines.csv`).
 SETTLED = ("Random", "Margin 0.95", "NeuAL-NTK-F 0.8", "NeuAL-NTK-D 0.1", "ALPS 0.5, 0.5")
 SENSITIVITY: dict[str, Make] = {
     **{f"constant width, γ = {gamma}": wide(gamma) for gamma in paper.GAMMAS},
@@ -115,7 +115,7 @@ LEARNERS: dict[str, Make] = {
 }
 
 
-OF_RIVER: dict[str, Callable[[int, int], Any]] = {  # of k classes and a seed
+OF_RIVER: dict[str, Callable[[int, int], Any]] = {  # arguments: number of classes, seed
     "logistic regression": lambda k, seed: preprocessing.StandardScaler() | regression(k, seed),
     "Hoeffding adaptive tree": lambda k, seed: tree.HoeffdingAdaptiveTreeClassifier(seed=seed),
     "adaptive random forest": lambda k, seed: forest.ARFClassifier(seed=seed),
@@ -126,17 +126,17 @@ OF_MOA: dict[str, Callable[[int, int], Any]] = {
     "MOA's SAM-kNN": partial(of_moa.Moa, "SAMkNN"),
 }
 CLASSIFIERS = OF_RIVER | OF_MOA
-REST = "by margin, the rest at random"  # so that it asks for as many labels as the others
+REST = "by margin, the rest at random"  # so that all learners ask for as many labels
 Asks = Callable[..., BudgetedSampler]
 WAYS: dict[str, Asks] = {"at random": at_random, "by margin": MarginSampler, REST: MarginAndRest}
 VARIABLE: dict[str, Asks] = {"by variable uncertainty": of_moa.VariableUncertainty}
 RIVER = {f"{name}, {how}": (name, ask) for name in OF_RIVER for how, ask in WAYS.items()}
 MOA = {f"{name}, {how}": (name, ask) for name in OF_MOA for how, ask in (WAYS | VARIABLE).items()}
-STREAMING = RIVER | (MOA if of_moa.THERE else {})  # of others, which can be run here
+STREAMING = RIVER | (MOA if of_moa.THERE else {})  # learners of other libraries that can run here
 
 
 def method_of(name: str) -> tuple[str, str]:
-    """The method of a learner and its setting, "" if it has none; River's are settings of one."""
+    """The method of a learner and its setting ("": none); River's learners are one method."""
     if name in RIVER:
         return BEST, name
     if name in MOA:
@@ -146,7 +146,7 @@ def method_of(name: str) -> tuple[str, str]:
 
 
 def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int) -> Run:
-    """The learner of a name, which is told how long the stream is unless the horizon is None."""
+    """A new learner by name. It knows the length of the stream unless the horizon is None."""
     if name in RIVER | MOA:
         classifier, ask = (RIVER | MOA)[name]
         model = CLASSIFIERS[classifier](n_classes, seed)
@@ -155,13 +155,13 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
 
 
 class WithoutRandomAsks(INeurALSampler):
-    """Asks as I-NeurAL does, below a gap that shrinks with the budget left, and never at random."""
+    """Asks as I-NeurAL does, below a gap that shrinks with the budget left, but never at random."""
 
     def _asks_at_random(self, margin: float) -> bool:
         return False
 
 
-REFITTED: dict[str, Callable[[int], Any]] = {  # of a seed; scikit-learn's defaults
+REFITTED: dict[str, Callable[[int], Any]] = {  # argument: seed; scikit-learn's defaults
     "random forest, refitted": lambda seed: RandomForestClassifier(random_state=seed),
     "gradient boosting, refitted": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "logistic regression, refitted": lambda seed: make_pipeline(
@@ -171,7 +171,7 @@ REFITTED: dict[str, Callable[[int], Any]] = {  # of a seed; scikit-learn's defau
 
 
 def refitted(name: str, rows: NDArray[Any], share: float, seed: int) -> INeurALSampler:
-    """What somebody would do by hand, that asks as I-NeurAL does for a share of the rows."""
+    """A classifier refitted as by hand, which asks for a share of the rows as I-NeurAL does."""
     learner = Refitted(partial(REFITTED[name], seed), rows)
     budget = Budget(share, len(rows))
     return WithoutRandomAsks(learner, budget=budget, self_training=False, seed=seed)

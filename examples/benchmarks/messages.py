@@ -34,7 +34,7 @@ COLUMNS = (*common.COUNTED, "microseconds", "missed", *common.MACHINE, "river")
 
 
 class Noting:
-    """A sampler whose predictions are kept."""
+    """A sampler that records its predictions."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.learn_one = model, model.learn_one
@@ -48,7 +48,7 @@ class Noting:
 
 
 def measure(cell: Cell) -> Row:
-    """Mistakes, spam that was missed, labels and time of one learner."""
+    """Mistakes, missed spam, labels and time of one learner."""
     with (Path(os.environ[FOLDER]) / "sms.csv").open(encoding="utf8") as file:
         read = [(row["text"], row["label"] == "spam") for row in csv.DictReader(file)]
     random.Random(cell.seed).shuffle(read)
@@ -62,7 +62,7 @@ def measure(cell: Cell) -> Row:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Mistakes, missed spam, labels and microseconds a round of each learner."""
+    """Mistakes, missed spam, labels and microseconds per round of each learner."""
     columns = "regret", "missed", "queries", "microseconds"
     lines = [
         [name, *(spread(of(rows, column, learner=name)) for column in columns)] for name in LEARNERS
@@ -71,7 +71,7 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Run what is missing and print the table."""
+    """Run the missing cells and print the table."""
     given = common.options({"messages": [0.05]}, __doc__, 5, learners=LEARNERS)
     given.streams = [MESSAGES]
     print(table(common.run(given, COLUMNS, measure, LEARNERS)))

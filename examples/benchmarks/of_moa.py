@@ -1,4 +1,4 @@
-"""MOA's learners as classifiers of River's, through CapyMOA: the extra `moa`, and Java."""
+"""MOA's learners as River classifiers, through CapyMOA (needs the extra `moa`, and Java)."""
 
 from importlib.util import find_spec
 from typing import Any
@@ -15,14 +15,14 @@ WINDOW, STEP = 100, 0.01  # of variable uncertainty
 
 
 class Moa(base.Classifier):
-    """A class of CapyMOA with its defaults, of the features of the first example and k classes."""
+    """A CapyMOA classifier with default settings, k classes and the first example's features."""
 
     def __init__(self, kind: str, n_classes: int, seed: int) -> None:
         self.kind, self.n_classes, self.seed = kind, n_classes, seed
         self.model: Any = None
 
     def instance(self, x: dict[FeatureName, Any], y: int | None = None) -> Any:
-        """What MOA takes for an example."""
+        """An example in the format of MOA."""
         from capymoa.core import Instance, LabeledInstance
 
         values = np.array([*x.values()], float)
@@ -31,7 +31,7 @@ class Moa(base.Classifier):
         return LabeledInstance.from_array(self.schema, values, y)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
-        """Learn the label, which is an index."""
+        """Learn the label, which is a class index."""
         if self.model is None:
             from capymoa import classifier
             from capymoa.stream import Schema
@@ -42,15 +42,15 @@ class Moa(base.Classifier):
         self.model.train(self.instance(x, int(y)))
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
-        """By label; empty before one is learned."""
+        """Votes by label; empty before a label is learned."""
         votes = None if self.model is None else self.model.predict_proba(self.instance(x))
         return {} if votes is None else dict(enumerate(votes.tolist()))
 
 
 class VariableUncertainty(BudgetedSampler):
-    """Asks below a probability that falls with each label asked for and rises without.
+    """Asks if the top probability is below a threshold, which falls at each ask and else rises.
 
-    Spending is counted over a window (Žliobaitė, Bifet, Pfahringer, Holmes: Active learning with
+    Labels are counted over a window (Žliobaitė, Bifet, Pfahringer, Holmes: Active learning with
     drifting streaming data. IEEE Transactions on Neural Networks and Learning Systems, 2014).
     """
 

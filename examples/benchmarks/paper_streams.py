@@ -1,9 +1,9 @@
 """The paper's tables and figures: mistakes and accuracy on its six streams, or on any others.
 
-regret: mistakes of I-NeurAL at 3 % of the labels (Table 1). baselines: those of the paper's other
-methods, each at its best setting. accuracy: on rows held back after 10,000 rounds (Tables 3 to 6).
-multiclass: mistakes on the original classes. sensitivity: mistakes by γ and by the width of the
-confidence interval. What the paper says, and its released code on the same rows, is in cited.csv.
+regret: mistakes of I-NeurAL at 3 % of the labels (Table 1). baselines: mistakes of the paper's
+other methods at their best settings. accuracy: accuracy on rows held back after 10,000 rounds
+(Tables 3 to 6). multiclass: mistakes on the original classes. sensitivity: mistakes by γ and
+confidence width. cited.csv has the results of the paper and of its released code on these rows.
 """
 
 import importlib
@@ -40,15 +40,15 @@ NAMES = (*LEARNERS, *RIVER)
 COLUMNS = (*COUNTED, "accuracy", "curve", *MACHINE)
 CITED = pd.read_csv(common.RESULTS / "cited.csv")
 METHODS = ("Random", "Margin", "NeuAL-NTK-F", "NeuAL-NTK-D", "ALPS")
-PAPER, RELEASED = "the paper", "released code"  # of which cited.csv speaks
+PAPER, RELEASED = "the paper", "released code"  # sources in cited.csv
 WIDTHS = ("constant width", "theoretical width")
-STYLES = ("-", "--", ":", "-.")  # of lines, by budget
+STYLES = ("-", "--", ":", "-.")  # of lines by budget
 
 
 def load(cell: Cell) -> tuple[Iterator[X], list[Any]]:
-    """Examples and their labels, in an order that the seed draws.
+    """Examples and their labels, shuffled by the seed.
 
-    A stream of the paper has its name. Any other that can be imported is `module:name`, which is
+    A stream of the paper is given by its name, any other as `module:name`, which is imported and
     called without arguments.
     """
     if cell.stream in STREAMS:
@@ -63,8 +63,8 @@ def load(cell: Cell) -> tuple[Iterator[X], list[Any]]:
 def measure(cell: Cell) -> Row:
     """Mistakes over the rounds.
 
-    Examples after the rounds are held back: `accuracy` is the share of them, in per cent, that the
-    classifier gets right in the end.
+    Examples after the rounds are held back. `accuracy` is the percentage of them that the
+    classifier predicts correctly in the end.
     """
     xs, ys = load(cell)
     n = min(cell.rounds or len(ys), len(ys))
@@ -77,30 +77,30 @@ def measure(cell: Cell) -> Row:
 
 
 def cited(value: str, budget: float, method: str, source: str = PAPER) -> Any:
-    """What is said of a method, a series by stream; empty if there is nothing."""
+    """The cited values of a method, a series by stream; empty if there are none."""
     at = {"source": source, "value": value, "budget": budget, "method": method}
     return chosen(CITED, **at)[[*STREAMS]].max().dropna()
 
 
 def figures(found: Any, streams: Sequence[str], digits: int = 0) -> list[str]:
-    """Figures as cells of a table. They are empty for streams of which nothing is said."""
+    """Numbers as cells of a table, which are empty for streams without a number."""
     return [f"{found[s]:,.{digits}f}" if s in found else "" for s in streams]
 
 
 def ordered(rows: pd.DataFrame) -> list[str]:
-    """The streams of rows, each once, those of the paper first and in its order."""
+    """The streams of the rows, each once; the paper's streams come first, in its order."""
     found = dict.fromkeys(rows["stream"])
     return sorted(found, key=lambda name: [*STREAMS, *found].index(name))
 
 
 def ranked(rows: pd.DataFrame) -> list[str]:
-    """The methods of rows, each once, those of the paper first and in its order."""
+    """The methods of the rows, each once; the paper's methods come first, in its order."""
     found = sorted(set(rows["learner"]))
     return sorted(found, key=lambda name: [*METHODS, *found].index(name))
 
 
 def beside_cited(rows: pd.DataFrame, column: str, *sources: str) -> str:
-    """Of each method at one budget what these sources say, and what was run here."""
+    """A table of each method at one budget: the values of these sources, and those run here."""
     streams, budget, lines = ordered(rows), rows["budget"].iloc[0], []
     for method in ranked(rows):
         for source in sources:
@@ -112,7 +112,7 @@ def beside_cited(rows: pd.DataFrame, column: str, *sources: str) -> str:
 
 
 def regret_table(rows: pd.DataFrame) -> str:
-    """Mistakes of each learner, below those of the paper and its released code."""
+    """Mistakes in the paper, of its released code, and of each learner here."""
     streams = ordered(rows)
     lines = {
         "the paper": figures(cited("regret", 0.03, OWN), streams),
@@ -137,7 +137,7 @@ def multiclass_table(rows: pd.DataFrame) -> str:
 
 
 def sensitivity_table(rows: pd.DataFrame) -> str:
-    """A line a width and γ, a column a stream."""
+    """Mistakes, a line per width and γ, a column per stream."""
     streams, lines = ordered(rows), []
     for width, gamma in itertools.product(WIDTHS, GAMMAS):
         found = by_stream(rows, streams, learner=f"{width}, γ = {gamma}")
@@ -146,9 +146,9 @@ def sensitivity_table(rows: pd.DataFrame) -> str:
 
 
 def draw_curves(rows: pd.DataFrame, path: Path, across: Any = (), log: bool = False) -> None:
-    """Draw mistakes against rounds, mean and range over seeds: a panel a stream.
+    """Draw mistakes against rounds, mean and range over seeds, a panel per stream.
 
-    `across` are lines across the panels: for each a label, a style and a height by stream.
+    `across` holds horizontal lines: for each a label, a style and the heights by stream.
     """
     budgets, streams = sorted(rows["budget"].unique()), ordered(rows)
     several = len(budgets) > 1
@@ -208,7 +208,7 @@ def draw_sensitivity(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def draw_regret(rows: pd.DataFrame, folder: Path) -> None:
-    """Draw regret-{light,dark}.svg, with lines across at what is cited."""
+    """Draw regret-{light,dark}.svg, with horizontal lines at the cited mistakes."""
     across = [
         ("the paper's I-NeurAL, in the end", "--", cited("regret", 0.03, OWN)),
         ("its released code, in the end", ":", cited("regret", 0.03, OWN, RELEASED)),
@@ -217,7 +217,7 @@ def draw_regret(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def draw_baselines(rows: pd.DataFrame, folder: Path) -> None:
-    """Draw baselines-{light,dark}.svg, with I-NeurAL of regret.csv."""
+    """Draw baselines-{light,dark}.svg, with I-NeurAL from regret.csv."""
     regret = common.read(common.RESULTS / "regret.csv")
     regret = regret[regret["stream"].isin(rows["stream"])]
     draw_curves(pd.concat([best(rows), regret]), folder / "baselines", log=True)
@@ -225,7 +225,7 @@ def draw_baselines(rows: pd.DataFrame, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is usually run for a file of rows, and what is made of them."""
+    """The default runs for a file of rows, and its table and figure."""
 
     table: Callable[[pd.DataFrame], str]
     learners: Sequence[str]
@@ -267,7 +267,7 @@ EXPERIMENTS = {
 
 
 def main() -> None:
-    """Run what is missing, print a table for each share of the labels and draw the figure."""
+    """Run the missing cells, print a table for each share of the labels and draw the figure."""
     usual = {name: each.budgets for name, each in EXPERIMENTS.items()}
     given = common.options(usual, __doc__, 5, streams=None, learners=NAMES)
     own = EXPERIMENTS[given.name]

@@ -1,4 +1,4 @@
-"""Which labels are asked for, when and why: a picture of three streams of 4,000 rounds."""
+"""When and why labels are asked for: a figure of three streams of 4,000 rounds."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from drawing import draw
 from river_ineural import INeurAL, active
 from river_ineural.datasets import KnownPosterior
 
-ROUNDS, EACH = 4_000, 100  # of a stream, of a bar
+ROUNDS, EACH = 4_000, 100  # rounds of a stream, rounds of a bar
 SHOWN = {
     "few classes": "few classes",
     "gap": "close call",
@@ -22,7 +22,7 @@ Examples = list[tuple[dict[Any, float], Any]]
 
 
 def streams() -> dict[str, Examples]:
-    """Two classes in ten dimensions, the same where they trade places, and eight in turn."""
+    """Two classes in ten dimensions, the same two trading places, and eight classes in turn."""
     steady = list(KnownPosterior(margin=1.0, seed=1).take(ROUNDS))
     turned = [(x, 1 - y if t >= ROUNDS // 2 else y) for t, (x, y) in enumerate(steady)]
     rng = np.random.default_rng(1)
@@ -37,7 +37,7 @@ def streams() -> dict[str, Examples]:
 
 
 def asked(stream: Examples) -> tuple[dict[str, list[int]], int]:
-    """Labels asked for in each hundred rounds by their reason, at 5 %, and the mistakes."""
+    """Labels asked for in each hundred rounds by reason, with a budget of 5 %, and the mistakes."""
     model, wrong = active.INeurALSampler(INeurAL(seed=1), budget=0.05, seed=1), 0
     counts = {reason: [0] * (ROUNDS // EACH) for reason in SHOWN}
     for t, (x, y) in enumerate(stream):

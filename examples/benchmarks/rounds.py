@@ -1,7 +1,7 @@
-"""Microseconds of a round over whole streams, all learners with as many labels, in one process.
+"""Microseconds per round over whole streams, with equally many labels, in one process.
 
-I-NeurAL asks for its labels; the others learn as many, drawn at random. Times are those of the
-process, garbage collection included. A first run of 300 rounds, which compiles, is not counted.
+I-NeurAL asks for its labels; the others learn as many labels, drawn at random. Times are process
+times and include garbage collection. A first run of 300 rounds, which compiles, is not counted.
 """
 
 import time
@@ -24,13 +24,13 @@ OURS = (OWN, OUTPUTS, "f1 and f2", "f1 alone")
 FOREST = "adaptive random forest"
 MOA = f"MOA's {FOREST}"
 OTHERS = (FOREST, MOA, "logistic regression", "PyTorch network")
-FIRST = 300  # rounds before anything is timed, of a learner of its own
+FIRST = 300  # rounds of the first run, which has its own learner
 CALLS = tuple(f"{call}_{part}" for call in ("predict", "learn") for part in ("50", "99", "100"))
 COLUMNS = (*common.COUNTED, "microseconds", *CALLS, *common.MACHINE, "river")
 
 
 class Timed:
-    """A learner whose calls are timed. One that asks for nothing gets the labels that are drawn."""
+    """A learner whose calls are timed. If `drawn` is given, it decides which labels to learn."""
 
     def __init__(self, model: Any, drawn: Iterator[bool] | None = None) -> None:
         self.model = model
@@ -77,7 +77,7 @@ def measure(cell: Cell) -> Row:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Microseconds a round of each, and ours over River's forest, a line a stream."""
+    """Microseconds per round of each learner, and ratios to River's forest, a line per stream."""
     rows = rows[rows["stream"].isin(list(STREAMS))]
     means = rows.pivot_table(values="microseconds", index="stream", columns="learner", sort=False)
     means = means.reindex(columns=[*OURS, *OTHERS])
@@ -89,7 +89,7 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def calls(rows: pd.DataFrame) -> str:
-    """Percentiles of the calls of ours, in microseconds."""
+    """Percentiles of the calls of I-NeurAL and NeurONAL, in microseconds."""
     heads = [
         f"{call}, {part}" for call in ("predict", "learn") for part in ("median", "99 %", "most")
     ]
@@ -101,7 +101,7 @@ def calls(rows: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Run what is missing and print the tables."""
+    """Run the missing cells and print the tables."""
     learners = [name for name in (*OURS, *OTHERS) if THERE or name != MOA]
     given = common.options({"rounds": [0.05]}, __doc__, 1, streams=STREAMS, learners=learners)
     given.streams = there(STREAMS, given.streams)

@@ -1,9 +1,9 @@
-"""Microseconds of a prediction and of a learned example, beside others in the same process.
+"""Microseconds per prediction and per learned example, compared with others in one process.
 
-The learners are as by default, but for one step an example, and `INeurAL` is timed once without
-explorers. The peer is one PyTorch network of the same width, trained by autograd and Adam on the
-single example. With `--device` a GPU is timed beside one CPU thread. Contenders take turns, so that
-a busy moment of the machine hits all, and medians of calls are shown.
+The learners have default settings, except for one step per example. `INeurAL` is also timed without
+explorers. The peer is one PyTorch network of the same width, trained by autograd and Adam on each
+single example. With `--device` a GPU is compared with one CPU thread. Contenders take turns, so
+that a busy moment of the machine affects all. Times are medians of calls.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from river_ineural.network.device import available
 from river_ineural.network.threads import single_threaded
 
 SIZES = ((22, 2), (68, 2), (784, 2), (3072, 2), (784, 10), (16, 26))  # d, k
-CLASSES, OF_CLASSES = (2, 5, 10, 26, 50, 100), 784  # k, and d, of the time against k
-LABEL_SIZES, LABELS = ((22, 2), (68, 2)), (50, 100, 200, 400, 800, 1600, 3200)  # d, k; ends
+CLASSES, OF_CLASSES = (2, 5, 10, 26, 50, 100), 784  # k and d of the times by k
+LABEL_SIZES, LABELS = ((22, 2), (68, 2)), (50, 100, 200, 400, 800, 1600, 3200)  # d, k; span ends
 FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
 WARM_UP, TURNS, WIDTH = 30, 5, 100
 EARLY, LATE, WINDOW, LONG = 1_000, 100_000, 500, 1_000  # rounds of a long stream
@@ -64,7 +64,7 @@ class Peer:
 
 
 def medians(calls: Calls, n_calls: int) -> dict[str, float]:
-    """Median microseconds of each call(i), taken in turns after warming up."""
+    """Median microseconds of each call(i); the calls take turns after a warm-up."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(TURNS):
         for name, call in calls.items():
@@ -86,14 +86,14 @@ def examples_of(d: int, k: int) -> tuple[list[X], list[int]]:
 
 
 def new_model(k: int, kind: type[INeurAL] = INeurAL, **settings: Any) -> INeurAL:
-    """A model that takes one step an example, without a forest unless told otherwise."""
+    """A model with one step per example, and by default without a forest."""
     usual: dict[str, Any] = {"hidden_dim": WIDTH, "explorers": ("network",), "capacity": 512}
     return kind(n_steps=1, classes=tuple(range(k)), seed=0, **usual | settings)
 
 
 def lasting_model(d: int, k: int) -> INeurAL:
-    """One with a history as full as after a long stream, by when a forest grows slower."""
-    if d > NARROW:  # which has no forest
+    """A model with a history as full as after a long stream, when the forest grows more slowly."""
+    if d > NARROW:  # no forest is grown
         return new_model(k)
     model = new_model(k, capacity=8192, explorers=("network", "forest"))
     rng = np.random.default_rng(1)
@@ -105,13 +105,13 @@ def lasting_model(d: int, k: int) -> INeurAL:
 
 
 def calls_of(name: str, model: Any, xs: list[X], ys: list[int], turns: int = 1) -> Calls:
-    """A prediction and an example learned, after all examples were learned so many times."""
+    """Calls that predict and learn an example, after `turns` passes over all examples."""
     for x, y in zip(xs * turns, ys * turns, strict=True):
         model.learn_one(x, y)
 
     def learn(i: int) -> None:
         model.learn_one(xs[i % 64], ys[i % 64])
-        if getattr(model, "device", "cpu") != "cpu":  # a step is launched, and not waited for
+        if getattr(model, "device", "cpu") != "cpu":  # steps on a device are asynchronous
             torch.cuda.synchronize()
 
     return {
@@ -128,7 +128,7 @@ def measure(d: int, k: int, n_calls: int) -> Row:
     models |= {"NeurONAL ": new_model(k, NeurONAL), "f1 alone ": new_model(k, explorers=())}
     calls: Calls = {}
     for name, model in models.items():
-        calls |= calls_of(name, model, *data, turns=6)  # so that its memory is warm
+        calls |= calls_of(name, model, *data, turns=6)  # warms up the memory of the model
     calls["predict_proba_one"] = lambda i: models[""].predict_proba_one(data[0][i % 64])
     times = medians(calls, n_calls)
     return {"d": d, "k": k} | {name: round(time, 1) for name, time in times.items()}
@@ -138,7 +138,7 @@ def measure(d: int, k: int, n_calls: int) -> Row:
 def measure_device(
     kind: type[INeurAL], d: int, k: int, width: int, device: str, n_calls: int
 ) -> Row:
-    """Microseconds of each call on the CPU and on the device; of a frame, those of a row."""
+    """Microseconds of each call on the CPU and on the device; for a frame, per row."""
     xs, ys = examples_of(d, k)
     frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
     row: Row = {"learner": kind.__name__, "d": d, "k": k, "hidden_dim": width}
@@ -154,7 +154,7 @@ def measure_device(
 
 @single_threaded
 def measure_labels() -> list[Row]:
-    """Mean milliseconds of a given label, while few are held, without a forest and with it."""
+    """Mean milliseconds to learn a given label while few are stored, without and with a forest."""
     rows: list[Row] = []
     for d, k in LABEL_SIZES:
         rng = np.random.default_rng(0)
@@ -175,7 +175,7 @@ def measure_labels() -> list[Row]:
 
 @single_threaded
 def measure_classes(n_calls: int) -> list[Row]:
-    """Microseconds of a prediction and an example learned, of both learners against k."""
+    """Microseconds of a prediction plus a learned example by k, for both learners."""
     rows: list[Row] = []
     for k in CLASSES:
         calls: Calls = {}
@@ -190,7 +190,7 @@ def measure_classes(n_calls: int) -> list[Row]:
 
 @single_threaded
 def measure_frames(n_calls: int) -> list[Row]:
-    """Rows a second of a frame, each learned about once, and beside scikit-learn's network."""
+    """Rows per second of a frame, with each row learned about once, and for `MLPClassifier`."""
     xs, ys = examples_of(*FRAME_SIZE)
     frame = pd.DataFrame([xs[i % 64] for i in range(FRAME_ROWS)])
     y = pd.Series([ys[i % 64] for i in range(FRAME_ROWS)])
@@ -201,7 +201,7 @@ def measure_frames(n_calls: int) -> list[Row]:
     }
     for kind in (INeurAL, NeurONAL):
         model = new_model(FRAME_SIZE[1], kind)
-        model.n_steps = 2 / model.batch_size  # a batch is of half as many examples
+        model.n_steps = 2 / model.batch_size  # a batch has half as many examples
         calls[f"{kind.__name__},learn_many"] = lambda _, m=model: m.learn_many(frame, y)  # type: ignore[misc]
         calls[f"{kind.__name__},predict_many"] = lambda _, m=model: m.predict_many(frame)  # type: ignore[misc]
     times = pd.Series(medians(calls, n_calls))
@@ -213,8 +213,8 @@ def measure_frames(n_calls: int) -> list[Row]:
 def measure_growth() -> dict[str, float]:
     """Time and memory of a late round over an early one, and the longest round over the median.
 
-    In a round one in ten is learned, and the others where the model is sure. Times are medians of
-    means of ten rounds, so that each holds as many steps.
+    One round in ten learns a label. The others learn a pseudo-label if the model is sure. Times are
+    medians of means over ten rounds, so that each mean has equally many steps.
     """
     xs, ys = examples_of(22, 2)
     model = INeurALSampler(INeurAL(seed=0, capacity=512), gamma=0.0, seed=0)
@@ -240,7 +240,7 @@ def measure_growth() -> dict[str, float]:
 
 
 def tables(n_calls: int) -> dict[str, pd.DataFrame]:
-    """All tables but that of a GPU, by the name of their files."""
+    """All tables except that of a GPU, by file name."""
     classes = pd.DataFrame(measure_classes(max(10, n_calls // 20)))
     ratios = {
         f"a round of {kind}, k = 26 over 2, d = {OF_CLASSES}": classes[kind][3] / classes[kind][0]
@@ -261,7 +261,7 @@ def tables(n_calls: int) -> dict[str, pd.DataFrame]:
 
 
 def draw_lines(path: Path, at: Sequence[Any], rows: pd.DataFrame, **axes: Any) -> None:
-    """Draw PATH-{light,dark}.svg, a line for each column that is a time."""
+    """Draw PATH-{light,dark}.svg, with a line for each column of times."""
 
     def paint(panels: Any) -> None:
         for name, colour in colours(rows.columns.drop(["d", "k"], errors="ignore")).items():
@@ -273,7 +273,7 @@ def draw_lines(path: Path, at: Sequence[Any], rows: pd.DataFrame, **axes: Any) -
 
 
 def main() -> None:
-    """Print the tables; with a folder write them there, and draw two figures."""
+    """Print the tables; with `--out`, also write them and draw two figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=500, help="timed calls a cell (500)")
     parser.add_argument("--device", help="time this device, such as cuda, and nothing else")

@@ -1,4 +1,4 @@
-"""Mistakes on tables, beside classifiers of scikit-learn that are fitted again, and River's."""
+"""Mistakes on tabular data, compared with refitted scikit-learn classifiers and with River's."""
 
 import time
 from functools import partial
@@ -21,13 +21,13 @@ MEASURED = ("row_by_row", "fits", "curve", "asks")
 COLUMNS = (*common.COUNTED, *MEASURED, *common.MACHINE, "river", "sklearn")
 LEARNERS = (OWN, OUTPUTS, *PARTS, *REFITTED, *STREAMING)
 OTHERS = (*REFITTED, BEST, MOAS)
-SINGLE = 100  # rows whose answers are timed one by one
+SINGLE = 100  # rows whose predictions are timed one by one
 FOREST = "random forest, refitted"
 OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
 
 
 def bundled(make: type[Dataset], seed: int) -> Stream:
-    """A data set of River's, in an order that the seed draws."""
+    """A data set of River, shuffled by the seed."""
     rows = list(make())  # type: ignore[call-arg]
     x = np.array([[float(value) for value in x.values()] for x, _ in rows])
     y = np.unique([str(y) for _, y in rows], return_inverse=True)[1]
@@ -45,10 +45,10 @@ STREAMS: dict[str, Source] = {
 
 
 def measure(cell: Cell) -> Row:
-    """Mistakes of a learner that is told how long the stream is.
+    """Mistakes of a learner that knows the length of the stream.
 
-    `row_by_row` are the seconds if each answer were given on its own: for what is refitted they are
-    estimated from some.
+    `row_by_row` is the time in seconds if each row were predicted on its own. For refitted learners
+    it is estimated from the first rows.
     """
     stream = STREAMS[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
@@ -68,7 +68,7 @@ def measure(cell: Cell) -> Row:
 
 
 def mistakes(rows: pd.DataFrame) -> str:
-    """Mistakes of each, a line a stream, first those where ours is least ahead of the others."""
+    """Mistakes of each learner, a line per stream, with the highest ratio first."""
     rows = best(rows)
     others = [name for name in OTHERS if name in {*rows["learner"]}]
     over = pd.DataFrame({name: ratios(rows, OWN, name, STREAMS) for name in others}).max(axis=1)
@@ -84,7 +84,7 @@ def mistakes(rows: pd.DataFrame) -> str:
 
 
 def summaries(rows: pd.DataFrame) -> str:
-    """Mistakes of ours over those of each other, a line each."""
+    """Mistakes of I-NeurAL over those of each other learner, a line per learner."""
     lines = []
     for name in OTHERS:
         if len(found := ratios(best(rows), OWN, name, STREAMS)):
@@ -96,7 +96,7 @@ def summaries(rows: pd.DataFrame) -> str:
 
 
 def seconds(rows: pd.DataFrame) -> str:
-    """Seconds of a run, and of what is refitted those if each row is answered alone."""
+    """Seconds of a run, and for refitted learners also if each row is predicted on its own."""
     heads = (OWN, *(f"{name}{how}" for name in REFITTED for how in ("", ", row by row")))
     means = rows.groupby(["stream", "learner"])[["seconds", "row_by_row"]].mean().unstack()
     columns = [("seconds", OWN)]
@@ -107,9 +107,9 @@ def seconds(rows: pd.DataFrame) -> str:
 
 
 def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
-    """Draw tabular-{light,dark}.svg: mistakes over the mean of I-NeurAL's, a panel a budget.
+    """Draw tabular-{light,dark}.svg: mistakes over the mean of I-NeurAL's, a panel per budget.
 
-    They are means over seeds, with their range.
+    Points are means over seeds, bars the ranges over seeds.
     """
     rows = best(rows)
     shown = [stream for stream in STREAMS if stream in {*rows["stream"]}]
@@ -138,7 +138,7 @@ def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def main() -> None:
-    """Run what is missing, print the tables and draw the figure."""
+    """Run the missing cells, print the tables and draw the figure."""
     given = common.options({"tabular": [0.05, 0.1]}, __doc__, 3, streams=STREAMS, learners=LEARNERS)
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, LEARNERS)

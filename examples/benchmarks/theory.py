@@ -1,4 +1,4 @@
-"""R_T, **R**_T and N_T of the paper where P(y | x) is known, for the print and the defaults."""
+"""R_T, **R**_T and N_T of the paper if P(y | x) is known, for `paper.INeurAL` and the defaults."""
 
 import itertools
 from pathlib import Path
@@ -27,11 +27,11 @@ STREAMS: dict[str, dict[str, Any]] = {
     "hard margin, k = 4": {"margin": 0.9, "n_classes": 4},
     "no margin, k = 2": {},
 }
-PARTS = (20, 10, 4, 2, 1)  # the numbers of rounds T are those shares of the largest
-EVERY, FRESH = 10, 100  # once in so many rounds, so many fresh points
-FRESH_AT_THE_END = 20_000  # for R_T
+PARTS = (20, 10, 4, 2, 1)  # each number of rounds T is the largest divided by one of these
+EVERY, FRESH = 10, 100  # rounds per estimate, fresh points of an estimate
+FRESH_AT_THE_END = 20_000  # fresh points for R_T
 R, SUM, LABELS = r"\(R_T\)", r"\(\mathbf R_T\)", r"\(\mathbf N_T\)"
-SHOWN = {"returned": (R, 4), "regret": (SUM, 1), "labels": (LABELS, 0)}  # and their digits
+SHOWN = {"returned": (R, 4), "regret": (SUM, 1), "labels": (LABELS, 0)}  # symbols and digits
 SYMBOLS = {"returned": "$R_T$", "regret": r"$\mathbf{R}_T$", "labels": r"$\mathbf{N}_T$"}
 
 
@@ -40,10 +40,10 @@ LEARNERS = (*RATES, "defaults")
 
 
 def new(learner: str, k: int, rounds: int, seed: int) -> Any:
-    """Algorithms 1 and 2 as printed, with γ = 2, for the theorems want more than 1, or ours.
+    """Algorithms 1 and 2 as printed with γ = 2 (the theorems need γ > 1), or the defaults.
 
-    The defaults of this package, which no theorem covers, have the width of the analysis and γ = 1,
-    no budget and no random asks: a constant width above the margin would ask for ever.
+    No theorem covers the defaults of this package. Here they use the theoretical width, γ = 1, no
+    budget and no random asks. A constant width above the margin would ask for every label.
     """
     if learner in RATES:
         lr = RATES[learner]
@@ -65,7 +65,7 @@ def scores_of(classifier: Any, x: Floats) -> tuple[NDArray[np.int64], Floats]:
 
 
 def threshold_of(model: Any, t: int, k: int) -> float:
-    """2γβ_t: in round t the labels of gaps below it are asked for."""
+    """2γβ_t: in round t the label is asked for if the gap is below this threshold."""
     printed = isinstance(model, paper.INeurAL)
     beta = model.beta(t) if printed else model.width(t, k, model.classifier.n_layers)
     return float(2 * model.gamma * beta)
@@ -74,10 +74,10 @@ def threshold_of(model: Any, t: int, k: int) -> float:
 def population(
     classifier: Any, x: Floats, posteriors: Floats, threshold: float = 0.0
 ) -> tuple[float, float]:
-    """What a classifier loses on points with known P(y | x), and the share it would ask for.
+    """Mean loss of a classifier on points with known P(y | x), and the share it would ask for.
 
-    Lost is P(y = Bayes class | x) - P(y = predicted class | x) in the mean, of which the Bayes
-    classifier has none. Before any class is known nothing is predicted, and all are asked for.
+    The loss is P(y = Bayes class | x) - P(y = predicted class | x), which is 0 for the Bayes
+    classifier. Before any class is known nothing is predicted, and all labels are asked for.
     """
     best = posteriors.max(1)
     labels, scores = scores_of(classifier, x)
@@ -91,12 +91,12 @@ def population(
 
 
 def measure(cell: Cell) -> Row:
-    """T rounds: R_T of what is returned, over fresh points, and `latest` of what predicts last.
+    """Run T rounds. On fresh points, `returned` is R_T, and `latest` the loss of the last weights.
 
     **R**_T and N_T are sums over rounds t of expectations for the weights θ_{t-1} that predict in
-    round t. As those do not depend on x_t, the sums at the points x_t of the stream, `regret` and
-    `labels`, have the same expectation. `fresh_regret` and `fresh_labels` are estimates by fresh
-    points in one round, drawn uniformly, of every ten.
+    round t. These weights do not depend on x_t, so the sums at the points x_t of the stream,
+    `regret` and `labels`, have the same expectation. `fresh_regret` and `fresh_labels` are
+    estimates on fresh points in one round of every ten, drawn uniformly.
     """
     name, learner, rounds, seed = cell.stream, cell.learner, cell.rounds or 0, cell.seed
     stream = KnownPosterior(rounds, seed=seed, **STREAMS[name])
@@ -119,10 +119,10 @@ def measure(cell: Cell) -> Row:
             latest, _ = population(model.classifier, *stream.draw(FRESH_AT_THE_END, rng))
         label, asks[t] = model.predict_one(x)
         points[t] = list(x.values())
-        chosen[t] = -1 if label is None else label  # as where no class is known yet
+        chosen[t] = -1 if label is None else label  # None before a class is known
         if asks[t]:
             model.learn_one(x, y)
-    # Line 28 of the print. The defaults have no such line and return what predicts.
+    # Line 28 of Algorithm 1. The defaults have no such line and return their classifier.
     classifier = model.returned() if hasattr(model, "returned") else model.classifier
     returned, _ = population(classifier, *stream.draw(FRESH_AT_THE_END, rng))
     posteriors = stream.posteriors(points)
@@ -138,7 +138,7 @@ def measure(cell: Cell) -> Row:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Of each stream R_T, **R**_T and N_T of each learner, a column a T."""
+    """R_T, **R**_T and N_T of each learner on each stream, a column per T."""
     lengths, parts = sorted(rows["rounds"].unique()), []
     for name in rows["stream"].unique():
         lines = []
@@ -160,7 +160,7 @@ AGREE = {  # heads, columns and their digits
 
 
 def agreement(rows: pd.DataFrame) -> str:
-    """Of the largest T: the sums at the points of the stream and those by fresh ones."""
+    """For the largest T: the sums at the points of the stream, and those at fresh points."""
     most, tables = rows["rounds"].max(), []
     for symbol, columns in AGREE.items():
         last = f"{R}, latest" if "latest" in columns else "all asked for up to"
@@ -175,7 +175,7 @@ def agreement(rows: pd.DataFrame) -> str:
 
 
 def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
-    """Draw theory-{light,dark}.svg: a column a stream, a row each for R_T, **R**_T and N_T."""
+    """Draw theory-{light,dark}.svg: a column per stream, a row each for R_T, **R**_T and N_T."""
     lengths = sorted(rows["rounds"].unique())
     panels = list(itertools.product(SYMBOLS, rows["stream"].unique()))
 
@@ -186,7 +186,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
                 found = [of(rows, column, rounds=n, **where) for n in lengths]
                 band(panel, lengths, found, ms=3, color=colour, label=learner)
             panel.set(title=name, xlabel="T", ylabel=SYMBOLS[column], xscale="log")
-            if column == "returned":  # which may be 0
+            if column == "returned":  # R_T may be 0
                 panel.set_yscale("symlog", linthresh=1e-3)
                 panel.set_ylim(0, 1)
             else:
@@ -197,7 +197,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
 
 
 def main() -> None:
-    """Run what theory.csv does not hold yet, print the tables and draw the figure."""
+    """Run the cells that theory.csv lacks, print the tables and draw the figure."""
     given = options({"theory": []}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
     largest, path = given.rounds or 20_000, given.out / "theory.csv"
     lengths = [max(1, largest // part) for part in PARTS]

@@ -1,6 +1,6 @@
-"""What the paper compares I-NeurAL with.
+"""The methods that the paper compares with I-NeurAL.
 
-Its methods Random and Margin are `active.RandomSampler` and `active.MarginSampler` around a
+The paper's Random and Margin are `active.RandomSampler` and `active.MarginSampler` around a
 `RetrainedNetwork`.
 """
 

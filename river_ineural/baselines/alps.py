@@ -1,4 +1,4 @@
-"""ALPS: a class of hypotheses fixed beforehand, a version space, and requesters."""
+"""ALPS: fixed hypotheses, a version space of them, and thresholds for asking (requesters)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from river_ineural.network.threads import single_threaded
 
 __all__ = ["ALPS"]
 
-REQUESTERS = (0.1, 0.25, 0.5, 0.75, 0.9)  # ask where the gap of the leader is below
-LEAST = 1e-3  # probability that a hypothesis gives any class: bounds its loss
+REQUESTERS = (0.1, 0.25, 0.5, 0.75, 0.9)  # possible thresholds on the leader's margin
+LEAST = 1e-3  # lower bound of a probability in the log loss
 
 
 class VersionSpace(Cached, base.Classifier):
-    """Hypotheses with their losses so far; those within the slack of the best are consistent.
+    """Hypotheses with their total losses; a hypothesis close to the least loss is consistent.
 
-    Each hypothesis is a `RetrainedNetwork` trained once, from its own seed. From then on learning
-    an example only adds
+    Each hypothesis is a `RetrainedNetwork` with its own seed, and is trained once. After that,
+    learning an example only adds to the losses:
 
         L_h += -log P_h(y | x),    consistent: L_h ≤ min L + slack · √n
 
-    n being the examples learned since.
+    n is the number of examples learned after the training.
     """
 
     def __init__(
@@ -64,22 +64,22 @@ class VersionSpace(Cached, base.Classifier):
 
     @property
     def labels(self) -> list[ClfTarget]:
-        """Those that the hypotheses know, in the order of their probabilities."""
+        """The labels that the hypotheses know, in the column order of `probabilities`."""
         return self.hypotheses[0]._labels.labels
 
     @property
     def features(self) -> FeatureIndex:
-        """Those that the hypotheses know."""
+        """The features that the hypotheses know."""
         return self.hypotheses[0]._features
 
     @functools.cached_property
     def weights(self) -> list[Tensor]:
-        """Of all hypotheses, stacked."""
+        """The weights of all hypotheses, stacked."""
         parts = zip(*(hypothesis._weights for hypothesis in self.hypotheses), strict=True)
         return [torch.stack(part) for part in parts]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
-        """Pre-train, or add to the losses."""
+        """Collect an example for pre-training; after pre-training, add to the losses."""
         self.features.values(x)
         LabelIndex.checked(y)
         if not self.ready:
@@ -92,7 +92,7 @@ class VersionSpace(Cached, base.Classifier):
         self.losses -= np.log(np.maximum(found, LEAST))
 
     def pretrain(self, examples: Iterable[tuple[dict[FeatureName, Any], ClfTarget]]) -> None:
-        """Train every hypothesis on the examples, which fixes them."""
+        """Train every hypothesis on the examples; afterwards the hypotheses are fixed."""
         examples = list(examples)
         for hypothesis in self.hypotheses:
             for x, y in examples:
@@ -106,7 +106,7 @@ class VersionSpace(Cached, base.Classifier):
 
     @single_threaded
     def probabilities(self, x: dict[FeatureName, Any]) -> NDArray[np.float64]:
-        """Of each class by each hypothesis, (hypotheses, classes); a round asks several times."""
+        """Class probabilities (n_hypotheses, n_classes), cached for the latest x."""
         if self.latest is None or self.latest[0] != x:
             vector = torch.from_numpy(placed(self.features, x, self.features.values(x)))
             first, first_bias, last, last_bias = self.weights
@@ -116,7 +116,7 @@ class VersionSpace(Cached, base.Classifier):
         return self.latest[1]
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
-        """The probabilities of the hypothesis of least loss; empty before pre-training."""
+        """Probabilities by the hypothesis of least loss; uniform before pre-training."""
         self.features.values(x)
         if not self.ready:
             known = dict.fromkeys(y for _, y in self.waiting)
@@ -125,41 +125,41 @@ class VersionSpace(Cached, base.Classifier):
         return dict(zip(self.labels, leader.tolist(), strict=True))
 
     def agreed(self, x: dict[FeatureName, Any]) -> ClfTarget | None:
-        """The class that all consistent hypotheses predict; None if they differ."""
+        """The class that all consistent hypotheses predict; None if they disagree."""
         within = self.losses <= self.losses.min() + self.slack * math.sqrt(self.n)
         predicted = np.unique(self.probabilities(x)[within].argmax(1))
         return self.labels[predicted[0]] if len(predicted) == 1 else None
 
 
 class ALPS(BudgetedSampler):
-    """ALPS: ask where the consistent hypotheses differ and the leader's margin is small.
+    """ALPS: ask where the consistent hypotheses disagree and the leader's margin is small.
 
-    The first `n_pretraining` labels are asked for and train a class of hypotheses, which are fixed
-    from then on. In each later round the leader, the hypothesis of least loss, predicts. Where all
-    consistent hypotheses agree, their class is a pseudo-label. Where they differ, the label is
-    asked for if the leader's margin is below s, of (0.1, 0.25, 0.5, 0.75, 0.9) the least that was
-    reliable on the labels asked for so far,
+    The sampler asks for the first `n_pretraining` labels and trains the hypotheses on them. After
+    that the hypotheses are fixed. In each later round the leader, the hypothesis of least loss,
+    predicts. Where all consistent hypotheses agree, their class is learned as a pseudo-label. Where
+    they disagree, the label is asked for if the leader's margin is below the threshold s: the least
+    of (0.1, 0.25, 0.5, 0.75, 0.9) that is reliable on the labels learned since pre-training,
 
         mistakes of the leader at margins ≥ s, plus 1
-            ≤ requester_slack · √(such labels)
+            ≤ requester_slack · √(labels at margins ≥ s)
 
-    and the largest while none was. Labels and pseudo-labels add to the losses of all hypotheses.
+    or 0.9 while none is reliable. Labels and pseudo-labels add to the losses of all hypotheses.
 
     Parameters
     ----------
     n_hypotheses
-        At least 1.
+        Number of hypotheses, at least 1.
     n_pretraining
-        Labels at the start, at least 2; more are asked for until two classes are among the last so
-        many. They count in the budget. `pretrain` gives them from elsewhere instead.
+        Labels for pre-training, at least 2; more are asked for while the last `n_pretraining` are
+        of one class. They count against the budget. `pretrain` takes other examples instead.
     slack, requester_slack
-        At least 0.
+        Slack of the consistent hypotheses and of the thresholds, each at least 0.
     hidden_dim, lr, batch_size, n_epochs, tolerance
-        Of the hypotheses, as in `RetrainedNetwork`.
+        Parameters of each hypothesis, as in `RetrainedNetwork`.
     budget, horizon
         As in `active.RandomSampler`.
     max_features
-        At most this many features, at least 1; later ones are ignored, with one warning.
+        Maximum number of features, at least 1; later ones are ignored, with one warning.
     seed
         Seed of the hypotheses, at least 0. None: different every time.
 
@@ -213,16 +213,16 @@ class ALPS(BudgetedSampler):
         self.slack, self.requester_slack = slack, requester_slack
         self.hidden_dim, self.lr, self.batch_size = hidden_dim, lr, batch_size
         self.n_epochs, self.tolerance, self.max_features = n_epochs, tolerance, max_features
-        self._at_least = np.zeros(len(REQUESTERS), int)  # labels at margins from s on
-        self._missed = np.zeros(len(REQUESTERS), int)  # those that the leader got wrong
+        self._at_least = np.zeros(len(REQUESTERS), int)  # labels at margins ≥ s
+        self._missed = np.zeros(len(REQUESTERS), int)  # of these, the leader's mistakes
 
     def pretrain(self, examples: Iterable[tuple[dict[FeatureName, Any], ClfTarget]]) -> None:
-        """Train the hypotheses on labelled examples that no budget counts."""
+        """Train the hypotheses on labelled examples that do not count against the budget."""
         self.classifier.pretrain(examples)
 
     @property
     def requester(self) -> float:
-        """The s that decides now."""
+        """The threshold s that is used now."""
         reliable = self._missed + 1 <= self.requester_slack * np.sqrt(self._at_least)
         return REQUESTERS[int(reliable.argmax())] if reliable.any() else REQUESTERS[-1]
 
@@ -237,7 +237,7 @@ class ALPS(BudgetedSampler):
         return "gap" if margin < requester else "none", margin, requester
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
-        """Learn a label: how reliable the requesters are, and the losses."""
+        """Learn a label: update the losses and the reliability of each threshold."""
         LabelIndex.checked(y)
         leader = self.classifier.predict_proba_one(x) if self.classifier.ready else {}
         super().learn_one(x, y, **kwargs)
@@ -247,4 +247,4 @@ class ALPS(BudgetedSampler):
             self._missed += beyond & (max(leader, key=leader.__getitem__) != y)
 
     def _unit_test_skips(self) -> set[str]:
-        return {"check_predict_proba_one_binary"}  # meant for classifiers: it gets a pair here
+        return {"check_predict_proba_one_binary"}  # the check does not expect a pair

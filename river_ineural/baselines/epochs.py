@@ -1,4 +1,4 @@
-"""What the paper's baselines share: epochs over all that is stored, at each label."""
+"""Shared by the paper's baselines: training in epochs over all stored examples at each label."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Stored:
-    """The newest examples as rows of arrays, which double until the capacity is reached."""
+    """The newest examples as rows of arrays, which double in size up to the capacity."""
 
     def __init__(self, capacity: int, n_targets: int = 1) -> None:
         check_integer("capacity", capacity, least=1)
         self.capacity = capacity
         self.n_added = 0
         self.vectors = np.zeros((0, 0), np.float32)
-        self.targets = np.zeros((0, n_targets), np.int64)  # integers stored with each
+        self.targets = np.zeros((0, n_targets), np.int64)  # integers stored with each vector
 
     def __len__(self) -> int:
         return min(self.n_added, self.capacity)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the rows that are still free."""
+        """The state without the unused rows."""
         used = {"vectors": self.vectors[: len(self)], "targets": self.targets[: len(self)]}
         return {**self.__dict__, **used}
 
     def add(self, vector: Floats, *targets: int) -> None:
-        """Store a vector of all features known; those that are new were 0 before."""
+        """Store a vector of all known features; new features are 0 in older vectors."""
         row = self.n_added % self.capacity
         n_rows, n_features = self.vectors.shape
         more = min(max(1, n_rows), self.capacity - n_rows) if row == n_rows else 0
@@ -57,7 +57,7 @@ class Stored:
 
 
 class TrainedInEpochs:
-    """What is trained by passes of Adam, as `RetrainedNetwork` describes the parameters."""
+    """A model trained in epochs of Adam; `RetrainedNetwork` describes the parameters."""
 
     lr = Live[float](real(1e-37))
     batch_size = Live[int](integer(1))
@@ -78,10 +78,10 @@ class TrainedInEpochs:
         n_examples: int,
         rng: np.random.Generator,
     ) -> None:
-        """Train the weights in place, until the losses of a pass are small: by Adam, which starts
-        anew, on the mean loss under such weights of the rows with such numbers.
+        """Train the weights in place with a new Adam until the losses of an epoch are small.
+        `loss(weights, rows)` is the mean loss of the examples with the indices `rows`.
         """
-        trained = [part.detach().requires_grad_() for part in weights]  # the same memory
+        trained = [part.detach().requires_grad_() for part in weights]  # shares their memory
         adam = torch.optim.Adam(trained, self.lr, fused=True)
         for _ in range(self.n_epochs):
             total = 0.0
@@ -96,9 +96,9 @@ class TrainedInEpochs:
 
 
 class Cached:
-    """Keeps what was computed of the latest x until the next label; it is in no pickle."""
+    """Caches the result for the latest x; the cache is not pickled."""
 
-    latest: tuple[dict[FeatureName, Any], Any] | None = None  # x, and what was computed of it
+    latest: tuple[dict[FeatureName, Any], Any] | None = None  # x and the result for it
 
     def __getstate__(self) -> dict[str, Any]:
         computed = ("latest", "weights")
@@ -106,7 +106,7 @@ class Cached:
 
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
-    """Checked values of x as a float32 vector of all features known."""
+    """Checked values of x as a float32 vector of all known features."""
     nothing = np.zeros(len(features))
     vector: Floats = features.place(x, values[None], nothing, nothing.astype(np.float32))[0]
     return vector

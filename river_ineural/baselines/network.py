@@ -1,4 +1,4 @@
-"""The classifier of the paper's baselines: a network trained for epochs at each label."""
+"""The classifier of the paper's baselines: a network trained in epochs at each label."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ __all__ = ["RetrainedNetwork"]
 
 
 class RetrainedNetwork(TrainedInEpochs, base.Classifier):
-    """Network of one hidden layer, trained for epochs over all labels so far at each new one.
+    """Network with one hidden layer, trained in epochs over all examples so far at each label.
 
-    The classification model that the paper gives to its methods Random and Margin. With h the
-    hidden layer of ReLU units,
+    This is the classification model of the paper's methods Random and Margin. With the ReLU
+    function h, it predicts
 
         P(y | x) = softmax(V h(W x + a) + b)
 
-    and at each label up to `n_epochs` passes of Adam on the cross-entropy over everything stored,
-    from the weights as they are and with a new state of Adam. x is taken as it is: scale it first.
+    Each label starts up to `n_epochs` epochs of Adam on the cross-entropy over all stored examples,
+    from the current weights and with a new state of Adam. x is not scaled here: scale it before.
 
     Parameters
     ----------
     hidden_dim, batch_size, n_epochs
-        Width, examples a step, and passes a label at most; at least 1.
+        Width, examples per step, and maximum number of epochs per label; each at least 1.
     lr
         Learning rate of Adam, above 0.
     tolerance
-        Training ends when the batch losses of an epoch, summed, are at most this many times the
+        Training ends when the sum of the batch losses of an epoch is at most `tolerance` times the
         number of examples; at least 0.
     capacity
-        Examples stored, at least 1; the oldest makes room.
+        Maximum number of stored examples, at least 1; a new one replaces the oldest.
     max_features, max_classes
-        At most so many, at least 1 and 2; later ones are ignored, with one warning.
+        Maximum numbers, at least 1 and 2; later ones are ignored, with one warning.
     seed
         Seed of the initial weights and of the order of the examples, at least 0. None: different
         every time.
@@ -97,7 +97,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Weights as arrays, of which equal ones have equal pickles."""
+        """The state with weights as arrays, because equal arrays have equal pickles."""
         return {**self.__dict__, "_weights": [part.numpy() for part in self._weights]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         return True
 
     def _grow(self) -> None:
-        """Draw the weights that are not there yet: U(-1/√inputs, 1/√inputs), as PyTorch does."""
+        """Draw the missing weights from U(-1/√inputs, 1/√inputs), as PyTorch does."""
         m, d, k = self.hidden_dim, len(self._features), len(self._labels)
         shapes = [(m, d), (m,), (k, m), (k,)]
         if shapes == [tuple(part.shape) for part in self._weights]:
@@ -125,13 +125,13 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self._weights = grown
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
-        """Store the example, then train on all that are stored; what is refused changes nothing."""
+        """Store the example and train on all stored ones; an invalid example changes nothing."""
         if self._store(x, y):
             self._train()
 
-    @torch.inference_mode(False)  # gradients are taken whatever mode the caller is in
+    @torch.inference_mode(False)  # gradients are needed in any mode of the caller
     def _store(self, x: dict[FeatureName, Any], y: ClfTarget) -> bool:
-        """Whether there was room for its class."""
+        """Store the example; returns False if there is no room for its class."""
         values, label = self._features.values(x), self._labels.checked(y)
         self._labels = self._labels.grown([label])
         index = self._labels.index.get(label)
@@ -153,7 +153,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
 
     @single_threaded
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
-        """Probability by label, summing to 1; empty before a class is known."""
+        """Probability of each label; empty before a class is known."""
         values = self._features.values(x)
         if not len(self._labels):
             return {}

@@ -24,25 +24,25 @@ __all__ = ["NeuALNTKD", "NeuALNTKF"]
 
 Floats = NDArray[np.floating[Any]]
 
-TWO = 2  # classes: the methods are defined for no other number
+TWO = 2  # classes; the methods are defined only for two
 
 
 def unit(vector: Floats) -> Floats:
-    """The vector with norm 1, unless it is 0."""
+    """The vector scaled to norm 1; a zero vector stays 0."""
     return vector / max(float(np.linalg.norm(vector)), 1e-12)
 
 
 class TangentUCB(Cached, base.Classifier):
-    """Two classes, each with an upper bound of the probability that it is right.
+    """Classifier of two classes by an upper confidence bound of the probability of each.
 
-    A network f(x_i) = v · ReLU(W_i x), x of norm 1 and W_i the block of class i, has the tangent
-    features g_i = ∇_θ f(x_i): the hidden units for v, (v · [unit on]) xᵀ for W_i. With Z the sum
-    of g² over what was learned, plus λ, the bound and its width are
+    The network is f(x_i) = v · ReLU(W_i x), where x has norm 1 and W_i is the block of class i. Its
+    tangent features are g_i = ∇_θ f(x_i): the hidden units for v, and (v · [unit on]) xᵀ for W_i.
+    With Z, the sum of g² over the learned contexts plus λ, the bound and its width are
 
         U_i = value_i + width_i,    width_i² = γ Σ g_i² / Z
 
-    Z is the diagonal of the paper's matrix. Only the context of the chosen class, the one of the
-    highest bound, is learned from, with reward 1 if it was right, else 0.
+    Z is the diagonal of the paper's matrix. The class with the highest bound is chosen. Only its
+    context is learned, with reward 1 if the class is right, else 0.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TangentUCB(Cached, base.Classifier):
         self.z_last = np.full_like(self.last, ridge)
 
     def widen(self) -> None:
-        """Weights, N(0, 2/m), and Z for features not seen before."""
+        """Draw weights from N(0, 2/m) for new features, and set Z to λ for them."""
         new = len(self.features) - self.first.shape[2]
         if new:
             fresh = self.rng.normal(0, (2 / self.hidden_dim) ** 0.5, (*self.first.shape[:2], new))
@@ -73,17 +73,17 @@ class TangentUCB(Cached, base.Classifier):
             self.latest = None
 
     def tangent(self, x: Floats) -> tuple[Floats, Floats]:
-        """Hidden units (2, m), and the gradient before them (2, m): g is (delta xᵀ, hidden)."""
+        """Hidden units and delta, the gradient at their input, (2, m); g = (delta xᵀ, hidden)."""
         products = self.first @ x
         return np.maximum(products, 0), self.last * (products > 0)
 
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
-        """What the bounds are around (2,)."""
+        """The estimate for each class (2,), to which its width is added."""
         raise NotImplementedError
 
     @single_threaded
     def bounds(self, x: Floats) -> tuple[Floats, Floats]:
-        """Upper bounds and widths of the classes known (k,), x of norm 1."""
+        """Upper bounds and widths of the known classes, (k,) each; x has norm 1."""
         hidden, delta = self.tangent(x)
         squares = (delta**2 * ((1 / self.z_first) @ x**2)).sum(1) + hidden**2 @ (1 / self.z_last)
         widths = np.sqrt(self.gamma * squares)
@@ -91,14 +91,14 @@ class TangentUCB(Cached, base.Classifier):
         return (self.value(x, hidden, delta) + widths)[:k], widths[:k]
 
     def bounds_of(self, x: dict[FeatureName, Any]) -> tuple[Floats, Floats]:
-        """The same of a feature dict, which a round asks for twice."""
+        """`bounds` of a feature dict, cached because a round needs them twice."""
         values = self.features.values(x)
         if self.latest is None or self.latest[0] != x:
             self.latest = dict(x), self.bounds(unit(placed(self.features, x, values)))
         return self.latest[1]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:
-        """Learn whether the chosen class was right."""
+        """Learn whether the chosen class is right."""
         values, label = self.features.values(x), self.labels.checked(y)
         if label not in self.labels.index and len(self.labels) == TWO:
             raise ValueError(
@@ -116,7 +116,7 @@ class TangentUCB(Cached, base.Classifier):
         self.latest = None
 
     def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
-        """Let the value of the chosen class learn its reward."""
+        """Update the value of the chosen class with its reward."""
         raise NotImplementedError
 
     def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> dict[ClfTarget, float]:
@@ -127,7 +127,7 @@ class TangentUCB(Cached, base.Classifier):
 
 
 class FrozenTangent(TangentUCB):
-    """value_i = θ · g_i at the initial weights, θ = Z⁻¹ Σ reward · g."""
+    """value_i = θ · g_i, with g_i at the initial weights and θ = Z⁻¹ Σ reward · g."""
 
     def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
@@ -148,7 +148,7 @@ class FrozenTangent(TangentUCB):
 
 
 class TrainedTangent(TrainedInEpochs, TangentUCB):
-    """value_i = f(x_i), the network being trained on every chosen context and its reward."""
+    """value_i = f(x_i); the network is trained on all chosen contexts and their rewards."""
 
     def __init__(
         self, settings: tuple[Any, ...], training: tuple[float, int, int, float], capacity: int
@@ -160,7 +160,7 @@ class TrainedTangent(TrainedInEpochs, TangentUCB):
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last
 
-    @torch.inference_mode(False)  # gradients are taken whatever mode the caller is in
+    @torch.inference_mode(False)  # gradients are needed in any mode of the caller
     def fit(self, x: Floats, hidden: Floats, delta: Floats, chosen: int, reward: float) -> None:
         self.stored.add(x, chosen, int(reward))
         inputs, classes, rewards = self.stored.tensors()
@@ -176,7 +176,7 @@ class TrainedTangent(TrainedInEpochs, TangentUCB):
 
 
 class TangentSampler(BudgetedSampler):
-    """Asks where |U - 1/2| ≤ 2 · width, both of the chosen class."""
+    """Asks if |U - 1/2| ≤ 2 · width, with the bound and the width of the chosen class."""
 
     classifier: TangentUCB
     _unit_test_params = base.Classifier._unit_test_params  # every parameter has a default
@@ -195,14 +195,14 @@ class TangentSampler(BudgetedSampler):
         return "gap" if gap <= threshold else "none", gap, threshold
 
     def _unit_test_skips(self) -> set[str]:
-        return {"check_predict_proba_one_binary"}  # meant for classifiers: it gets a pair here
+        return {"check_predict_proba_one_binary"}  # the check does not expect a pair
 
 
 class NeuALNTKF(TangentSampler):
-    """NeuAL-NTK-F: ask where the bound of a frozen tangent model does not tell right from wrong.
+    """NeuAL-NTK-F: ask where the bound of a frozen tangent model is close to 1/2.
 
-    Of the two classes, that with the higher bound U = θ · g + width is predicted; its label is
-    asked for when |U - 1/2| ≤ 2 · width, g being the gradient of the network as it was drawn (see
+    The class with the higher bound U = θ · g + width is predicted. The label is asked for if
+    |U - 1/2| ≤ 2 · width. g is the gradient of the network at its initial weights (see
     `TangentUCB`). The network is never trained.
 
     Parameters
@@ -212,18 +212,18 @@ class NeuALNTKF(TangentSampler):
     gamma
         Exploration parameter γ, at least 0, which multiplies the squared width.
     ridge
-        λ, above 0.
+        Regularisation λ, above 0.
     budget, horizon
         As in `active.RandomSampler`.
     max_features
-        At most this many features, at least 1; later ones are ignored, with one warning.
+        Maximum number of features, at least 1; later ones are ignored, with one warning.
     seed
         Seed of the weights, at least 0. None: different every time.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range; by `learn_one` at a third class.
+        If a parameter is out of its range, or if `learn_one` gets a third class.
 
     Examples
     --------
@@ -256,10 +256,10 @@ class NeuALNTKF(TangentSampler):
 
 
 class NeuALNTKD(TangentSampler):
-    """NeuAL-NTK-D: as `NeuALNTKF`, with the network trained, and its gradient as it is.
+    """NeuAL-NTK-D: like `NeuALNTKF`, but with a trained network and its current gradient.
 
-    The bound is U = f + width, f being the output of the network. After each label it is trained by
-    up to `n_epochs` passes of Adam on the squared error over all chosen contexts so far.
+    The bound is U = f + width, where f is the output of the network. After each label the network
+    is trained for up to `n_epochs` epochs of Adam on the squared error over all chosen contexts.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ class NeuALNTKD(TangentSampler):
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range; by `learn_one` at a third class.
+        If a parameter is out of its range, or if `learn_one` gets a third class.
 
     Examples
     --------
@@ -284,7 +284,7 @@ class NeuALNTKD(TangentSampler):
 
     References
     ----------
-    As of `NeuALNTKF`, Algorithm 3.
+    As in `NeuALNTKF`; Algorithm 3.
     """
 
     def __init__(

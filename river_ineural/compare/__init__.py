@@ -1,1 +1,1 @@
-"""I-NeurAL beside River's learners and refitted ones of scikit-learn, on a CSV file."""
+"""Compare I-NeurAL with River's learners and refitted scikit-learn models on a CSV file."""

@@ -1,4 +1,4 @@
-"""The command `compare`: what it takes, and what it does."""
+"""The command `compare`: its options and its run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add"]
 
 
 def add(commands: Any) -> None:
-    """Add the command to those of a parser."""
+    """Add the command to the subcommands of a parser."""
     command: argparse.ArgumentParser = commands.add_parser(
         "compare",
         help="learners side by side on a CSV file of yours",
@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace, line: str) -> str:
-    """Read, compare, print and write; returns why a contender failed, empty if none did."""
+    """Run the comparison; returns why contenders failed, or an empty text if none failed."""
     try:
         from river_ineural.compare import reporting
         from river_ineural.compare.contenders import CONTENDERS, DEFAULT
@@ -51,24 +51,22 @@ def run(options: argparse.Namespace, line: str) -> str:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
         ) from None
-    models = options.models or DEFAULT
+    models = options.models or DEFAULT.split()
     for name in models:
         if name not in CONTENDERS:
             raise ValueError(f"no model {name!r}: there are {', '.join(CONTENDERS)}")
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
-    if not page.parent.is_dir():  # before anything is run
+    if not page.parent.is_dir():  # checked before anything is run
         raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
     csv = {name: getattr(options, name) for name in ("sep", "encoding", "decimal", "thousands")}
     columns = options.target, options.time, options.drop, options.categories
     table = read_table(options.file, *columns, options.date_format, **csv)
-    budget = parse_budget(options.budget, len(table))
     delay = parse_delay(options.delay, table) if options.delay else None
+    given = table, parse_budget(options.budget, len(table)), delay, options.seed
     sys.stderr.writelines(f"{note}\n" for note in table.notes)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Only one class was seen")  # the file has all of them
-        outcomes = [
-            run_one(CONTENDERS[name], table, budget, delay, options.seed) for name in models
-        ]
+        warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two
+        outcomes = [run_one(CONTENDERS[name], *given) for name in models]
     failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
     if len(failures) < len(outcomes):
         page.write_text(reporting.page(table, outcomes, options, line), encoding="utf8")

@@ -1,4 +1,4 @@
-"""What is compared: our learners, River's, and those of scikit-learn that are fitted again."""
+"""The learners to compare: I-NeurAL, River's, and refitted classifiers of scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from river import base, compose, forest, linear_model, preprocessing, stats, tre
 from river.base.typing import ClfTarget, FeatureName
 from sklearn.base import clone  # type: ignore[import-untyped]
 from sklearn.compose import ColumnTransformer  # type: ignore[import-untyped]
-from sklearn.ensemble import (  # type: ignore[import-untyped]
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingClassifier as Boosting  # type: ignore[import-untyped]
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
@@ -34,14 +32,14 @@ Sampler = Callable[[Table, active.Budget, int], active.BudgetedSampler]
 class Contender:
     """A learner that asks for labels."""
 
-    name: str  # as people read it
+    name: str  # as shown in the table
     sampler: Sampler
-    examples: Callable[[Table], Any] = Table.examples  # the rows as it gets them
+    examples: Callable[[Table], Any] = Table.examples  # the rows as the learner gets them
 
 
 def behind(sampler: Any) -> bool:
-    """Whether to ask at random, with the probability labels left / rounds left, since fewer labels
-    were asked for than an even pace allows. So all are asked for in the end.
+    """Whether to ask at random: if fewer labels were asked for than at an even pace, true with the
+    probability labels left / rounds left. So the whole budget is spent in the end.
     """
     total, n = sampler.budget.total, sampler.budget.horizon
     left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
@@ -49,7 +47,7 @@ def behind(sampler: Any) -> bool:
 
 
 class MarginAndRest(active.MarginSampler):
-    """Asks by margin, and at random for the labels that this would leave."""
+    """Asks by margin, and spends labels that would stay unused on random rows."""
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         wanted = super()._wanted(x, y_pred)
@@ -57,34 +55,33 @@ class MarginAndRest(active.MarginSampler):
 
 
 class WithRest(active.INeurALSampler):
-    """Asks below the gap of I-NeurAL, and at random for the labels that this would leave."""
+    """Asks as I-NeurAL does, and spends labels that would stay unused on random rows."""
 
     def _asks_at_random(self, margin: float) -> bool:
         return behind(self)
 
 
 def at_random(classifier: Any, budget: active.Budget, seed: int) -> active.RandomSampler:
-    """Asks a little more often than the budget allows, so that it is spent."""
-    p = min(1.0, 1.1 * (budget.rate or 0.0))
-    return active.RandomSampler(classifier, p=p, budget=budget, seed=seed)
+    """A sampler that asks slightly above the rate of the budget, so that the budget is spent."""
+    return active.RandomSampler(classifier, min(1.0, 1.1 * (budget.rate or 0.0)), budget, seed=seed)
 
 
 def of_ours(kind: type[INeurAL]) -> Sampler:
-    """I-NeurAL's decision around one of ours, which encodes categories and gaps itself."""
+    """An `INeurALSampler` around `kind`, which encodes categories and missing values itself."""
     return lambda table, budget, seed: active.INeurALSampler(
         kind(categories=True, missing=True, seed=seed), budget=budget, seed=seed
     )
 
 
 def filled(table: Table) -> Any:
-    """Gaps take the mean of a number so far; of a category they are one of their own."""
+    """Replace missing numbers by their mean so far, and missing categories by "missing"."""
     fills: dict[str, Any] = {name: stats.Mean() for name in table.numbers}
     fills |= dict.fromkeys(table.categories, "missing")
     return preprocessing.StatImputer(*fills.items())  # type: ignore[no-untyped-call]
 
 
 def encoded(table: Table) -> Any:
-    """Numbers in units of their standard deviation, categories one by one."""
+    """Fill missing values, standardise numbers and one-hot encode categories."""
     steps = (preprocessing.StandardScaler(), preprocessing.OneHotEncoder(drop_zeros=True))
     kinds = zip((table.numbers, table.categories), steps, strict=True)
     parts = [compose.Select(*names) | step for names, step in kinds if names]
@@ -97,10 +94,10 @@ def of_river(
     classifier: Callable[[int, int], base.Classifier],
     transformer: Callable[[Table], Any] = filled,
 ) -> dict[str, Contender]:
-    """A learner of River's, of k classes and a seed, that asks by margin, and at random."""
+    """Two contenders around `classifier(k, seed)` of River: asking by margin, and at random."""
 
     def examples(table: Table) -> Iterator[dict[FeatureName, Any]]:
-        steps = transformer(table)  # which learn from each row, asked for or not
+        steps = transformer(table)  # they learn from every row, labelled or not
         for x in table.examples():
             steps.learn_one(x)
             yield steps.transform_one(x)
@@ -119,9 +116,9 @@ def of_river(
 def of_scikit_learn(
     name: str, classifier: Callable[..., Any], numbers: Any = "passthrough"
 ) -> Contender:
-    """A classifier, fitted again as its labels grow, that asks as I-NeurAL does.
+    """A classifier that is refitted as its labels grow, and asks as I-NeurAL does.
 
-    A category is a column, at most 250; one that the labels so far have not shown is none of them.
+    Categories are one-hot encoded, in at most 250 columns each; an unknown category is all zeros.
     """
 
     def sampler(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
@@ -139,11 +136,10 @@ def regression(k: int, seed: int) -> base.Classifier:
     return linear_model.LogisticRegression() if k == 2 else linear_model.SoftmaxRegression()
 
 
-# Gaps of numbers at the median, and flagged; in units of their standard deviation.
+# Missing numbers become the median, with a flag column. IN_UNITS also standardises numbers.
 MEDIAN = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
 IN_UNITS = make_pipeline(MEDIAN, StandardScaler())
 TREE = tree.HoeffdingAdaptiveTreeClassifier
-BOOSTING = HistGradientBoostingClassifier
 SOFTMAX = partial(LogisticRegression, max_iter=1_000)
 CONTENDERS = {
     "ineural": Contender("I-NeurAL", of_ours(INeurAL)),
@@ -152,10 +148,7 @@ CONTENDERS = {
     **of_river("forest", "forest", lambda k, seed: forest.ARFClassifier(seed=seed)),
     **of_river("tree", "Hoeffding tree", lambda k, seed: TREE(seed=seed)),
     "sklearn-forest": of_scikit_learn("random forest", RandomForestClassifier),
-    "sklearn-boosting": of_scikit_learn("gradient boosting", BOOSTING),
+    "sklearn-boosting": of_scikit_learn("gradient boosting", Boosting),
     "sklearn-logistic": of_scikit_learn("logistic", SOFTMAX, IN_UNITS),
 }
-DEFAULT = (
-    *("ineural", "river-logistic", "river-forest", "river-forest-random"),
-    *("sklearn-forest", "sklearn-logistic"),
-)
+DEFAULT = "ineural river-logistic river-forest river-forest-random sklearn-forest sklearn-logistic"

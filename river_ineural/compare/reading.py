@@ -1,4 +1,4 @@
-"""A CSV file, read by pandas, as a stream of examples in their order."""
+"""Read a CSV file with pandas as a stream of examples in order."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from river_ineural.inputs.values import LARGEST
 __all__ = ["Table", "parts_of_times", "read_column", "read_table"]
 
 SEPARATORS = ",;\t|"
-MISSING = ["?", "-"]  # in features, beside what pandas takes for missing
+MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
-NEARLY_ALL = 0.9  # of the cells of a column of numbers are numbers
+NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
 UNNAMED = "Unnamed: "  # how pandas names a column without a name
-MARKED = r"[+-]?\d+[.,:/' ]\d"  # how numbers and times start that pandas took for text
-MANY, OFTEN = 100, 0.5  # categories, and their share of the rows, from which on they are ids
-MOST_CLASSES = 100  # that `INeurAL` knows by default
+MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
+MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
+MOST_CLASSES = 100  # the default limit of `INeurAL`
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in their order, as learners get them."""
+    """The rows in order, as learners get them."""
 
-    features: pd.DataFrame  # float64 of numbers and text of categories, NaN if missing
+    features: pd.DataFrame  # numbers as float64, categories as text; NaN if missing
     labels: tuple[str, ...]
-    time: pd.Series[Any] | None  # that the rows are sorted by: times or numbers that never fall
-    notes: tuple[str, ...]  # what a reader should know of the file
+    time: pd.Series[Any] | None  # sort key of the rows: times or numbers, never decreasing
+    notes: tuple[str, ...]  # remarks on the file for the reader
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -49,12 +49,12 @@ class Table:
 
     @property
     def moments(self) -> list[float] | None:
-        """Nanoseconds of the times, or the numbers, that the rows are sorted by."""
+        """The sort key of each row, times in nanoseconds; None without a time column."""
         return None if self.time is None else [getattr(t, "value", t) for t in self.time]
 
     @property
     def shares(self) -> pd.Series[float]:
-        """Of each label, the commonest first."""
+        """The relative frequency of each label, the most frequent first."""
         return pd.Series(self.labels).value_counts(normalize=True)
 
     def examples(self) -> Iterator[dict[FeatureName, Any]]:
@@ -74,9 +74,9 @@ def read_table(
 ) -> Table:
     """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz).
 
-    `csv` are parameters of `pandas.read_csv`: encoding, sep, decimal and thousands. The first
+    `csv` holds parameters of `pandas.read_csv`: encoding, sep, decimal and thousands. The first
     three are guessed if they are None. Rows without a label are left out, and the others sorted by
-    `time`. Whatever cannot be understood is a ValueError that says where, and what to do.
+    `time`. Input that cannot be read raises a ValueError that says where and what to do.
     """
     cells, notes = read_cells(path, target, categories, **csv)
     for wanted in (target, *drop, *categories, *([time] if time else [])):
@@ -85,7 +85,7 @@ def read_table(
                 f"no column {wanted!r} in {path.name}: there are {list(cells)}, unless --separator "
                 "says another separator"
             )
-    if f"{target}.1" in cells:  # as pandas writes it
+    if f"{target}.1" in cells:  # pandas' name for a second one
         raise ValueError(f"{path.name} has two columns {target!r}, which would tell: rename one")
     missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
@@ -94,10 +94,10 @@ def read_table(
     if time:
         at = sorted_times(cells[time], date_format)
         cells = cells.loc[at.index]
-        if is_numeric_dtype(at):  # which only grow
+        if is_numeric_dtype(at):  # numbers that only grow are no feature
             drop = [*drop, time]
     labels = cells.pop(target)
-    if (numbers := pd.to_numeric(labels, errors="coerce")).notna().all():  # 1.0 and 1 are one
+    if (numbers := pd.to_numeric(labels, errors="coerce")).notna().all():  # 1.0 equals 1
         labels = numbers.convert_dtypes().astype(str)
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
@@ -122,7 +122,7 @@ def read_table(
 
 
 def guessed(path: Path, how: dict[str, Any]) -> list[str]:
-    """Fill in separator and decimal mark where they are not said; what is not the usual."""
+    """Guess separator and decimal mark if they are not given; returns notes on unusual ones."""
     text, notes = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}, []
     if not how.get("sep"):
         heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
@@ -138,7 +138,7 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
 
 
 def has_decimal_commas(text: pd.Series[str]) -> bool:
-    """Whether cells are numbers with a comma that does not part thousands."""
+    """Whether cells are numbers with decimal commas, which do not separate thousands."""
     numbers = text.str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").mean()
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
@@ -148,7 +148,7 @@ def has_decimal_commas(text: pd.Series[str]) -> bool:
 def read_cells(
     path: Path, target: str, categories: Sequence[str], **csv: Any
 ) -> tuple[pd.DataFrame, list[str]]:
-    """What pandas reads, with the labels and the categories as text; what was guessed."""
+    """Read the cells, with labels and categories as text; returns them and notes on guesses."""
     how: dict[str, Any] = {"skipinitialspace": True, **csv}
     try:
         notes = guessed(path, how)
@@ -157,13 +157,13 @@ def read_cells(
             na_values=MISSING,
             converters={target: str.strip},
             dtype=dict.fromkeys(categories, str),
-            low_memory=False,  # one type for a whole column
+            low_memory=False,  # one dtype for a whole column
             **how,
         )
-        if not isinstance(cells.index, pd.RangeIndex):  # cells that pandas takes for names of rows
+        if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
     except (LookupError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # it is no UTF-8
+        if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # not UTF-8
             cells, notes = read_cells(path, target, categories, **{**csv, "encoding": "cp1252"})
             return cells, ["guessed --encoding 'cp1252'", *notes]
         raise ValueError(
@@ -175,12 +175,12 @@ def read_cells(
 
 
 def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
-    """Times in UTC, NaT where a cell is none."""
+    """Times in UTC; NaT where a cell is not a time."""
     return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
 
 
 def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[Any]:
-    """Numbers or times in their order. Every cell has to be one."""
+    """Sorted numbers or times. Every cell must be a number or a time."""
     values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
         raise ValueError(
@@ -194,8 +194,8 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
 def read_column(
     cells: pd.Series[Any], date_format: str | None = None, category: bool = False
 ) -> tuple[pd.Series[Any], str]:
-    """The values of a column that pandas has read, and what a reader should know of it: float64 if
-    nine of ten cells are numbers or truth values, times if all are; else, or of a category, text.
+    """The values of a column that pandas has read, and a note for the reader. Values are float64 if
+    nine of ten cells are numbers or booleans, times if all are, else text; a category is text.
     """
     given, note = cells.dropna().infer_objects(), ""
     text = given.astype(str).str.strip()
@@ -219,7 +219,7 @@ def read_column(
 
 
 def why_useless(values: pd.Series[Any]) -> str:
-    """Why a column tells nothing: it has another value in each row. Empty if it may tell some."""
+    """Why a column is left out: it looks like a counter or like ids. Empty if it is kept."""
     n, rows = values.nunique(), len(values)
     if is_numeric_dtype(values) and n == rows > MANY and values.is_monotonic_increasing:
         return "left out: larger in each row, as counters are"
@@ -229,7 +229,7 @@ def why_useless(values: pd.Series[Any]) -> str:
 
 
 def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Series[float]]]:
-    """Weekday (Monday is 0), hour, month, and days since 1970, but for those that never fall."""
+    """Weekday (Monday is 0), hour, month and days since 1970; omits parts that never decrease."""
     times = values.dt
     parts = {
         "weekday": times.day_of_week,

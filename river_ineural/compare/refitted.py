@@ -1,4 +1,4 @@
-"""What somebody would do by hand: a classifier of scikit-learn, fitted anew as the labels grow."""
+"""A scikit-learn classifier that is refitted as the labels grow, as people do by hand."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ __all__ = ["Refitted", "numbered"]
 
 X = dict[FeatureName, Any]
 
-GROWTH = 1.05  # of the labels since the last fit, from which on there is another
-ROW = "row"  # the one feature of an example: where in the data it is
+GROWTH = 1.05  # factor by which the labels grow from one fit to the next
+ROW = "row"  # the only feature of an example: its row number
 
 
 class Refitted(base.Classifier):
-    """An `active.Learner` that is fitted anew whenever its labels have grown by 5 %.
+    """An `active.Learner` that is refitted whenever the number of its labels has grown by 5 %.
 
-    `make` makes a classifier of scikit-learn; `rows` are all examples in their order, an array
-    (n, d) or a pandas frame, of which `{"row": t}` is the one of round t. Rows are answered ahead,
-    a `block` at a time: a forest answers hundreds as fast as one.
+    `make` returns a new scikit-learn classifier. `rows` holds all examples in order, as an array
+    (n, d) or a pandas frame; the example of round t is `{"row": t}`. Rows are predicted ahead, a
+    `block` at a time, because a forest predicts hundreds of rows as fast as one.
     """
 
-    n_layers = 2  # of which the width of `INeurALSampler` makes nothing
+    n_layers = 2  # for `active.Learner`; the default width does not use it
 
     def __init__(self, make: Callable[[], Any], rows: Any, block: int = 256) -> None:
         self.make = make
         self.rows = getattr(rows, "iloc", rows)
         self.block = block
         self.model: Any = None
-        self.fitted = 0  # labels that it was fitted with
+        self.fitted = 0  # number of labels in the last fit
         self.n_fits = 0
-        self.labels: dict[int, ClfTarget] = {}  # that are known, by their rows
-        self.first = 0  # row of the first answer at hand
+        self.labels: dict[int, ClfTarget] = {}  # known labels by row number
+        self.first = 0  # row number of the first stored prediction
         self.answers = np.empty((0, 0))
 
     @property
     def known_labels(self) -> tuple[ClfTarget, ...]:
-        """In the order of their first appearance."""
+        """The known labels in the order of their first appearance."""
         return tuple(dict.fromkeys(self.labels.values()))
 
     def check_one(self, x: X, y: Any = None, w: float = 1.0) -> X:
-        """x itself: all of them are good."""
+        """Return x unchanged: every x is valid."""
         return x
 
     def scores_one(self, x: X) -> dict[ClfTarget, float]:
-        """Probability of each class that was known at the last fit."""
+        """Probability of each class of the last fit; before any fit, 1 for each known label."""
         if self.model is None:
             return dict.fromkeys(self.known_labels, 1.0)
         row = x[ROW]
@@ -59,11 +59,11 @@ class Refitted(base.Classifier):
         return dict(zip(labels, self.answers[row - self.first].tolist(), strict=True))
 
     def predict_proba_one(self, x: X, **kwargs: Any) -> dict[ClfTarget, float]:
-        """As `scores_one`."""
+        """The same as `scores_one`."""
         return self.scores_one(x)
 
     def learn_one(self, x: X, y: ClfTarget, pseudo_label: bool = False) -> None:
-        """Note a label, and fit if that makes 5 % more than at the last fit, of two classes."""
+        """Store a label; refit if there are 5 % more than at the last fit, and two classes."""
         self.labels[x[ROW]] = y
         if len(self.labels) >= GROWTH * self.fitted and len(set(self.labels.values())) > 1:
             self.model = self.make().fit(self.rows[[*self.labels]], [*self.labels.values()])
@@ -76,5 +76,5 @@ class Refitted(base.Classifier):
 
 
 def numbered(rows: Sized) -> Iterator[X]:
-    """What `Refitted` takes for these rows, in their order."""
+    """The examples `{"row": t}` that `Refitted` takes for these rows, in order."""
     return ({ROW: row} for row in range(len(rows)))

@@ -1,4 +1,4 @@
-"""What came of a comparison: a table, a figure, and a page that holds both."""
+"""The results of a comparison: a table, a figure, and a page with both."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from river_ineural.compare.running import Outcome
 
 __all__ = ["draw", "page", "results"]
 
-BLACK = "#000000"  # in a figure; the page puts its own colour of text there
+BLACK = "#000000"  # text colour of a figure; the page replaces it by its own
 REST = "A learner that leaves labels of its budget unused spends them on random rows."
 
 
 def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """A row for each learner that did not fail, one at least, the most accurate first."""
+    """A row for each learner that did not fail (at least one), the most accurate first."""
     rows = {each.name: each.row for each in outcomes if not each.error}
     return pd.DataFrame(rows.values(), rows).sort_values("accuracy %", ascending=False)
 
 
 def draw(outcomes: Sequence[Outcome]) -> Figure:
-    """The mistakes up to each row, a line a learner that did not fail."""
+    """Draw the mistakes up to each row, with a line for each learner that did not fail."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     curves = pd.DataFrame({each.name: each.mistakes for each in outcomes if not each.error})
     axes = curves[:: len(curves) // 400 + 1].plot(ax=figure.subplots(), xlabel="row")
@@ -36,7 +36,7 @@ def draw(outcomes: Sequence[Outcome]) -> Figure:
 
 
 def page(table: Table, outcomes: Sequence[Outcome], options: Namespace, command: str) -> str:
-    """A page of one file, light and dark, of the options and the line of a command."""
+    """A page in a single file, light and dark, with the results, options and command line."""
     svg = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "legend.frameon": False}):
         draw(outcomes).savefig(svg, format="svg", transparent=True)

@@ -1,4 +1,4 @@
-"""Progressive validation of each contender, by River, with the same budget."""
+"""Progressive validation of each contender by River, all with the same budget."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["Outcome", "parse_budget", "parse_delay", "run"]
 
 @dataclass
 class Outcome:
-    """What came of a contender."""
+    """The result of a contender."""
 
     name: str
-    mistakes: list[int] = field(default_factory=list)  # up to each row
-    row: dict[str, float] = field(default_factory=dict)  # of the table; empty if it failed
-    error: str = ""  # why it failed
+    mistakes: list[int] = field(default_factory=list)  # total up to each row
+    row: dict[str, float] = field(default_factory=dict)  # row of the table; empty after a failure
+    error: str = ""  # why the contender failed; empty if it did not
 
 
 def parse_budget(text: str, n: int) -> Budget:
-    """Labels of n rows: "5%" and "0.05" are a share of them, "150" is a number."""
+    """Parse a budget for n rows: "5%" and "0.05" are shares of the rows, "150" is a number."""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         return Budget(int(text) if text.isdigit() else share, n)
@@ -42,11 +42,11 @@ def parse_budget(text: str, n: int) -> Budget:
 
 
 def parse_delay(text: str, table: Table) -> float:
-    """How much later than its row a label comes, in the unit of the table's moments, or in rows."""
+    """Parse the delay of labels, in the unit of the table's `moments`, or in rows without them."""
     numbers = table.time is None or is_numeric_dtype(table.time)
     try:
         delay = float(text) if numbers else pd.Timedelta(text).value
-        if not 0 <= delay < float("inf") or (text.isdigit() and not numbers):  # of nanoseconds
+        if not 0 <= delay < float("inf") or (text.isdigit() and not numbers):  # "5" would be 5 ns
             raise ValueError
         return delay
     except ValueError:
@@ -60,12 +60,12 @@ def run(
     contender: Contender,
     table: Table,
     budget: Budget,
-    delay: Any = None,  # as of `parse_delay`; None: a label is there before the next row
+    delay: Any = None,  # from `parse_delay`; None: a label arrives before the next row
     seed: int = 0,
 ) -> Outcome:
-    """Predict each row in turn, and learn labels asked for when they come; it may have failed."""
+    """Predict each row in turn and learn requested labels as they arrive; records a failure."""
     outcome, start = Outcome(contender.name), time.perf_counter()
-    codes, _ = pd.factorize(pd.Series(table.labels))  # River's regression wants 0 and 1
+    codes, _ = pd.factorize(pd.Series(table.labels))  # River's regression expects 0 and 1
     moments = iter(table.moments or ())
     moment = (lambda x: next(moments)) if delay is not None and table.moments else None
     accuracy, f1 = metrics.Accuracy(), metrics.MacroF1()  # type: ignore[no-untyped-call]
@@ -85,10 +85,10 @@ def run(
             "accuracy %": 100 * accuracy.get(),  # type: ignore[no-untyped-call]
             "F1 %": 100 * f1.get(),  # type: ignore[no-untyped-call]
             "mistakes": outcome.mistakes[-1],
-            "rows": n_predicted,  # before it knows a label it predicts nothing
+            "rows": n_predicted,  # nothing is predicted before a label is known
             "labels": model.n_queries,
             "s": time.perf_counter() - start,
         }
-    except Exception as error:  # a result of its own: the others are run all the same
+    except Exception as error:  # a failure is a result; the others still run
         outcome.error = " ".join(f"{type(error).__name__}: {error}".split())
     return outcome

@@ -1,4 +1,4 @@
-"""Streams: the six of the paper's experiments, and ones whose class probabilities are known."""
+"""Streams: the six of the paper's experiments, and synthetic ones with known P(y | x)."""
 
 from river_ineural.datasets.paper import (
     CIFAR10,

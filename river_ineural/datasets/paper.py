@@ -34,34 +34,34 @@ Decoded = tuple[NDArray[Any], NDArray[np.int64]]  # raw features and original la
 
 
 def integers(target: Any) -> NDArray[np.int64]:
-    """Labels that OpenML holds as text or numbers."""
+    """Labels of OpenML, which are text or numbers, as integers."""
     return np.asarray(target).astype(np.float64).astype(np.int64)
 
 
 class PaperStream(base.Dataset):
-    """A stream of the paper.
+    """A stream of the paper's experiments.
 
-    Its file `NAME.npz` holds X (rows, features), raw, pixels as bytes, and y (rows,), the original
-    labels. It is looked for in the folder that the environment variable RIVER_INEURAL_DATA names,
-    then in `river_ineural` within River's data folder (`~/river_data`, or what RIVER_DATA names).
-    Where it is in neither, a fixed sample of the rows that OpenML has is fetched into the latter.
+    Its file `NAME.npz` holds the raw features X (rows, features), with pixels as bytes, and the
+    original labels y (rows,). The file is searched for in the folder $RIVER_INEURAL_DATA, then in
+    `river_ineural` within River's data folder ($RIVER_DATA, by default `~/river_data`). If it is in
+    neither, a fixed sample of the rows of OpenML is downloaded into the second folder.
 
     Parameters
     ----------
     multiclass
-        False: the paper's binary task, labels 0 and 1. True: the original labels, of data sets
-        that have more than two.
+        False: the paper's binary task, with labels 0 and 1. True: the original labels, if the data
+        set has more than two.
     seed
-        Order of the rows: None as in the file, else a permutation that the seed draws.
+        Seed of a permutation of the rows. None: the order of the file.
     """
 
     name: ClassVar[str]
-    name_multiclass: ClassVar[str | None] = None  # file of the original classes, where there is one
+    name_multiclass: ClassVar[str | None] = None  # file with the original classes, if any
     shape: ClassVar[tuple[int, int]]  # rows, features
-    n_original: ClassVar[int] = 2  # classes
+    n_original: ClassVar[int] = 2  # number of original classes
     openml_id: ClassVar[int]
     pair: ClassVar[tuple[int, ...]] = ()  # original classes of the binary task, if not all
-    positive: ClassVar[tuple[int, ...]] = (1,)  # original classes that are class 1 of it
+    positive: ClassVar[tuple[int, ...]] = (1,)  # original classes that are class 1 of the task
 
     def __init__(self, multiclass: bool = False, seed: int | None = None) -> None:
         check_choice("multiclass", multiclass, (True, False))
@@ -80,7 +80,7 @@ class PaperStream(base.Dataset):
 
     @staticmethod
     def decoded(data: Any, target: Any) -> Decoded:
-        """Raw features and original labels of what OpenML holds: here pixels, as bytes."""
+        """Raw features and original labels from the data of OpenML; here features are pixels."""
         x = np.asarray(data).astype(np.uint8)
         if not np.array_equal(x, data):
             raise ValueError("pixels are not whole numbers from 0 to 255.")
@@ -95,18 +95,18 @@ class PaperStream(base.Dataset):
 
     @property
     def is_downloaded(self) -> bool:
-        """Whether the file is there, whoever put it there."""
+        """Whether the file exists, downloaded or not."""
         return any(path.is_file() for path in self._paths)
 
     def download(self, verbose: bool = True) -> None:
-        """Fetch the data set from OpenML, unless the file is there, and keep a fixed sample of it.
+        """Download the data set from OpenML unless the file exists, and store a fixed sample of it.
 
-        The file appears under its name when it is whole, so processes may do this side by side.
+        The file gets its name only when it is complete, so several processes may call this at once.
 
         Raises
         ------
         FileNotFoundError
-            If that fails; says why, and what else can be done.
+            If the download fails. The message says why, and what else can be done.
         """
         if self.is_downloaded:
             return
@@ -134,14 +134,14 @@ class PaperStream(base.Dataset):
             ) from error
 
     def path(self) -> Path:
-        """The file, fetched first if need be, which raises what `download` does."""
+        """Path of the file, downloaded first if needed. Raises the errors of `download`."""
         self.download()
         return next(path for path in self._paths if path.is_file())
 
     def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """All rows in their order, float32 (rows, features) and int64 (rows,); pixels up to 1.
+        """All rows in order: float32 (rows, features), with pixels in [0, 1], and int64 (rows,).
 
-        Raises what `download` does, and ValueError if the file is not of the data set.
+        Raises the errors of `download`, and ValueError if the file has the wrong shapes.
         """
         path = self.path()
         with np.load(path) as file:
@@ -167,9 +167,9 @@ class PaperStream(base.Dataset):
 
 
 class PhishingWebsites(PaperStream):
-    """Phishing web sites, 30 attributes one-hot coded: legitimate or not.
+    """Phishing web sites, legitimate or not, with 30 one-hot encoded attributes.
 
-    It is not `river.datasets.Phishing`, which is another set of 1,250 sites. Source: Mohammad,
+    This is not `river.datasets.Phishing`, a different set of 1,250 sites. Source: Mohammad,
     Thabtah, McCluskey: Phishing Websites. UCI Machine Learning Repository, 2015.
     """
 
@@ -179,7 +179,7 @@ class PhishingWebsites(PaperStream):
 
     @staticmethod
     def decoded(data: Any, target: Any) -> Decoded:
-        """One-hot attributes, rows of norm 1."""
+        """One-hot encoded attributes, with rows of norm 1."""
         from sklearn.preprocessing import OneHotEncoder  # type: ignore[import-untyped]
 
         hot = OneHotEncoder(sparse_output=False, dtype=np.float32).fit_transform(data)
@@ -187,7 +187,7 @@ class PhishingWebsites(PaperStream):
 
 
 class IJCNN(PaperStream):
-    """Misfires of an engine, one in ten.
+    """Misfires of an engine: one row in ten is a misfire.
 
     Source: Prokhorov: IJCNN 2001 neural network competition.
     """
@@ -198,7 +198,7 @@ class IJCNN(PaperStream):
 
     @staticmethod
     def decoded(data: Any, target: Any) -> Decoded:
-        """A sparse matrix made dense."""
+        """The sparse features as a dense matrix."""
         return data.toarray().astype(np.float32), integers(target)
 
 
@@ -216,14 +216,14 @@ class Letter(PaperStream):
 
     @staticmethod
     def decoded(data: Any, target: Any) -> Decoded:
-        """Letters of the balanced split, whose classes are digits, capitals and some small ones."""
+        """The letters of the balanced split, without digits; small letters count as capitals."""
         x, y = PaperStream.decoded(data, target)
         letters = np.array([-1] * 10 + [ord(c) - ord("A") for c in BALANCED.upper()])[y]
         return x[letters >= 0], letters[letters >= 0]
 
 
 class Fashion(PaperStream):
-    """Fashion-MNIST: T-shirts against trousers, or 10 classes of other rows.
+    """Fashion-MNIST: T-shirts against trousers, or 10 classes in another sample of rows.
 
     Source: Xiao, Rasul, Vollgraf: Fashion-MNIST. arXiv:1708.07747, 2017.
     """
@@ -249,7 +249,7 @@ class MNIST(PaperStream):
 
 
 class CIFAR10(PaperStream):
-    """Small photographs: horses against ships, or 10 classes of other rows.
+    """Small photographs: horses against ships, or 10 classes in another sample of rows.
 
     Source: Krizhevsky: Learning multiple layers of features from tiny images. Toronto, 2009.
     """

@@ -18,28 +18,28 @@ Floats = NDArray[np.float64]
 
 
 class KnownPosterior(base.SyntheticDataset):
-    """Points on a sphere, labelled by a random teacher network, with P(y | x) known.
+    """Points on a sphere, labelled by a random teacher network, with known P(y | x).
 
-    x is uniform on the unit sphere. A teacher of 20 ReLU units gives each class a score; the class
-    of the highest score is the Bayes class. With a hard margin ε (the paper's assumption
-    ε-margin),
+    x is uniform on the unit sphere. A teacher network of 20 ReLU units gives a score to each class.
+    The class with the highest score is the Bayes class. With a hard margin ε (the paper's ε-margin
+    assumption),
 
         P(y = Bayes class | x) - P(y = i | x) = ε    for every other class i,
 
-    and points where the two highest scores are closer than `gap` of their spread are not drawn.
-    Without, P(y | x) is the softmax of the scores times `sharpness`: there are points where two
-    classes are equally likely.
+    and points whose two highest scores differ by less than `gap` standard deviations are not drawn.
+    Without a margin, P(y | x) is the softmax of the scores times `sharpness`. Two classes may then
+    be equally likely.
 
     Parameters
     ----------
     n_samples
         Length of the stream, at least 1.
     n_features, n_classes
-        d and k, at least 2.
+        Dimension d of x and number of classes k, each at least 2.
     margin
-        ε, in (0, 1]; 1 is no noise. None: the softmax.
+        Margin ε, in (0, 1]; 1 means no noise. None: no margin, P(y | x) is the softmax.
     gap, sharpness
-        At least 0; with a margin only, and without a margin only.
+        Each at least 0. `gap` is used only with a margin, `sharpness` only without.
     seed
         Seed of the teacher and of the draws, at least 0.
 
@@ -98,7 +98,7 @@ class KnownPosterior(base.SyntheticDataset):
         self._middle, self._spread = scores.mean(0), scores.std(0)
 
     def _scores(self, x: Floats) -> Floats:
-        """Of each class, centred so that none is favoured, in units of their spread: (B, k)."""
+        """Scores (B, k) in standard deviations, centred so that no class is favoured."""
         scores: Floats = np.maximum(x @ self._first.T, 0) @ self._last.T
         return (scores - self._middle) / self._spread
 
@@ -121,7 +121,7 @@ class KnownPosterior(base.SyntheticDataset):
         return self._posteriors(self._scores(x))
 
     def _block(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Some points (B, d), far enough from a boundary, and P(y | x), (B, k)."""
+        """Points (B, d) far enough from a class boundary, and their P(y | x), (B, k)."""
         x = _sphere(rng, 256, self.n_features)
         scores = self._scores(x)
         if self.margin is not None:
@@ -131,7 +131,7 @@ class KnownPosterior(base.SyntheticDataset):
         return x, self._posteriors(scores)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Fresh points like those of the stream: n, at least 1, drawn by a generator.
+        """Draw n new points, at least 1, from the distribution of the stream.
 
         Returns x (n, d), in the order of the names x0, x1, …, and P(y | x), (n, k).
 

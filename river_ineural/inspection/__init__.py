@@ -1,4 +1,4 @@
-"""Reading what a sampler decides: in words, over time, and while a long stream runs."""
+"""Inspect the decisions of a sampler: in words, over time, and while a long stream runs."""
 
 from river_ineural.inspection.plots import plot
 from river_ineural.inspection.recorder import Point, Recorder

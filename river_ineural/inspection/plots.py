@@ -1,4 +1,4 @@
-"""A figure of what a recorder has seen."""
+"""A figure of the points of a recorder."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot"]
 
-STRETCHES = 40  # that the rounds are divided into
-ALONG = 2  # stretches that an accuracy is taken over
-COLOURS: dict[Reason, str] = {  # of the style that is set
+STRETCHES = 40  # intervals of rounds
+ALONG = 2  # intervals over which the recent accuracy is taken
+COLOURS: dict[Reason, str] = {  # colours of the current Matplotlib style
     "few classes": "C4",
     "gap": "C0",
     "random": "C1",
@@ -30,32 +30,32 @@ COLOURS: dict[Reason, str] = {  # of the style that is set
 
 
 def chosen(points: list[Point]) -> list[Point]:
-    """At most `STRETCHES` + 1 of the points, evenly over the rounds, both ends among them."""
+    """At most `STRETCHES` + 1 of the points, evenly spaced over the rounds, with both ends."""
     rounds = np.array([point.round for point in points])
     ends = np.linspace(rounds[0], rounds[-1], STRETCHES + 1)
     return [points[i] for i in np.unique(np.abs(rounds[:, None] - ends).argmin(axis=0))]
 
 
 def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure | SubFigure:
-    """Metrics, labels asked for by their reason, and the budget, over the rounds.
+    """Plot the metrics, the labels asked for by reason, and the labels left, over the rounds.
 
-    A panel is for what was asked, others for metrics and a limit if there are any. Dotted lines
-    stand where the learner noticed a change. A thick line is the accuracy over a twentieth of the
-    rounds. Returns the figure.
+    Metrics are drawn only if there are any, and labels left only if the budget has a limit.
+    Dotted lines mark changes that the learner detected. The thick line is the accuracy over a
+    twentieth of the rounds. Returns the figure.
 
     Parameters
     ----------
     recorder
-        That has seen a round.
+        A `Recorder` that has recorded at least one round.
     figure
-        To draw in, empty. None: a new one, of `matplotlib.pyplot`.
+        An empty figure to draw in. None: a new figure of `matplotlib.pyplot`.
 
     Raises
     ------
     ValueError
-        If the recorder has seen no round.
+        If the recorder has recorded no round.
     ModuleNotFoundError
-        Without matplotlib, which the extra `inspection` brings.
+        If matplotlib is missing. The extra `inspection` installs it.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def draw_metrics(panel: Axes, points: list[Point]) -> None:
 
 
 def draw_asks(panel: Axes, points: list[Point]) -> None:
-    """In each stretch the share of the rounds that asked, and that were refused."""
+    """Draw the share of rounds in each interval that asked, by reason, or that were refused."""
     rounds = column(points, "round")
     width, bottom = np.diff(rounds), np.zeros(len(rounds) - 1)
     for reason, colour in COLOURS.items():

@@ -1,4 +1,4 @@
-"""What a sampler decided over a stream, in bounded memory."""
+"""Record the decisions of a sampler over a stream in bounded memory."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["Point", "Recorder"]
 
 
 class Point(NamedTuple):
-    """A sampler and its metrics at the moment of one recording.
+    """The state of a sampler and its metrics at one recording.
 
     Attributes
     ----------
     round, asked
-        Predictions made, labels asked for.
+        Predictions made and labels asked for so far.
     left
         Labels that may be asked for at once; inf without a limit, NaN before the first round.
     by_reason
-        Rounds so far by the reason of their decision.
+        Number of rounds so far by the reason of their decision.
     metrics
-        Values by name, over all rounds so far.
+        Values of the metrics by name.
     right, answers
-        Right predictions, and predictions with a label, as the first `metrics.Accuracy` counts
-        them; NaN without one.
+        Correct predictions, and predictions with a label, as counted by the first
+        `metrics.Accuracy`; NaN without this metric.
     """
 
     round: int
@@ -46,29 +46,29 @@ class Point(NamedTuple):
 
 
 class Recorder:
-    """Looks at a sampler again and again, and keeps a bounded number of points.
+    """Records the state of a sampler repeatedly, and keeps a bounded number of points.
 
-    It keeps every point until there are twice `size`; then every second one goes, and from then on
-    it keeps half as many. The latest is always there. All of a point counts from the start.
+    It keeps every point until there are twice `size`. Then it deletes every second point, and keeps
+    half as many from then on. The latest point is always kept. All counts are since the start.
 
     Parameters
     ----------
     model
         A sampler of `active`, or a pipeline that ends in one.
     size
-        Points that are kept at least, once there were so many, at least 2; at most twice as many.
+        `size` to twice `size` points are kept, once so many were recorded; `size` is at least 2.
 
     Attributes
     ----------
     start, points
-        Where the sampler stood at first, and the points kept.
+        The state of the sampler at the start, and the points kept.
     drifts
-        Rounds in which the learner noticed a change of the stream; the last 1,000.
+        Rounds in which the learner detected a change of the stream; the last 1,000.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no such sampler in the model, or the size is out of its range.
+        If the model has no sampler of `active`, or the size is out of its range.
 
     Examples
     --------
@@ -93,14 +93,14 @@ class Recorder:
         self.start = self._point({})._replace(right=0.0, answers=0.0)
         self.drifts: tuple[int, ...] = ()
         self._n_looks = 0
-        self._stride = 1  # of the looks of which the points are kept
-        self._passing = False  # whether the latest point is there only until the next
+        self._stride = 1  # a point is kept every `_stride` recordings
+        self._passing = False  # whether the next point replaces the latest
 
     def record(self, step: Mapping[str, Any] | None = None) -> None:
-        """Look at the sampler now.
+        """Record the state of the sampler now.
 
-        `step` is what `evaluate.iter_progressive_val_score` yields, `{"Accuracy": accuracy}` in a
-        loop by hand, or None without a metric. All else is a TypeError.
+        `step` is a dict that `evaluate.iter_progressive_val_score` yields, `{"Accuracy": accuracy}`
+        in your own loop, or None without a metric. Anything else raises a TypeError.
         """
         if step is not None and not isinstance(step, Mapping):
             raise TypeError(
@@ -133,7 +133,7 @@ class Recorder:
         return Point(sampler.n_rounds, sampler.n_queries, left, counts, metrics, right, answers)
 
     def frame(self) -> pd.DataFrame:
-        """The points as a pandas frame, a line each, a column a reason, a column a metric."""
+        """The points as a pandas frame: a row per point, a column per reason and per metric."""
         import pandas as pd
 
         rows = [{**point._asdict(), **point.by_reason, **point.metrics} for point in self.points]

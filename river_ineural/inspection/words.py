@@ -1,4 +1,4 @@
-"""Decisions in words: one, how many of each kind, and a line while a long stream runs."""
+"""Decisions in words: one decision, counts by reason, and a progress line for long streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEANING: dict[Reason, str] = {
 
 
 def sampler_of(model: Any) -> BudgetedSampler:
-    """The sampler that a model is, or that is the last step of a pipeline."""
+    """The model itself if it is a sampler, or the sampler at the end of a pipeline."""
     sampler, _ = find_learner(model)
     if not isinstance(sampler, BudgetedSampler):
         raise TypeError(
@@ -38,14 +38,14 @@ def sampler_of(model: Any) -> BudgetedSampler:
 
 
 def metrics_of(step: Any) -> dict[str, Any]:
-    """The metrics of a step by name; other parts of it may be mappings, which have a `get` too."""
+    """The metrics of a step by name. Mappings are left out, because they have a `get` too."""
     items = step.items() if isinstance(step, Mapping) else ()
     found = {name: part for name, part in items if not isinstance(part, Mapping)}
     return {name: part for name, part in found.items() if callable(getattr(part, "get", None))}
 
 
 def explain(decision: Decision | None) -> str:
-    """A decision in a sentence, without a line break: `sampler.last_decision`, or any other.
+    """Describe a decision, such as `sampler.last_decision`, in one line.
 
     Examples
     --------
@@ -78,10 +78,10 @@ def explain(decision: Decision | None) -> str:
 
 
 def reasons(model: Any) -> str:
-    """A table of all rounds by the reason of their decision, a line each, with what it means.
+    """A table of the number of rounds by reason, with a line for each reason and its meaning.
 
-    The model is a sampler of `active`, or a pipeline that ends in one; all else is a TypeError. The
-    numbers are those of `n_by_reason`.
+    The model is a sampler of `active` or a pipeline that ends in one; anything else raises a
+    TypeError. The numbers are those of `n_by_reason`.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def reasons(model: Any) -> str:
 
 
 def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
-    """How it stands after a step."""
+    """The progress line after a step."""
     of = f" of {total:,}" if total else ""
     parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
     parts.append(f"{sampler.n_queries:,} asked")
@@ -117,28 +117,28 @@ def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
 def progress(
     steps: Iterable[Any], model: Any, total: int | None = None, console: Console | None = None
 ) -> Iterator[Any]:
-    """Yield the steps of `evaluate.iter_progressive_val_score`, and write a line in the terminal.
+    """Yield the steps of `evaluate.iter_progressive_val_score`, and show a line in the terminal.
 
-    The line tells rounds, metrics, labels asked for and left, the reason of the latest decision,
-    and the time. Where there is no terminal it is written once, at the end.
+    The line shows rounds, metrics, labels asked for and left, the reason of the latest decision,
+    and the time. If the output is not a terminal, the line is written once, at the end.
 
     Parameters
     ----------
     steps
-        What `iter_progressive_val_score` returns, or anything else that runs the model.
+        The result of `iter_progressive_val_score`, or any other iterable that runs the model.
     model
         A sampler of `active`, or a pipeline that ends in one.
     total
         Rounds of the stream, if known. None: the sampler's horizon, if it has one.
     console
-        Of rich, to write to. None: the terminal.
+        A `rich.console.Console` to write to. None: the terminal.
 
     Raises
     ------
     TypeError
-        If there is no such sampler in the model.
+        If the model has no sampler of `active`.
     ModuleNotFoundError
-        Without rich, which the extra `inspection` brings.
+        If rich is missing. The extra `inspection` installs it.
 
     Examples
     --------
