@@ -1,4 +1,4 @@
-"""A model in one file: all that it needs to go on as if nothing had happened, and no code."""
+"""Save a model in one file, which holds its whole state and no code, and load it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a model to one safetensors file, from which `load` goes on as if nothing had happened.
+    """Write a model to one safetensors file; a loaded model continues as if nothing had happened.
 
-    A kill at any moment leaves the old file or the new one, whole. Other threads that use the model
-    wait while it is copied.
+    If the process is killed at any moment, either the old file or the new one is there, complete.
+    Other threads that use the model wait while it is copied.
 
     Parameters
     ----------
     model
-        An `INeurAL` or a `NeurONAL`, or a sampler of `active` around one.
+        An `INeurAL` or a `NeurONAL`, or a sampler of `active` that wraps one.
     path
-        Of the file, whose name may be anything; ".safetensors" is usual.
+        Path of the file. Any name is allowed; ".safetensors" is usual.
 
     Raises
     ------
     SaveError, OSError
-        If the model holds something that a file without code cannot hold, as a pipeline does; or if
-        the file cannot be written.
+        If the model is or holds something that a file without code cannot store, such as a
+        pipeline; or if the file cannot be written.
 
     Examples
     --------
@@ -54,30 +54,30 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path, device: str | None = None) -> Any:
-    """The model that `save` wrote. No code of the file is run.
+    """Load the model that `save` wrote. No code from the file is run.
 
     Parameters
     ----------
     path
-        Of the file.
+        Path of the file.
     device
-        "cpu", "cuda" or "cuda:N". None: the one that it was saved from, or where that is not there
-        the CPU, with a warning.
+        "cpu", "cuda" or "cuda:N". None is the device that the model was saved from, or, if that is
+        not available, the CPU, with a warning.
 
     Returns
     -------
-    A model of the class that was saved, which goes on as the saved one does: to the bit on the same
-    kind of machine, to rounding on another device.
+    A model of the same class, which continues as the saved one does: with the same bits on the same
+    kind of machine, and the same up to rounding on another device.
 
     Raises
     ------
     LoadError, OSError
-        If the file is damaged, of another version, or none of ours; or cannot be read.
+        If the file is damaged, of another version, not written by `save`, or cannot be read.
     ValueError
-        If the device is not there.
+        If the device is not available.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:  # which does not wait for the end of a pipe
+    with open(os.open(path, flags), "rb") as file:  # opening a pipe does not block
         try:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise LoadError("it is not a regular file")
@@ -87,7 +87,7 @@ def load(path: Path, device: str | None = None) -> Any:
 
 
 def to_bytes(model: Any) -> bytes:
-    """What `save` writes, for stores that are no folder; it takes and raises what `save` does.
+    """The bytes that `save` writes, for storage other than files. Raises SaveError as `save` does.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def to_bytes(model: Any) -> bytes:
                 "save(model[-1], path) or save(model.classifier[-1], path); pickle the others if "
                 "you trust where they will lie."
             )
-    with model._lock, learner._lock:  # in the order in which rounds take them
+    with model._lock, learner._lock:  # in the same order as rounds acquire them
         try:
             return pack(*written(model, learner))
         except (ValueError, RecursionError) as error:
@@ -112,7 +112,7 @@ def to_bytes(model: Any) -> bytes:
 
 
 def from_bytes(data: bytes, device: str | None = None) -> Any:
-    """The model of which `to_bytes` made these bytes; it returns and raises what `load` does."""
+    """The model that `to_bytes` converted to these bytes; returns and raises as `load` does."""
     return from_file(io.BytesIO(data), device)
 
 
@@ -124,15 +124,15 @@ def from_file(file: BinaryIO, device: str | None) -> Any:
         return read(*unpack(file), device)
     except LoadError:
         raise
-    except Exception as error:  # what no check has thought of
+    except Exception as error:  # an error that no check foresaw
         raise LoadError(f"no model can be made of it ({type(error).__name__}: {error})") from error
 
 
 def write(path: Path, data: bytes) -> None:
-    """Put the bytes into a file at once: whole, and on the disk.
+    """Write the bytes to a file atomically, and flush them to the disk.
 
-    They go to a temporary file in the same folder, which then takes the place of the file, or of
-    the one that a link points at. Raises OSError if something else is there, or it cannot be done.
+    The bytes go to a temporary file in the same folder. This file then replaces the target, after
+    links are resolved. Raises OSError if the target is not a regular file, or if writing fails.
     """
     name, before = os.fsdecode(path), None
     if not os.path.basename(name):
@@ -147,7 +147,7 @@ def write(path: Path, data: bytes) -> None:
     try:
         with open(temporary, "xb") as file:
             if before and hasattr(os, "fchmod"):
-                with contextlib.suppress(PermissionError):  # who may not give files away keeps them
+                with contextlib.suppress(PermissionError):  # changing the owner may be forbidden
                     os.fchown(file.fileno(), before.st_uid, before.st_gid)
                 os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
             file.write(data)
@@ -158,9 +158,9 @@ def write(path: Path, data: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    with contextlib.suppress(OSError):  # a folder that cannot be read, or a system without
+    with contextlib.suppress(OSError):  # unreadable folder, or unsupported by the system
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)  # the new name is on the disk when the folder is
+            os.fsync(descriptor)  # flush the new name to the disk
         finally:
             os.close(descriptor)

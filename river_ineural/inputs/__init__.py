@@ -1,1 +1,1 @@
-"""From feature dicts, frames and labels to checked arrays."""
+"""Convert feature dicts, frames and labels to checked arrays."""

@@ -1,4 +1,4 @@
-"""Strings and missing values as features of their own."""
+"""Encoding of strings and missing values as separate features."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from river.base.typing import FeatureName
 
 __all__ = ["Encoder", "is_missing"]
 
-EQUALS, MISSING = "=", " missing"  # in the names that are made
-LONGEST = 200  # characters of a value that its name takes over
+EQUALS, MISSING = "=", " missing"  # parts of the names of encoded features
+LONGEST = 200  # most characters of a value that enter the name
 
 
 def is_missing(value: Any) -> bool:
-    """Whether it is None, NaN, or the NA or NaT of pandas, which need not be imported."""
+    """Whether the value is None, NaN, or the NA or NaT of pandas; pandas is not imported."""
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     if isinstance(value, Decimal):
@@ -27,13 +27,13 @@ def is_missing(value: Any) -> bool:
 
 
 class Encoder:
-    """What becomes of values that are no numbers: one feature each, which is 1 where it applies.
+    """Encode each value that is not a number as a feature that is 1 where the value occurs.
 
         {"age": 31, "job": "clerk"}  →  {"age": 31, "job": nan, "job=clerk": 1}
         {"age": None}                →  {"age": nan, "age missing": 1}
 
-    The number of such a feature is NaN: it is not known. A column that holds both, as ages and "?",
-    so has a number in each row. Other features may not have names that look like those made.
+    The original feature becomes NaN, an unknown number. So a column can hold both numbers and
+    strings, such as ages and "?". No other feature may have a name like that of an encoded one.
 
     `categories` says whether strings are encoded, `missing` whether missing values are.
     """
@@ -43,18 +43,18 @@ class Encoder:
         self.missing = missing
 
     def made(self, name: FeatureName, value: Any) -> str | None:
-        """The name of the feature that a value becomes; None if it has to be a number."""
+        """The name of the feature that encodes a value; None if the value must be a number."""
         if isinstance(value, str):
             if not self.categories:
                 return None
-            if len(value) > LONGEST:  # names are kept: they must not grow without bound
+            if len(value) > LONGEST:  # names are stored, so their length is bounded
                 digest = hashlib.blake2b(value.encode("utf8", "surrogatepass"), digest_size=8)
                 value = f"{value[:LONGEST]}… {digest.hexdigest()}"
             return f"{name}{EQUALS}{value}"
         return f"{name}{MISSING}" if self.missing and is_missing(value) else None
 
     def split(self, x: Mapping[FeatureName, Any]) -> tuple[dict[FeatureName, Any], dict[str, Any]]:
-        """What is or has to be a number, and what is made of the rest; raises if names collide."""
+        """The values that must be numbers, and the encoded rest; raises if names collide."""
         self.check(x)
         numbers: dict[FeatureName, Any] = {}
         found: dict[Any, Any] = {}
@@ -69,7 +69,7 @@ class Encoder:
         return numbers, found
 
     def check(self, names: Iterable[FeatureName]) -> None:
-        """Raise ValueError if a name is like one that is made."""
+        """Raise ValueError if a name looks like that of an encoded feature."""
         for name in (name for name in names if isinstance(name, str)):
             if self.categories and EQUALS in name:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""Feature dicts to vectors: the order of keys never matters."""
+"""Convert feature dicts to vectors; the order of keys never matters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["REAL", "Checked", "FeatureIndex"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LATEST = np.iinfo(np.int64).max
-MANY, WITHIN = 5_000, 100  # new names, and learned examples
+MANY, WITHIN = 5_000, 100  # warn at so many new names within so many learned examples
 WARNING = (
     f"{MANY:,} new features or more within {WITHIN} learned examples, the latest of which is "
     "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
@@ -31,7 +31,7 @@ WARNING = (
 
 
 def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
-    """In the order of text, or of types and what they look like."""
+    """Sort the names as text, or, if not all are text, by type name and `repr`."""
     names = list(names)
     if all(isinstance(name, str) for name in names):
         return sorted(names)  # type: ignore[type-var]
@@ -41,7 +41,7 @@ def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
 class Checked(dict[FeatureName, Any]):
     """A copy of an example that has been checked, with its values as an array.
 
-    Nobody but its maker changes it, so it is not checked again.
+    It must not be changed, because it is not checked again.
     """
 
     __slots__ = ("array",)
@@ -52,20 +52,20 @@ class Checked(dict[FeatureName, Any]):
 
 
 class Flood(NamedTuple):
-    """How many names were new of late; 5,000 within 100 learned examples are a flood.
+    """Counts of recent new names; 5,000 within 100 learned examples are a flood.
 
-    It is in no file and no pickle: a model that is loaded counts anew.
+    The counts are not saved in files or pickles: a loaded model starts from 0.
     """
 
-    recent: tuple[tuple[int, int], ...] = ()  # examples learned before, and new names
-    told: bool = False  # there was a flood: one warning is enough
+    recent: tuple[tuple[int, int], ...] = ()  # (examples learned before, new names)
+    told: bool = False  # whether a flood has occurred: one warning is enough
 
     def after(
         self, now: int, new: Sequence[FeatureName], first: bool, encoder: Encoder | None
     ) -> Flood:
-        """With the names that get a column by an example, before which `now` were learned.
+        """The counts after an example with `new` names; `now` examples were learned before it.
 
-        Of the first example only categories count: a wide table has all its columns from the start.
+        In the first example only categories count: a wide table has all its columns at the start.
         """
         if self.told:
             return self
@@ -78,10 +78,10 @@ class Flood(NamedTuple):
 
 
 class FeatureIndex:
-    """Columns of the features seen so far, at most `max_features` of them.
+    """The columns of the features seen so far, at most `max_features`.
 
-    `first_column` leaves some to others. Beyond the cap new names are ignored, or, if it `recycles`
-    columns, take those of the names not learned for longest. The encoder encodes what is no number.
+    Columns before `first_column` are reserved. Beyond the cap, new names are ignored; with
+    `recycles` they replace the least recently learned names. `encoder` encodes non-numbers.
     """
 
     _scatter: ClassVar[Any]
@@ -89,7 +89,7 @@ class FeatureIndex:
 
     @classmethod
     def _load(cls) -> None:
-        """Numba, and what it compiles, come with the first model and not with the package."""
+        """Import Numba with the first model, and not with the package."""
         from river_ineural.inputs import loops
 
         cls._scatter, cls._within = staticmethod(loops.scatter), staticmethod(loops.within)
@@ -107,20 +107,20 @@ class FeatureIndex:
         self.first_column = first_column
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
-        self.names: list[FeatureName] = []  # by column
-        self.touched = np.zeros(first_column, np.int64)  # when each column was learned last
+        self.names: list[FeatureName] = []  # in column order
+        self.touched = np.zeros(first_column, np.int64)  # example count at its last learning
         self.now = 0
         self._warned = False
         self._flood = Flood()
         self._forget_last()
 
     def _forget_last(self) -> None:
-        self._keys: tuple[FeatureName, ...] | None = None  # of the last x; None: nothing cached
-        self.found = np.empty(0, np.int64)  # columns of the names placed last, -1 without one
-        self._new = False  # whether one has none
+        self._keys: tuple[FeatureName, ...] | None = None  # names of the last x; None: no cache
+        self.found = np.empty(0, np.int64)  # columns of these names, -1 where there is none
+        self._new = False  # whether a name has no column
 
     def __len__(self) -> int:
-        """Columns in use from the first one on."""
+        """The number of columns in use, from `first_column` on."""
         return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -134,14 +134,14 @@ class FeatureIndex:
         self._forget_last()
 
     def name(self, column: int) -> FeatureName:
-        """Whose column it is."""
+        """The name of the feature in a column."""
         return self.names[column - self.first_column]
 
     def _look_up(self, names: Iterable[FeatureName]) -> tuple[FeatureName, ...]:
-        """The names as a tuple, with their columns at hand: a stream repeats itself."""
+        """Return the names as a tuple, and cache their columns: a stream repeats its names."""
         keys = tuple(names)
         if keys != self._keys:
-            self._keys = None  # an interrupt between these lines must not leave others' columns
+            self._keys = None  # an interrupt before the last line must not leave wrong columns
             self.found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
             self._new = bool((self.found < 0).any())
             self._keys = keys
@@ -150,10 +150,10 @@ class FeatureIndex:
     def read(
         self, x: Mapping[FeatureName, Any]
     ) -> tuple[Mapping[FeatureName, Any], NDArray[np.float64]]:
-        """The names of an example, encoded if there is an encoder, and their checked values.
+        """The names of an example and their checked values, encoded if there is an encoder.
 
-        Takes and raises what `values` does. NaN stands for the number of a feature whose value was
-        none, if it has a column.
+        Takes and raises the same as `values`. A feature with an encoded value becomes NaN, and is
+        returned only if it has a column.
         """
         if self.encoder is None or not isinstance(x, Mapping) or type(x) is Checked:
             return x, self.values(x)
@@ -169,8 +169,8 @@ class FeatureIndex:
     def values(self, x: Mapping[FeatureName, Any]) -> NDArray[np.float64]:
         """The values of `x` in its own key order, float64 (len(x),).
 
-        Raises TypeError or ValueError, naming the feature, unless it holds at most `max_features`
-        finite numbers of at most 1e15 in magnitude.
+        Raises TypeError or ValueError unless x holds at most `max_features` finite numbers, each at
+        most 1e15 in magnitude. The error names the feature.
         """
         if type(x) is Checked:
             return x.array
@@ -179,12 +179,12 @@ class FeatureIndex:
         self.check(x)
         given = x.values()
         try:
-            # The type of a sum tells in one pass in C whether all values are Python's real numbers.
-            # NumPy's scalars are told by their types: sums of narrow ones overflow.
+            # The type of the sum shows, in one pass in C, whether all values are Python's numbers.
+            # NumPy scalars are recognised by their types, because sums of narrow ones overflow.
             python = type(next(iter(given), 0.0)) is float and type(sum(given, 0.0)) is float
             if python or REAL.issuperset(map(type, given)):
                 buffer = bytearray(8 * len(x))
-                struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # a third of fromiter's time
+                struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # takes 1/3 of fromiter's time
                 values = np.frombuffer(buffer)
                 if self._within(values, LARGEST):
                     return values
@@ -207,9 +207,9 @@ class FeatureIndex:
         reference: NDArray[np.float64],
         absent: NDArray[np.floating[Any]],
     ) -> NDArray[np.floating[Any]]:
-        """Values (B, len(names)) less `reference` (d,) in their columns, unknown ones left out.
+        """Put values (B, len(names)) minus `reference` (d,) into columns; skip unknown names.
 
-        Returns (B, d) of the dtype of `absent` (d,), which stands for absent features.
+        Returns (B, d) in the dtype of `absent` (d,), the values of absent features.
         """
         self._look_up(names)
         placed = np.empty((len(values), len(absent)), absent.dtype)
@@ -218,10 +218,10 @@ class FeatureIndex:
         return placed
 
     def grown(self, names: Iterable[FeatureName]) -> tuple[FeatureIndex, Columns]:
-        """An index in which every new name has a column, in sorted order, and those columns.
+        """An index with columns for the new names, in sorted order, and those columns.
 
-        This index stays as it is; it is returned if there is nothing new. Raises TypeError or
-        ValueError if a new name is one that no file can hold.
+        This index stays as it is; it is returned if no name is new. Raises TypeError or ValueError
+        if a file cannot hold a new name.
         """
         keys = self._look_up(names)
         end = self.first_column + len(self)
@@ -248,9 +248,9 @@ class FeatureIndex:
         return other, np.array(into) if recycled else slice(end, end + n_more)
 
     def _new_names(self, keys: tuple[FeatureName, ...]) -> list[FeatureName]:
-        """Those of the names just looked up that have no column, once they are found fit for one.
+        """The names just looked up that have no column; raises if a file cannot hold one.
 
-        They are sorted, so that neither key order nor hashing decides which column a name gets.
+        The names are sorted, so neither key order nor hashing decides which column a name gets.
         """
         new = sorted_names(name for name in keys if name not in self.columns)
         check_keys(new, "feature name")
@@ -266,7 +266,7 @@ class FeatureIndex:
             warnings.warn(f"max_features={self.max_features:,} reached: {happens}.", stacklevel=7)
 
     def _flooded(self, new: list[FeatureName]) -> Flood:
-        """With these new names; warns if they are too many."""
+        """The counts with these new names; warns if there are too many."""
         flood = self._flood.after(self.now, new, not self.names, self.encoder)
         if flood.told and not self._flood.told:
             self._flood = flood
@@ -274,18 +274,18 @@ class FeatureIndex:
         return flood
 
     def _longest_untouched(self, n: int) -> list[int]:
-        """Columns of the n names touched longest ago, but for those just looked up."""
+        """The columns of the n least recently learned names, except those just looked up."""
         touched = self.touched.copy()
         touched[: self.first_column] = touched[self.found[self.found >= 0]] = LATEST
         return [int(column) for column in np.argsort(touched, kind="stable")[:n]]
 
     def touch(self) -> None:
-        """Note that an example with the names placed last is learned now."""
+        """Record that an example with the names placed last is learned now."""
         self.now += 1
         self.touched[self.found[self.found >= 0]] = self.now
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
-        """Columns that there would be in use with these names."""
+        """The number of columns that would be in use with these names."""
         keys = self._look_up(names)
         if not self._new:
             return len(self)

@@ -25,14 +25,14 @@ from river_ineural.inputs.values import LARGEST, checked
 __all__ = ["Frame"]
 
 CATEGORIES = (nw.Categorical, nw.Enum)
-LONG = (nw.Int128, nw.UInt128)  # NumPy has none
+LONG = (nw.Int128, nw.UInt128)  # NumPy lacks these types
 
 
 class Frame:
-    """A frame of finite numbers, and what is answered in its own kind.
+    """A data frame of finite numbers; converts results to the same kind of frame.
 
-    The encoder encodes what is no number, row by row as in dicts. Raises ValueError, naming the
-    column, if it holds something else than finite numbers up to 1e15, or has the name of another.
+    The encoder encodes other values row by row, as in dicts. Raises ValueError with the name of the
+    column if it holds anything but finite numbers up to 1e15, or if two columns share their name.
     """
 
     def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
@@ -51,7 +51,7 @@ class Frame:
         return len(self.values)
 
     def read(self, features: FeatureIndex) -> tuple[list[Any], NDArray[np.float64]]:
-        """Names and values (rows, names), to be learned."""
+        """The names and values (rows, names) of all rows, to be learned."""
         names, values = next(self.parts(features.columns, max(1, len(self))))
         features.check(names)
         return names, values
@@ -59,9 +59,9 @@ class Frame:
     def parts(
         self, known: Collection[FeatureName], size: int
     ) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
-        """Names and values (B, names), the whole; some rows at a time where something is made.
+        """Yield names and values (B, names): all rows at once, or `size` rows with an encoder.
 
-        Names that are not known, which have no column, are those with a number in the part.
+        With an encoder, a name not in `known` is included only if a row of the part has its number.
         """
         if self.made is None:
             yield self.names, self.values
@@ -74,13 +74,13 @@ class Frame:
             yield [*(self.names[j] for j in kept), *made], np.hstack([values[:, kept], ones])
 
     def labels(self, y: IntoSeries) -> list[ClfTarget]:
-        """Checked labels, one a row."""
+        """Checked labels, one per row."""
         labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
         self._check_length("y", len(labels))
         return labels
 
     def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
-        """Checked, one a row; all 1 without w."""
+        """Checked weights, one per row; all 1 if w is None."""
         if w is None:
             return np.ones(len(self.values))
         try:
@@ -97,12 +97,12 @@ class Frame:
             raise ValueError(f"X has {len(self.values)} rows, {name} {length}.")
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
-        """A series of labels, of the kind and index of the frame."""
+        """A series of labels, of the same kind and index as the frame."""
         chosen = [None if index is None else labels[index] for index in indices]
         return dataframe.to_native_series(chosen, name=None, like=self.frame)
 
     def native_columns(self, labels: list[ClfTarget], values: NDArray[np.float64]) -> IntoDataFrame:
-        """A frame of the same kind and index, a column a label: values (rows, labels)."""
+        """A frame of the same kind and index, one column per label: values (rows, labels)."""
         named: dict[str, ClfTarget] = {}
         for label in [] if self.frame.implementation.is_pandas_like() else labels:
             other = named.setdefault(str(label), label)
@@ -117,18 +117,18 @@ class Frame:
 
 
 class Made:
-    """The features that an encoder makes of a frame, and the rows in which each is 1."""
+    """The features that an encoder makes from a frame, and the rows in which each is 1."""
 
     def __init__(self, encoder: Encoder, n_rows: int) -> None:
         self.encoder = encoder
         self.n_rows = n_rows
         self.names: dict[str, int] = {}
-        self.columns: list[Any] = []  # that each is made of
+        self.columns: list[Any] = []  # source column of each feature
         self.rows: list[int] = []
         self.ids: list[int] = []
 
     def of(self, name: Any, value: Any, row: int) -> bool:
-        """Whether a feature is made of a value in the column of that name."""
+        """Encode a value of column `name`; False if it must be a number instead."""
         made = self.encoder.made(name, value)
         if made is None:
             return False
@@ -142,7 +142,7 @@ class Made:
         return True
 
     def accounts_for(self, name: Any, values: NDArray[np.float64]) -> bool:
-        """Whether something is made of all in a column (rows,) that is no number up to 1e15."""
+        """Encode each NaN of a column (rows,); False if that fails or a value is beyond 1e15."""
         gaps = np.isnan(values)
         if not (gaps | (np.abs(values) <= LARGEST)).all():
             return False
@@ -151,20 +151,20 @@ class Made:
         )
 
     def part(self, rows: slice) -> tuple[list[str], NDArray[np.float64]]:
-        """Those of some rows, and (B, names) with a 1 where they are."""
+        """The names of the features of some rows, and (B, names) with a 1 where a row has one."""
         ones, names = self._sparse
         there = np.unique(ones[rows].indices)
         return [names[number] for number in there], ones[rows][:, there].toarray()
 
     @functools.cached_property
     def _sparse(self) -> tuple[Any, list[str]]:
-        """All of it, and the names of the columns."""
+        """All rows as a sparse array (rows, names), and the names."""
         ones = np.ones(len(self.rows)), (self.rows, self.ids)
         return sparse.csr_array(ones, shape=(self.n_rows, len(self.names))), list(self.names)
 
 
 def frame_values(frame: nw.DataFrame[Any], made: Made | None) -> NDArray[np.float64]:
-    """The values of a frame, shape (rows, columns); NaN where something was made of them."""
+    """The values of a frame, shape (rows, columns); NaN where a value was encoded."""
     if not frame.columns:
         raise ValueError("X has no column: give at least one feature.")
     names, plain = frame.columns, [_is_plain(type(dtype)) for dtype in frame.schema.values()]
@@ -185,22 +185,22 @@ def frame_values(frame: nw.DataFrame[Any], made: Made | None) -> NDArray[np.floa
     return values
 
 
-@functools.cache  # a comparison of types takes as long as a column of pixels
+@functools.cache  # comparing types takes as long as reading a column of pixels
 def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
-    """Whether columns of this type are arrays of real numbers, but for missing values."""
+    """Whether columns of this type are arrays of real numbers, apart from missing values."""
     return issubclass(kind, nw.Boolean) or (
         kind.is_numeric() and not issubclass(kind, (nw.Decimal, *LONG))
     )
 
 
 def _checked_column(name: Any, column: nw.Series[Any], made: Made | None) -> NDArray[np.float64]:
-    """Those of a column that is not plain, as real numbers, NaN where something is made of them."""
-    dtype = column.dtype  # which is found anew each time
+    """The values of a column that is not plain, as real numbers; NaN where a value was encoded."""
+    dtype = column.dtype  # narwhals computes it at each access
     if dtype in LONG:
         column = column.cast(nw.Float64)
     if dtype not in CATEGORIES:
         values = column.to_numpy()
-        if values.ndim == 1 and values.dtype.kind in "biuf":  # pandas' sparse ones, for example
+        if values.ndim == 1 and values.dtype.kind in "biuf":  # such as sparse columns of pandas
             return values.astype(np.float64)
     found = []
     for row, value in enumerate(column.to_list()):
@@ -217,7 +217,7 @@ def _checked_column(name: Any, column: nw.Series[Any], made: Made | None) -> NDA
 
 
 def _checked(name: Any, value: Any) -> float:
-    """A value of a column: a number where the same feature of a dict is one."""
+    """A value of a column as a float, by the same rules as a feature of a dict."""
     try:
         return checked(name, value, "column {!r} holds")
     except TypeError as error:

@@ -9,9 +9,9 @@ import numpy as np
 
 __all__ = ["LARGEST", "SCALARS", "check_key", "check_keys"]
 
-LARGEST = 10**300  # an integer, which then is within float64
-MOST = 2_000  # keys whose hashes somebody could choose to be equal
-FEW = 1 << 20  # below it integers are too few to choose from
+LARGEST = 10**300  # largest integer key: it fits float64
+MOST = 2_000  # most keys whose hashes an attacker could make equal
+FEW = 1 << 20  # integers below this are too few for such an attack
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_"
 SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
@@ -19,7 +19,7 @@ KINDS = frozenset((type(None), bool, int, float, str, bytes, *SCALARS.values()))
 
 
 def check_key(key: Any, what: str = "name") -> None:
-    """Raise TypeError unless a file can hold it, as the name of a feature or as a label."""
+    """Raise TypeError unless a file can hold the key, the name of a feature or a label."""
     kind = type(key)
     if kind is tuple:
         for part in key:
@@ -36,10 +36,10 @@ def check_key(key: Any, what: str = "name") -> None:
 
 
 def check_keys(keys: Collection[Any], what: str = "name") -> None:
-    """Raise unless a file can hold all of them, and they differ.
+    """Raise unless a file can hold all keys, and all keys differ.
 
-    Python hashes text with a secret, but numbers without: whoever writes a file could choose
-    numbers that all fall on the same place of a dict, which takes minutes to fill.
+    Python hashes text with a secret, but numbers without one. The author of a file could choose
+    numbers that all collide in a dict, which would then take minutes to fill.
     """
     if not {*map(type, keys)} <= {str}:
         for key in keys:
@@ -55,7 +55,7 @@ def check_keys(keys: Collection[Any], what: str = "name") -> None:
 
 
 def _secret(key: Any) -> bool:
-    """Whether nobody can choose many of its kind that have the same hash."""
+    """Whether nobody can choose many keys of this kind that have the same hash."""
     if type(key) is tuple:
         return all(isinstance(part, str | bytes) for part in key)
     return key is None or isinstance(key, str | bytes) or (isinstance(key, int) and abs(key) < FEW)

@@ -1,4 +1,4 @@
-"""Labels to class indices."""
+"""Map labels to class indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABELS = KINDS - {type(None), bytes}
 
 
 class LabelIndex:
-    """Class indices of the labels seen so far, at most `max_classes`; `classes` from the start."""
+    """Class indices of at most `max_classes` labels: `classes` first, then others as seen."""
 
     def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
         self.max_classes = max_classes
@@ -44,7 +44,7 @@ class LabelIndex:
 
     @staticmethod
     def checked(y: Any) -> ClfTarget:
-        """`y` itself, if it is a bool, a str, an int or a finite float that a file can hold."""
+        """Return `y` if it is a bool, str, int or finite float that a file can hold; else raise."""
         if type(y) not in LABELS:
             raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
         if isinstance(y, int):
@@ -54,7 +54,7 @@ class LabelIndex:
         return y  # type: ignore[no-any-return]
 
     def grown(self, labels: Iterable[ClfTarget]) -> LabelIndex:
-        """An index that has these labels too, up to the cap, or this one, which stays as it is."""
+        """This index, unchanged, or a new one that also has these labels, up to the cap."""
         new = list(dict.fromkeys(label for label in labels if label not in self.index))
         if not new:
             return self
@@ -75,7 +75,7 @@ class LabelIndex:
         return other
 
     def _warn_of_alike(self, new: list[ClfTarget]) -> None:
-        """Say of each new label that reads like another, as 1 and "1" do, that both are classes."""
+        """Warn if a new label reads like another one, as 1 and "1" do: they are two classes."""
         read = {str(label): label for label in self.labels}
         for label in new:
             other = read.setdefault(str(label), label)

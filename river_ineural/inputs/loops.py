@@ -1,4 +1,4 @@
-"""The loops over the values of an example."""
+"""Compiled loops over the values of an example."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 @loop
 def within(values: Array, limit: float) -> bool:
-    """Whether all values are numbers of at most that magnitude."""
+    """Whether all values are numbers of magnitude at most `limit`."""
     every = True
     for value in values:
         every &= abs(value) <= limit
@@ -24,13 +24,13 @@ def within(values: Array, limit: float) -> bool:
 
 @loop
 def scatter(values: Array, columns: Array, reference: Array, placed: Array) -> None:
-    """Values (B, n), less the reference (d,), into columns (n,) of placed (B, d); those of column
-    -1 are left out. The difference is taken before it is rounded to the precision of `placed`.
+    """Write values (B, n) minus the reference (d,) into columns (n,) of placed (B, d), except
+    column -1. The difference is computed before it is rounded to the precision of `placed`.
 
     Raises
     ------
     IndexError
-        If a column is not one of placed, before anything is written.
+        If a column is beyond `placed` or the reference; then nothing is written.
     """
     last = -1
     for j in range(len(columns)):
@@ -47,13 +47,13 @@ def scatter(values: Array, columns: Array, reference: Array, placed: Array) -> N
 def follow(
     values: Array, columns: Array, recent: Array, most: float, far: float, steady: int
 ) -> bool:
-    """Move what is known of the latest values by rows (B, n) of columns (n,), and say whether some
-    features have stayed within a range far below their usual one for `steady` changes.
+    """Update `recent` with values (B, n) of columns (n,), and return whether a feature has made
+    `steady` small changes in a row: its values then stay in a much smaller range than usual.
 
-    `recent` (6, d) holds, by column: the latest value; how often it has changed, at most `most`
-    times; the mean square of these changes; how many of the latest changes in a row had a square
-    below `far` times that mean; and of the values after these changes the mean, and the sum of
-    squares of the distance from it. A value that is repeated tells nothing of units.
+    `recent` (6, d) holds for each column: the latest value; the number of its changes, at most
+    `most`; the mean square of these changes; the number of latest changes in a row that were small,
+    with a square below `far` times that mean; and the mean of the values after these small changes,
+    with the sum of their squared distances from it. Repeated values are skipped.
     """
     due = False
     for i in range(values.shape[0]):

@@ -1,4 +1,4 @@
-"""Constructor parameters that cannot be set in vain: a new value is checked, or refused."""
+"""Constructor parameters: a value that is set later is checked and applied, or refused."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 class Fixed(Generic[T]):
-    """A parameter that is fixed when the object is made; `advice` says what to do instead.
+    """A parameter that cannot be set after construction; `advice` says what to do instead.
 
-    `check` raises, given the parameter's name and value, if the value is not one.
+    `check` gets the parameter's name and value, and raises if the value is invalid.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Fixed(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    # Only `__set__`: reading finds the value in the object's own dictionary, at no cost.
+    # Without `__get__`, Python reads the value from the instance's dictionary, at no cost.
     if TYPE_CHECKING:
 
         def __get__(self, instance: Any, owner: type) -> T: ...
@@ -45,7 +45,7 @@ class Fixed(Generic[T]):
 
 
 class Live(Fixed[T]):
-    """A parameter that may be set at any time; then `apply` gets the object and the value."""
+    """A parameter that can be set at any time; `apply` then gets the object and the value."""
 
     def __init__(
         self, check: Check, apply: Callable[[Any, T], None] = lambda instance, value: None

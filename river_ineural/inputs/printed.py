@@ -1,4 +1,4 @@
-"""What the printed algorithm takes: parameters in their ranges, and examples of norm 1."""
+"""Checks for the printed algorithm: parameters in their ranges, and examples of norm 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from river_ineural.inputs.validation import check_choice, check_integer, check_r
 
 __all__ = ["check_parameters", "check_positive", "theorem_rate", "unit_vector"]
 
-ROUNDING = 1e-3  # a norm that differs from 1 by no more counts as 1
+ROUNDING = 1e-3  # largest accepted difference of a norm from 1
 
 
 def check_positive(name: str, value: Any) -> None:
@@ -47,7 +47,7 @@ def check_parameters(model: Any) -> None:
 
 
 def check_device(device: Any) -> None:
-    """Raise unless torch can compute there."""
+    """Raise ValueError unless torch can compute on the device."""
     try:
         torch.ones(1, device=device).item()
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
@@ -64,7 +64,7 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
     rounds, hidden_dim
         T and m, at least 1.
     kappa_nu
-        The constant κν, above 0, which the theorems leave open.
+        The constant κν, above 0, which the theorems do not specify.
 
     Examples
     --------
@@ -82,9 +82,9 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
 
 
 def unit_vector(x: Mapping[FeatureName, Any], features: Iterable[FeatureName]) -> Tensor:
-    """The values of an example of norm 1, of these features in their order, 0 if left out: (d,).
+    """The values (d,) of an example of norm 1, in the order of `features`; 0 if absent.
 
-    Raises if x has another feature, holds other things than numbers, or has another norm.
+    Raises if x has another feature, a value that is not a number, or another norm.
     """
     if not isinstance(x, Mapping):
         raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
@@ -100,7 +100,7 @@ def unit_vector(x: Mapping[FeatureName, Any], features: Iterable[FeatureName]) -
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"x must hold numbers only, got {dict(x)!r}: encode the others.") from error
     norm = vector.norm().item()
-    if not 1 - ROUNDING <= norm <= 1 + ROUNDING:  # not if it is no number either
+    if not 1 - ROUNDING <= norm <= 1 + ROUNDING:  # fails for NaN as well
         raise ValueError(
             f"x has norm {norm:.6g}, but the paper assumes 1: "
             "put river.preprocessing.Normalizer() in front."

@@ -22,11 +22,11 @@ __all__ = [
     "real",
 ]
 
-Check = Callable[[str, Any], None]  # of a parameter's name and value
+Check = Callable[[str, Any], None]  # gets a parameter's name and value
 
-SCHEMA = 1  # of what a model consists of, in pickles and files
+SCHEMA = 1  # version of the contents of pickles and files
 ONE = 1.0  # the usual weight, which needs no check
-HEAVIEST = 1e6  # weight of an example: keeps squared gradients within float32
+HEAVIEST = 1e6  # largest weight of an example: keeps squared gradients within float32
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
@@ -60,28 +60,28 @@ def check_seed(seed: int | None) -> None:
 
 
 def integer(least: int, most: int | None = None) -> Check:
-    """`check_integer` of a parameter."""
+    """`check_integer` with these bounds."""
     return lambda name, value: check_integer(name, value, least, most)
 
 
 def real(least: float = -math.inf, most: float = math.inf) -> Check:
-    """`check_real` of a parameter."""
+    """`check_real` with these bounds."""
     return lambda name, value: check_real(name, value, least, most)
 
 
 def choice(*choices: Any) -> Check:
-    """`check_choice` of a parameter."""
+    """`check_choice` with these choices."""
     return lambda name, value: check_choice(name, value, choices)
 
 
 def check_weight(w: float) -> None:
-    """Raise unless w can weigh an example."""
+    """Raise unless w is a valid weight of an example."""
     if w is not ONE:
         check_real("w", w, least=0, most=HEAVIEST)
 
 
 def check_schema(schema: object) -> None:
-    """Raise ValueError unless a pickle is of this version."""
+    """Raise ValueError unless a pickle has the schema of this version."""
     if schema != SCHEMA:
         raise ValueError(
             f"this pickle is of schema {schema}, where this version has {SCHEMA}: load it with the "

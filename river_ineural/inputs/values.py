@@ -1,4 +1,4 @@
-"""One value of an example as a number, or an error that says how to make one of it."""
+"""Convert a value of an example to a number, or raise an error that says how to convert it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from river_ineural.inputs.encoder import is_missing
 
 __all__ = ["LARGEST", "checked"]
 
-LARGEST = 1e15  # a squared norm over 10,000 such values still fits float32
-GAPS = frozenset(("", "?", "-", "na", "n/a", "nan", "none", "null"))  # as files write them
+LARGEST = 1e15  # the squared norm of 10,000 such values still fits float32
+GAPS = frozenset(("", "?", "-", "na", "n/a", "nan", "none", "null"))  # missing values in files
 TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)  # a datetime is a date
 
 
 def advice(name: FeatureName, value: Any) -> str:
-    """What to do with a value that is no number."""
+    """What to do with a value that is not a number."""
     if is_missing(value):
         return (
             "INeurAL(missing=True) takes missing values; or replace it first, with "
@@ -47,10 +47,10 @@ def advice(name: FeatureName, value: Any) -> str:
 
 
 def checked(name: FeatureName, value: Any, where: str = "feature {!r} is") -> float:
-    """The value of one feature as a float, or an error that begins with `where` and names it."""
+    """The value of a feature as a float; errors begin with `where`, filled with its name."""
     where = where.format(name)
     number = isinstance(value, numbers.Real | np.bool_ | Decimal)
-    if not number or isinstance(value, np.timedelta64):  # which NumPy takes for an integer
+    if not number or isinstance(value, np.timedelta64):  # an integer type in NumPy
         kind = type(value).__name__
         raise TypeError(f"{where} {value!r} ({kind}), not a number: {advice(name, value)}.")
     try:

@@ -1,1 +1,1 @@
-"""The networks f1 and f2: matrix products by PyTorch, and the loops between them."""
+"""The networks f1 and f2: matrix products, and the compiled loops between them."""

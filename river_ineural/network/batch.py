@@ -1,4 +1,4 @@
-"""What a pass on the CPU is fed: rows of the history, and how they are moved."""
+"""The batch of a step, made on the CPU: rows of the history, and how they are moved."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def gather(
 ) -> tuple[Array, Array, Array]:
     """Rows of the history: x (B, d) standardised, targets and weights (B, 2, k).
 
-    A class weighs as its example, divided by all B·k, and that of the example times `given` as
-    well. In the loss of f2, the second, rows from `n_labelled` on weigh 0.
+    The weight of a class is that of the example divided by B·k, and times `given` for the class of
+    the example. In the loss of f2, the second, rows from `n_labelled` on have weight 0.
     """
     stored_x, stored_targets, stored_weight = stored
     n, k = len(rows), stored_targets.shape[2]
@@ -58,10 +58,10 @@ def oppose(
     sign: Array,  # (k, B)
     radius: Array,  # (1,)
 ) -> None:
-    """Sign 1 for the class of each example, -1 for the best other one, 0 for the rest.
+    """Write sign 1 for the class of each example, -1 for the best other class, 0 for the rest.
 
-    Rows of the history before `n_labelled` have a label that was given. The radius shrinks where
-    too many of those are misclassified, and else grows up to `most`.
+    Rows of the history before `n_labelled` have given labels. The radius shrinks if too many of
+    these rows are misclassified; otherwise it grows up to `most`.
     """
     k, n_examples = f1.shape
     n_given, n_wrong = 0, 0
@@ -88,7 +88,7 @@ def oppose(
 
 @loop
 def perturb(direction: Array, radius: Array, first: int, x: Array) -> None:
-    """Columns of x (B, d) from `first` on moved against direction (B, d), by the radius."""
+    """Move columns of x (B, d) from `first` on against direction (B, d), by the radius."""
     zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
     for i in range(x.shape[0]):
         square = zero

@@ -1,4 +1,4 @@
-"""CUDA graphs: a function of standing buffers, captured once and replayed."""
+"""CUDA graphs: a function on fixed buffers, captured once and replayed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import torch
 
 __all__ = ["Captured"]
 
-N_WARM_UP = 3  # calls before the capture: libraries allocate their workspaces in the first ones
+N_WARM_UP = 3  # calls before the capture, in which libraries allocate their workspaces
 
 
 class Captured:
-    """Call a function; on a GPU record its kernels once, then launch them all with one call.
+    """Call a function; on a GPU, record its kernels once, then launch them all with one call.
 
-    The function must read and write the same memory at every call, and take nothing but what is in
-    it: no argument, no number of Python's that changes. Whoever replaces a buffer makes a new one
-    of these.
+    The function must read and write the same memory at every call. It must depend on nothing else:
+    no arguments, and no Python numbers that change. If a buffer is replaced, a new `Captured` is
+    needed.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -25,7 +25,7 @@ class Captured:
         self.graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, function: Callable[[], None]) -> None:
-        """Run `function`, which is the same at every call."""
+        """Run `function`, which must be the same at every call."""
         if self.device.type != "cuda":
             function()
         elif self.graph is not None:
@@ -34,7 +34,7 @@ class Captured:
             self._warm_up(function)
 
     def _warm_up(self, function: Callable[[], None]) -> None:
-        """Run it on a stream of its own, as a capture wants; record it after the last such run."""
+        """Run `function` on its own stream to warm up; after the last warm-up, record it."""
         current = torch.cuda.current_stream(self.device)
         aside = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         aside.wait_stream(current)

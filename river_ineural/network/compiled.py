@@ -1,25 +1,25 @@
 """The networks on the CPU: the passes over a whole batch, compiled by Numba.
 
-`modules` has the same networks to be read, and by automatic differentiation. Here all is written
-out, over views of the same flat weights: scaling, forward, backward and Adam's update are one call.
-Compiled at first use, for the precision in use, and kept on disk.
+`modules` has the same networks in readable form, with automatic differentiation. Here all passes
+are written out over views of the same flat weights: one call scales, does the forward and backward
+pass, and updates by Adam. Numba compiles at first use for the precision in use, and caches on disk.
 
-Letters: B examples, k classes, d features, m hidden units, L layers. The first layer of f1
-(m·b, d) has b blocks, and each output layer (r, m) has r rows: with a context a class b = k and
-r = 1, with an output a class b = 1 and r = k. So a layer is (m, n), a row a unit, with n = b·B
-columns, block by block: this is what the product of the first layer with x gives, seen with other
-sizes, so that no context is ever built and nothing is ever transposed. Outputs (r, n) are k·B
+Notation: B examples, k classes, d features, m hidden units, L layers. The first layer of f1
+(m·b, d) has b blocks, and each output layer (r, m) has r rows: b = k and r = 1 with one context per
+class, b = 1 and r = k with one output per class. The values of a layer are (m, n), one row per
+unit, with n = b·B columns, block by block. This is the product of the first layer with x, viewed in
+another shape: no context is ever built and nothing is ever transposed. Outputs (r, n) are k·B
 numbers, class by class.
 
-With a context a class the input gradient of f1 at x_i is dense in all k blocks: delta_i W, with
-delta_i (m,) the gradient of f1 at the first layer's pre-activations, and W (m, kd) the first layer.
-The first layer of f2 has two halves of W's size: one for x_i, which is block i times x again, and
-A (m, kd) for that gradient. (delta W) Aᵀ is taken in the order that costs less: from the left for
+With one context per class, the input gradient of f1 at x_i is dense in all k blocks: delta_i W,
+where delta_i (m,) is the gradient of f1 at the first layer's pre-activations and W (m, kd) is the
+first layer. The first layer of f2 has two halves of the size of W: one for x_i, again block i times
+x, and A (m, kd) for the gradient. (delta W) Aᵀ is computed in the cheaper order: from the left for
 few contexts, as delta (W Aᵀ) for at least as many contexts as hidden units. A ReLU network without
-biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2: the 1/√2 of both halves of φ is applied
-once, to the output.
+biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2. So the 1/√2 of both halves of φ is
+applied once, to the output.
 
-With an output a class the embedding is (h1, √k h) / norm: see `layout`.
+With one output per class, the embedding is (h1, √k h) / norm: see `layout`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Array = NDArray[Any]
 
 @loop
 def ascend(layers: Arrays, h: Array, f: Array) -> None:
-    """Hidden layers h (L - 1, m, n) from the first's product with its inputs, and outputs f."""
+    """Write hidden layers h (L - 1, m, n) and outputs f; h[0] holds the first layer's products."""
     zero = h.dtype.type(0)
     for layer in range(len(h)):
         if layer:
@@ -64,7 +64,7 @@ def ascend(layers: Arrays, h: Array, f: Array) -> None:
 
 @loop
 def descend(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
-    """Gradient at the pre-activations, delta (L - 1, m, n), of outputs times error (r, n)."""
+    """Write delta (L - 1, m, n): the gradient of outputs times error (r, n) at pre-activations."""
     zero, last = h.dtype.type(0), len(h) - 1
     for layer in range(last, -1, -1):
         if layer == last:
@@ -78,17 +78,17 @@ def descend(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
 
 @loop
 def exploit(f1: Arrays, x: Array, h: Array, f: Array) -> None:
-    """Hidden layers h (L - 1, m, n) and outputs f (r, n) of f1, of examples x (B, d)."""
+    """Write hidden layers h (L - 1, m, n) and outputs f (r, n) of f1 for examples x (B, d)."""
     product(f1.at_x, False, x, True, h[0].reshape(len(f1.at_x), len(x)))
     ascend(f1, h, f)
 
 
 @loop
 def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, outputs: bool) -> None:
-    """The embedding φ from f1's hidden layers h (L - 1, m, n): rows of inputs (n, e) times inverse.
+    """Write the embedding φ as rows of inputs (n, e) times inverse (n,), from f1's h (L - 1, m, n).
 
-    That is 1 / norm (n,). With an output a class the rows are (h1, √k h), else the input gradients
-    deltaᵀ W, with delta[0] (m, n). Of many contexts these are left to `explore`: inputs is empty.
+    Inverse is 1 / norm. With one output per class, the rows are (h1, √k h), otherwise the input
+    gradients deltaᵀ W, with delta[0] (m, n). For many contexts, inputs is empty: see `explore`.
     """
     m, n = h.shape[1], h.shape[2]
     tiny, root = h.dtype.type(TINY), h.dtype.type(np.sqrt(len(f1.output)))
@@ -114,7 +114,7 @@ def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, out
         for u in range(inputs.shape[1]):
             square += inputs[j, u] * inputs[j, u]
         inverse[j] = square
-    for j in range(n):  # a rounded sum may be a little below 0
+    for j in range(n):  # rounding can make the sum slightly negative
         inverse[j] = 1 / np.sqrt(max(inverse[j], tiny * tiny))
 
 
@@ -122,9 +122,9 @@ def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, out
 def explore(
     networks: tuple[Arrays, Arrays], x: Array, h1: Array, delta: Array, h: Array, f: Array
 ) -> tuple[Array, Array]:
-    """Hidden layers h (L - 1, m, n) and outputs f (r, n) of f2, from h1 of f1.
+    """Write hidden layers h (L - 1, m, n) and outputs f (r, n) of f2, from f1's hidden layers h1.
 
-    Returns what `embed` writes, which writes delta (L - 1, m, n) as well.
+    Returns inputs and inverse of `embed`. With contexts, `embed` also writes delta (L - 1, m, n).
     """
     f1, f2 = networks
     m, n, outputs = h.shape[1], h.shape[2], not len(f2.at_x)
@@ -152,7 +152,7 @@ def explore(
 
 @loop
 def score(networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring: bool) -> Array:
-    """f1, and f1 + f2, (2, B, k) of raw rows (B, d); without `exploring` f1 twice."""
+    """f1 and f1 + f2 (2, B, k) for raw rows (B, d); without `exploring`, f1 twice."""
     x = standardized(raw, scaling)
     f1, n_examples = networks[0], len(x)
     m, rows = len(f1.first), len(f1.output)
@@ -178,13 +178,13 @@ def move(
     targets: Array,
     rows: Array,
     radius: Array,
-    limits: tuple[int, float, int],  # rows with a label that was given, largest radius, column
+    limits: tuple[int, float, int],  # rows with given labels, largest radius, first column
     memory: tuple[Array, Array, Array, Array],  # h, delta (L - 1, m, n), f, sign (r, n)
 ) -> None:
-    """Move each x of a batch by the radius to where f1 of its class falls behind.
+    """Move each x of a batch by the radius, towards where f1 prefers another class.
 
-    Against the gradient of f1(its class) - f1(the best other): what flows back from both signs is
-    one product with the first layer.
+    The move is against the gradient of f1(its class) - f1(best other class). One product with the
+    first layer propagates both terms back.
     """
     h, delta, f, sign = memory
     n_labelled, most, first = limits
@@ -199,7 +199,7 @@ def move(
 
 @loop
 def errors(f: Array, targets: Array, weight: Array, kind: int, factor: float, error: Array) -> bool:
-    """Gradient (k, B) of the loss of f1 (kind 0) or f2 at (k, B); whether it is finite."""
+    """Write error (k, B), the loss gradient at f of f1 (kind 0) or f2; False if not finite."""
     share, fine = f.dtype.type(factor), True
     for label in range(f.shape[0]):
         for i in range(f.shape[1]):
@@ -218,11 +218,11 @@ def adam(
     n_updates: Array,
     lr: float,
 ) -> None:
-    """One update of Adam; all flat, n_updates (1,).
+    """One update of Adam on flat arrays; n_updates is (1,).
 
-    Numbers of the gradient whose squares could not be held, or that are none, count as 0.
-    Averages of a unit that is off decay to numbers below the normal range, with which a processor
-    takes a hundred times as long: they are set to 0 long before they mean anything.
+    Entries of the gradient that are NaN, or whose squares would overflow, count as 0. Averages of
+    an inactive unit decay towards subnormal numbers, with which a processor takes a hundred times
+    as long. They are set to 0 before that, when they no longer have any effect.
     """
     n_updates[0] += 1
     t, number = float(n_updates[0]), parameters.dtype.type
@@ -241,9 +241,9 @@ def adam(
 
 @loop
 def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, delta: Array) -> None:
-    """Gradient at the weights of a network, those for x among them, of outputs times error (r, n).
+    """Write the gradient of outputs times error (r, n) at weights except those for the embedding.
 
-    The gradient at pre-activations, delta (L - 1, m, n), is written on the way.
+    Also writes delta (L - 1, m, n), the gradient at the pre-activations.
     """
     descend(layers, h, error, delta)
     product(error, False, h[len(h) - 1], True, gradient.output)
@@ -257,9 +257,9 @@ def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, de
 def learn_embedding(
     f1: Arrays, gradient: Arrays, embedded: tuple[Array, Array], delta1: Array, delta: Array
 ) -> None:
-    """Gradient at f2's weights for the embedding, which is given: nothing flows into f1.
+    """Write the gradient at f2's weights for the embedding, a constant: no gradient flows into f1.
 
-    delta (m, n), of f2, is overwritten; delta1 (m, n) is what `embed` wrote.
+    delta (m, n) of f2 is overwritten; delta1 (m, n) is the delta[0] that `embed` wrote.
     """
     inputs, inverse = embedded
     for u in range(delta.shape[0]):
@@ -287,7 +287,7 @@ def step(
     rates: tuple[float, float],
     exploring: bool,
 ) -> bool:
-    """One step of f1, and with `exploring` of f2, as `passes.Passes` has it."""
+    """One step of f1, and with `exploring` also of f2: see `passes.Passes.step`."""
     flat, gradient, mean, square, n_updates = learned
     f1, f2 = networks
     x, targets, weight = gather(rows, stored, scaling, plan[0], plan[1])
@@ -296,7 +296,7 @@ def step(
     sizes, of_outputs = (2, len(f1.hidden) + 1, m, n), (2, len(f1.output), n)
     h, delta = np.empty(sizes, x.dtype), np.empty(sizes, x.dtype)
     f, error = np.empty(of_outputs, x.dtype), np.empty(of_outputs, x.dtype)
-    if moving is not None:  # else not compiled either
+    if moving is not None:  # for None, Numba does not compile this branch
         limits = plan[1], moving[0], moving[1]
         move(f1, x, targets, rows, radius, limits, (h[0], delta[0], f[0], error[0]))
     exploit(f1, x, h[0], f[0])

@@ -13,7 +13,7 @@ def available(device: str) -> torch.device:
     Raises
     ------
     ValueError
-        If it is not "cpu", "cuda" or "cuda:N", or not there.
+        If the name is not "cpu", "cuda" or "cuda:N", or the device is not available.
     """
     try:
         where = torch.device(device)

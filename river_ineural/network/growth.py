@@ -1,4 +1,4 @@
-"""Weights for features and classes that appear: those that are there stay as they are."""
+"""Add weights for new features and classes; existing weights stay as they are."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from river_ineural.network.layout import Shape, Weights
 
 __all__ = ["Columns", "Fresh", "draw", "overlay"]
 
-FIRST_LAYERS = 0.3  # factor on the weights of the first layers: smoother functions at first
+FIRST_LAYERS = 0.3  # factor on first-layer weights: the initial functions are smoother
 
-Columns = slice | NDArray[np.int64]  # of features, in a first layer
+Columns = slice | NDArray[np.int64]  # columns of features in a first layer
 
 
 class Fresh(NamedTuple):
-    """First-layer weights of features that appear, for the blocks that were there before."""
+    """First-layer weights of new features, for the blocks that already existed."""
 
     columns: Columns
     drawn: list[Tensor]  # (m, known blocks, columns) of each first layer
 
     def write(self, weights: Weights, zero: bool = False) -> None:
-        """Put them in place, or zeros."""
+        """Write the drawn values, or zeros, into `weights`."""
         for block, drawn in zip(weights.first_layers, self.drawn, strict=True):
             known = drawn.shape[1]
             block[:, :known, self.columns] = 0 if zero else drawn.to(block)
 
 
 def overlay(onto: Tensor, new: Shape, flat: Tensor, old: Shape, n_features: int) -> Tensor:
-    """Copy weights of shape `old`, first `n_features` columns, into those of shape `new`."""
+    """Copy `flat` of shape `old`, its first `n_features` columns, into `onto` of shape `new`."""
     source, target = Weights(flat, old), Weights(onto, new)
     for layer, known in zip(target.first_layers, source.first_layers, strict=True):
         layer[:, : known.shape[1], :n_features] = known[..., :n_features]
@@ -51,12 +51,12 @@ def draw(
     n_features: int,
     rng: np.random.Generator,
 ) -> Fresh:
-    """Draw what is new: hidden layers from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1,
-    line 1), the first layers times 0.3, and the output layer of f2 as 0.
+    """Draw new weights: hidden layers from N(0, 2/m), output layers from N(0, 1/m) (Algorithm 1,
+    line 1). First layers are multiplied by 0.3, and the output layer of f2 is 0.
 
-    Deep layers, where no class was known, and the blocks and rows of new classes are written to
-    `flat`; columns of features that appear, for the blocks there before, are returned. Columns
-    reserved beyond the features in use stay 0, so that they change nothing. f2 says 0 until it has
+    Deep layers, if no class was known, and the blocks and rows of new classes are written to
+    `flat`. Columns of new features, for the blocks that already existed, are returned. Columns
+    reserved beyond the features in use stay 0 and have no effect. f2 outputs 0 until it has
     learned something.
 
     Parameters
@@ -64,11 +64,11 @@ def draw(
     flat
         Weights of shape `new`.
     n_known
-        Classes that were there before.
+        Number of classes known before.
     columns
-        Of the features that appear.
+        Columns of the new features.
     n_features
-        In use, those included.
+        Features in use, including the new ones.
     """
     std = (2 / new.hidden_dim) ** 0.5
     w = Weights(flat, new)

@@ -1,21 +1,21 @@
-"""Where the weights of both networks lie: in one flat tensor.
+"""The layout of both networks' weights in one flat tensor.
 
-A shape has two forms, which differ in two numbers, the blocks of the first layers and the rows of
+A shape has two forms, which differ in two numbers: the blocks of the first layers and the rows of
 the output layers.
 
-*Contexts* (I-NeurAL): k blocks, 1 row. The paper feeds f1 the context x_i: k blocks of d numbers,
-all zero but block i, which is x. So the first layer W (m, kd) has a block (m, d) a class. f2 is fed
-the derivative-context embedding φ(x_i), of norm 1: the input gradient ∇f1(x_i) / ‖∇f1(x_i)‖, dense
-in all blocks, and x_i, both divided by √2.
+*Contexts* (I-NeurAL): k blocks, 1 row. The input of f1 is the paper's context x_i: k blocks of d
+numbers, all zero except block i, which is x. So the first layer W (m, kd) has a block (m, d) per
+class. The input of f2 is the derivative-context embedding φ(x_i), of norm 1: the input gradient
+∇f1(x_i) / ‖∇f1(x_i)‖, dense in all blocks, and x_i, both divided by √2.
 
-*Outputs* (NeurONAL; Ban et al., ICLR 2024, Section 4): 1 block, k rows. f1 maps x to k numbers. f2
-is fed the end-to-end embedding of x: the output h1 of f1's first hidden layer, and the gradient of
-f1 with respect to its last layer, the whole of norm 1. That gradient is the last hidden layer h,
-once a class: the same m numbers k times. Of equal inputs a layer sees but the sum. In other axes,
-with the k copies of h turned into √k h and zeros, a normal draw of the layer is a normal draw
-again, and gradient descent takes the same steps; the weights of the zeros do nothing and are left
-out. So the embedding here is (h1, √k h) / norm: the same function of x, with the same distribution
-at the start. Where L = 2, h1 is h, and all k + 1 copies are one: h / ‖h‖.
+*Outputs* (NeurONAL; Ban et al., ICLR 2024, Section 4): 1 block, k rows. f1 maps x to k numbers. The
+input of f2 is the end-to-end embedding of x: the output h1 of f1's first hidden layer and the
+gradient of f1 with respect to its last layer, scaled to norm 1 together. This gradient holds the
+last hidden layer h once per class: the same m numbers k times. For equal inputs, only the sum of
+their weights matters. A rotation turns the k copies into √k h and zeros. After it, a normal draw of
+the layer is still a normal draw, and gradient descent takes the same steps. The weights of the
+zeros do nothing and are left out. So the embedding here is (h1, √k h) / norm: the same function of
+x, with the same distribution at the start. If L = 2, h1 is h, and all k + 1 copies merge: h / ‖h‖.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ __all__ = ["Arrays", "Layers", "Shape", "Weights"]
 
 
 class Shape(NamedTuple):
-    """What fixes the size of the two networks."""
+    """The numbers that determine the size of the two networks."""
 
     n_classes: int
     n_features: int
     hidden_dim: int
     n_layers: int
     explores: bool = True  # whether there is an f2
-    outputs: bool = False  # whether a class has an output, instead of a context
+    outputs: bool = False  # one output per class, instead of one context
 
     @property
     def blocks(self) -> int:
-        """Of the first layers, each (m, d)."""
+        """The number of blocks (m, d) in each first layer."""
         return 1 if self.outputs else self.n_classes
 
     @property
     def rows(self) -> int:
-        """Of the output layers, each (m,)."""
+        """The number of rows (m,) in each output layer."""
         return self.n_classes if self.outputs else 1
 
     @property
     def n_embedded(self) -> int:
-        """Numbers of an embedding: two halves as wide as contexts; or h alone, or h1 and √k h."""
+        """The size of an embedding: two halves as wide as contexts; or h alone, or h1 and √k h."""
         if self.outputs:
             return self.hidden_dim * min(2, self.n_layers - 1)
         return 2 * self.blocks * self.n_features
 
     def layers_of_f1(self, theta: Tensor) -> Layers:
-        """Views of its weights."""
+        """Views of the weights of f1."""
         return self._layers(theta, self.parts[:3], 1, self.blocks * self.n_features)
 
     def layers_of_f2(self, theta: Tensor) -> Layers:
-        """Views of its weights; without an f2 they are empty."""
+        """Views of the weights of f2, empty without an f2."""
         n, inputs = (1, self.n_embedded) if self.outputs else (2, self.n_embedded // 2)
         return self._layers(theta, self.parts[3:], n * self.explores, inputs)
 
     def _layers(self, theta: Tensor, parts: tuple[int, ...], n: int, inputs: int) -> Layers:
-        m, (a, b, _) = self.hidden_dim, parts  # slices: views of a split may not be written
+        m, (a, b, _) = self.hidden_dim, parts  # not `split`: its views must not be written to
         first, hidden, output = theta[:a], theta[a : a + b], theta[a + b :]
         return Layers(first.view(n, m, inputs), hidden.view(-1, m, m), output.view(-1, m))
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Weights of the first layer, the hidden ones and the output of f1, then of f2."""
+        """Numbers of weights in the first, hidden and output layers of f1, then of f2."""
         m, others = self.hidden_dim, self.n_layers - 2
         deep, output = others * m * m, self.rows * m
         f1 = m * self.blocks * self.n_features, deep, output
@@ -79,23 +79,23 @@ class Shape(NamedTuple):
 
     @property
     def n_parameters(self) -> int:
-        """Of both networks together."""
+        """The number of weights of both networks."""
         return sum(self.parts)
 
 
 class Layers(NamedTuple):
-    """Views of one of the two networks."""
+    """Views of the weights of one of the two networks."""
 
-    first: Tensor  # (1, m, inputs); (2, m, kd) of f2 of contexts: for x_i, and for the gradient
+    first: Tensor  # (1, m, inputs); f2 of contexts (2, m, kd): for x_i, and for the gradient
     hidden: Tensor  # (L - 2, m, m)
     output: Tensor  # (rows, m)
 
 
 class Arrays(NamedTuple):
-    """The same as arrays, the first layer in two sizes, for compiled passes."""
+    """`Layers` as arrays for compiled passes, with two views of the first layer."""
 
-    at_x: NDArray[Any]  # (m·blocks, d), for x; no rows in an f2 that is not fed x
-    first: NDArray[Any]  # (m, inputs), for a whole context, or for all else that f2 is fed
+    at_x: NDArray[Any]  # (m·blocks, d), for x; no rows if x is not an input of f2
+    first: NDArray[Any]  # (m, inputs), for a whole context, or for the other inputs of f2
     hidden: NDArray[Any]  # (L - 2, m, m)
     output: NDArray[Any]  # (rows, m)
 
@@ -103,7 +103,7 @@ class Arrays(NamedTuple):
 class Weights:
     """Views of one flat tensor, first the weights of f1, then those of f2.
 
-    Without an f2 its layers are empty.
+    Without an f2, the layers of f2 are empty.
     """
 
     def __init__(self, flat: Tensor, shape: Shape) -> None:
@@ -115,7 +115,7 @@ class Weights:
 
     @property
     def arrays(self) -> tuple[Arrays, Arrays]:
-        """Of f1 and f2; without an f2, of f1 twice."""
+        """The arrays of f1 and f2; without an f2, those of f1 twice."""
         sizes = self.shape.hidden_dim * self.shape.blocks, self.shape.n_features
         at_x = self.f1.first[0].view(sizes)
         layers = [(at_x, self.f1.first[0], *self.f1[1:])]
@@ -127,7 +127,7 @@ class Weights:
 
     @property
     def first_layers(self) -> list[Tensor]:
-        """Each (m, blocks, d), with a column a feature."""
+        """The first layers, each (m, blocks, d), with one column per feature."""
         layers = [*self.f1.first] if self.shape.outputs else [*self.f1.first, *self.f2.first]
         return [
             layer.view(len(layer), self.shape.blocks, self.shape.n_features) for layer in layers
@@ -135,16 +135,16 @@ class Weights:
 
     @property
     def deep(self) -> list[Tensor]:
-        """Layers of the same size whatever the classes and features are."""
+        """Layers whose size does not depend on the numbers of classes and features."""
         embedded = [*self.f2.first] if self.shape.outputs else []
         return [*self.f1.hidden, *self.f2.hidden, *embedded]
 
     @property
     def outputs(self) -> list[Tensor]:
-        """Output layers, with a row a class, or one."""
+        """Output layers, with one row per class, or one row."""
         return [self.f1.output, self.f2.output]
 
     @property
     def shared(self) -> list[Tensor]:
-        """All layers that no feature has a column of."""
+        """All layers without columns of features."""
         return [*self.deep, *self.outputs]

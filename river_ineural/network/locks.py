@@ -1,4 +1,4 @@
-"""Locks of models, which no fork copies while another thread holds them."""
+"""Locks of models; a fork never copies a lock while another thread holds it."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ class Order(IntEnum):
 
 
 class Locks:
-    """All locks there are, which are held during a fork by the thread that forks.
+    """All locks of models; during a fork, the thread that forks holds all of them.
 
-    A child has a copy of each lock, and only the thread that forked: a lock that another thread
-    held would be held for ever, and what that thread was changing would be half changed. So a fork
-    waits until no other thread is in a call of a model, as Python's `logging` does with its lock.
+    A child process has a copy of each lock, but only the thread that forked. A lock held by another
+    thread would stay held, and the data that this thread was changing would be half changed. So a
+    fork waits until no other thread is in a call of a model. Python's `logging` does the same.
     """
 
     def __init__(self) -> None:
         self.order: WeakKeyDictionary[Any, Order] = WeakKeyDictionary()
-        self.guard = threading.RLock()  # held while the set of locks must stay as it is
-        self.held: list[Any] = []  # and the guard, by the thread that forks
+        self.guard = threading.RLock()  # held while the set of locks must not change
+        self.held: list[Any] = []  # locks, and the guard, held by the thread that forks
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self.acquire, after_in_parent=self.release, after_in_child=self.release
             )
 
     def made(self, order: Order) -> Lock:
-        """A new one."""
+        """A new lock."""
         lock = threading.RLock()
         with self.guard:
             self.order[lock] = order
         return lock
 
     def acquire(self) -> None:
-        """Hold all; while one is waited for another may be made, and then it begins anew."""
+        """Acquire all locks; start again if a new lock was made while waiting for one."""
         while True:
             with self.guard:
                 known = sorted(self.order.items(), key=lambda item: item[1])
@@ -66,7 +66,7 @@ class Locks:
                     lock.release()
 
     def release(self) -> None:
-        """After the fork, in both processes."""
+        """Release all locks after the fork, in both processes."""
         held, self.held = self.held, []
         for lock in reversed(held):
             lock.release()

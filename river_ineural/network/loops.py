@@ -1,4 +1,4 @@
-"""Loops compiled by Numba at their first call, and kept on disk."""
+"""Loops that Numba compiles at their first call and caches on disk."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ __all__ = ["inlined", "loop", "reentering"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Sums in any order and fused multiplications, so that loops vectorise; NaN and infinity are kept. A
-# loop that sums must not store into an array as well: whether it is vectorised, and so the order of
-# the sum, would depend on where the arrays lie, which no seed fixes.
+# Sums in any order and fused multiplications are allowed, so that loops vectorise; NaN and infinity
+# are kept. A loop that sums must not also store into an array: the addresses of arrays, which no
+# seed fixes, would decide whether the loop is vectorised, and so the order of the sum.
 REORDER = {"reassoc", "contract", "arcp", "nsz"}
-PATIENCE = 1.5  # seconds of compilation after which it is said on a terminal
+PATIENCE = 1.5  # seconds of compilation before a notice on a terminal
 
 
 def loop(function: Function) -> Function:
     """Compile a function at its first call.
 
-    What is compiled is kept on disk, beside the package or in the user's cache folder, for the next
-    process. Where neither can be written, or NUMBA_CACHE_DIR be, each process compiles anew.
+    The compiled code is cached for the next process, next to the package or in the user's cache
+    folder. If neither these nor NUMBA_CACHE_DIR can be written, each process compiles again.
     """
 
     options = {"fastmath": REORDER, "error_model": "numpy", "nogil": True}
-    return compiled(function, **options, no_cfunc_wrapper=True)  # none that C would call
+    return compiled(function, **options, no_cfunc_wrapper=True)  # C never calls it
 
 
 def reentering(function: Function) -> Function:
-    """Compile, for loops to call, a function that holds Python's lock while Python runs in it."""
+    """Compile a function that loops call, and that holds the GIL while it runs Python code."""
     return compiled(function)
 
 
 def compiled(function: Function, **options: Any) -> Function:
-    """Kept on disk, where there is a place for it."""
+    """Compile a function; cache it on disk if a folder can be written."""
     made: Function
     try:
         made = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no place for a cache
+    except RuntimeError:  # no folder for a cache
         notices.no_cache()
         made = numba.njit(**options)(function)
     return made
 
 
 def inlined(function: Function) -> Function:
-    """A part of loops, compiled with each of them and never on its own."""
+    """Inline a function into each loop that calls it; it is never compiled on its own."""
     return numba.njit(inline="always", fastmath=REORDER)(function)  # type: ignore[return-value]
 
 
 class Notices(event.Listener):
-    """What a user is told of compilation: once that it takes a while, once that it is not kept."""
+    """Notify a user once that compilation takes a while, and once that it cannot be cached."""
 
     def __init__(self) -> None:
         self.spent = self.started = 0.0
@@ -63,13 +63,13 @@ class Notices(event.Listener):
         self.told = self.warned = False
 
     def on_start(self, event: Any) -> None:
-        """A function begins to be compiled, perhaps within another."""
+        """The compilation of a function begins, perhaps within that of another."""
         if self.depth == 0:
             self.started = time.perf_counter()
         self.depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Tell, on a terminal, as soon as it has taken long."""
+        """The compilation ends; print a notice on a terminal once it has taken long in total."""
         self.depth -= 1
         if self.depth == 0:
             self.spent += time.perf_counter() - self.started
@@ -83,7 +83,7 @@ class Notices(event.Listener):
             )
 
     def no_cache(self) -> None:
-        """Warn once that nothing can be kept."""
+        """Warn once that compiled code cannot be cached."""
         if not self.warned:
             self.warned = True
             warnings.warn(

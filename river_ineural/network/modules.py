@@ -1,6 +1,6 @@
-"""The networks as modules of PyTorch, by automatic differentiation: to be read, and for CUDA.
+"""The networks as PyTorch modules with automatic differentiation, for readers and for CUDA.
 
-`compiled` does the same on the CPU, written out, over the same flat weights (`layout`).
+`compiled` has the same networks for the CPU, written out over the same flat weights (`layout`).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["Embedding", "Exploitation", "Exploration", "Modules"]
 
 Floats = NDArray[np.floating[Any]]
 
-MOST = 2**26  # numbers of the embeddings of some rows at a time
+MOST = 2**26  # most numbers in the embeddings of one pass
 
 
 def unit(x: Tensor) -> Tensor:
-    """Rows of norm 1; of 0, 0."""
+    """Scale rows to norm 1; a row of zeros stays 0."""
     norms: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return x / norms.clamp_min(TINY)
 
@@ -54,9 +54,9 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def behind(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """The last hidden layer (B, blocks, m), and outputs (B, k), of the first layer's products.
+        """The last hidden layer (B, blocks, m), and the outputs (B, k).
 
-        Those are z (B, blocks, m).
+        z (B, blocks, m) are the products of the first layer.
         """
         _, hidden, output = self.layers
         h = z.relu()
@@ -66,29 +66,29 @@ class Network(nn.Module):
 
 
 class Exploitation(Network):
-    """f1: of each class's context, or of x with an output a class."""
+    """f1 of the context of each class, or of x with one output per class."""
 
     @property
     def layers(self) -> Layers:
         return self.shape.layers_of_f1(self.theta)
 
     def products(self, x: Tensor) -> Tensor:
-        """Of the first layer, (B, blocks, m); that of context x_i is block i times x."""
+        """The first layer's products (B, blocks, m): for the context x_i, block i times x."""
         (first,) = self.layers.first
         blocks = first.view(len(first), self.shape.blocks, self.shape.n_features)
         return torch.einsum("bd,mkd->bkm", x, blocks)
 
     def forward(self, x: Tensor) -> Tensor:
-        """f1 of every class, (B, k), of x (B, d)."""
+        """f1 of every class (B, k) for x (B, d)."""
         return self.behind(self.products(x))[1]
 
 
 class Embedding(nn.Module):
-    """φ: what f2 is fed, of norm 1, a constant to it."""
+    """φ, the input of f2, of norm 1; no gradient flows through it."""
 
     def forward(self, f1: Exploitation, x: Tensor) -> tuple[Tensor, ...]:
-        """Of contexts the halves √2 x (B, d) and √2 ∇f1(x_i) / ‖∇f1(x_i)‖ (B, k, kd), of which f2
-        has a layer each; of outputs the embedding (B, 1, e).
+        """With contexts, the halves of √2 φ: x (B, d) and ∇f1(x_i) / ‖∇f1(x_i)‖ (B, k, kd). f2 has
+        one first layer for each half. With outputs, the embedding (B, 1, e).
         """
         z = f1.products(x).detach().requires_grad_()
         h, outputs = f1.behind(z)
@@ -101,14 +101,14 @@ class Embedding(nn.Module):
 
 
 class Exploration(Network):
-    """f2: of the embedding of each class, or of x with an output a class."""
+    """f2 of the embedding of each class, or of x with one output per class."""
 
     @property
     def layers(self) -> Layers:
         return self.shape.layers_of_f2(self.theta)
 
     def forward(self, *embedded: Tensor) -> Tensor:
-        """f2 of every class, (B, k), of what `Embedding` returns."""
+        """f2 of every class (B, k) for the tensors that `Embedding` returns."""
         first = self.layers.first
         if self.shape.outputs:
             return self.behind(embedded[0] @ first[0].T)[1]
@@ -119,20 +119,20 @@ class Exploration(Network):
 
 
 def modules(flat: Tensor, shape: Shape) -> tuple[Exploitation, Embedding, Exploration]:
-    """f1, φ and f2 over the memory of flat weights."""
+    """f1, φ and f2, which share the memory of the flat weights."""
     at = sum(shape.parts[:3])
     return Exploitation(flat[:at], shape), Embedding(), Exploration(flat[at:], shape)
 
 
 def loss(f: Tensor, targets: Tensor, weight: Tensor) -> Tensor:
-    """Σ weight (r - f)² / 2, of (B, k) each."""
+    """Σ weight (r - f)² / 2, for arguments of shape (B, k)."""
     return (weight * (targets - f).square()).sum() / 2
 
 
 class Modules:
     """Scores and steps of both networks on the device of their weights.
 
-    It takes and returns what `passes.Loops` does.
+    The arguments and results are those of `passes.Loops`.
     """
 
     def __init__(
@@ -150,18 +150,18 @@ class Modules:
             mean, square = (moment[half] for moment in moments)
             adam.state[theta] = {"step": n, "exp_avg": mean, "exp_avg_sq": square}
             self.adams.append(adam)
-        self.standing: list[Tensor] = []  # a batch
+        self.standing: list[Tensor] = []  # the buffers of a batch
         self.forget()
 
     def forget(self) -> None:
-        """Capture anew what a step does: numbers of Python's have changed."""
+        """Capture the steps again, because Python numbers in them have changed."""
         self.captured = [Captured(self.device) for _ in range(2)]
         self.finite = True
 
     @torch.inference_mode(False)
     @torch.enable_grad()
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
-        """f1, and f1 + f2, (2, B, k) of raw rows (B, d); without `exploring` f1 twice."""
+        """f1 and f1 + f2 (2, B, k) for raw rows (B, d); without `exploring`, f1 twice."""
         x = torch.from_numpy(standardized(raw, scaling)).to(self.device)
         size = max(1, MOST // (self.shape.n_classes * self.shape.n_embedded + 1))
         found = []
@@ -182,7 +182,7 @@ class Modules:
         rates: tuple[float, float],
         exploring: bool,
     ) -> bool:
-        """One step of f1, and with `exploring` of f2; whether it was finite, and so was taken."""
+        """One step of f1, and with `exploring` also of f2; False if not finite and so not taken."""
         factor, n_labelled, most, first = plan
         gathered = gather(rows, stored, scaling, factor, n_labelled)
         sent = [torch.from_numpy(part) for part in (*gathered, rows < n_labelled)]
@@ -207,9 +207,9 @@ class Modules:
         return self.finite
 
     def _update(self, losses: list[Tensor]) -> None:
-        """Let Adam lower them, that of f1 first.
+        """Update the weights by Adam to lower the losses, f1 first.
 
-        On a GPU nobody asks whether they are finite, as the answer would hold up the next step.
+        On a GPU the losses are not checked for NaN or inf, as this would delay the next step.
         """
         self.finite = self.device.type == "cuda" or all(each.isfinite() for each in losses)
         if not self.finite:
@@ -222,10 +222,10 @@ class Modules:
             adam.step()
 
     def _moved(self, x: Tensor, reward: Tensor, given: Tensor, most: float, first: int) -> Tensor:
-        """x moved by the radius to where f1 of its class falls behind.
+        """x moved by the radius, towards where f1 prefers another class.
 
-        Against the gradient of f1(its class) - f1(the best other). The radius shrinks where too
-        many of the examples whose label was given are misclassified, and else grows up to `most`.
+        The move is against the gradient of f1(its class) - f1(best other class). The radius shrinks
+        if too many examples with given labels are misclassified; else it grows up to `most`.
         """
         if self.shape.n_classes < 2:
             return x

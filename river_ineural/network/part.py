@@ -1,4 +1,4 @@
-"""Networks at some of their columns: an example has few of many features."""
+"""Networks restricted to some columns, for examples that have few of many features."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["Part"]
 
 
 class Part:
-    """Where the weights of some columns lie, all deep layers and outputs among them.
+    """The positions of the weights of some columns, and of all deep and output layers.
 
-    Put one after the other they are the weights of networks of their own, which have no other
-    feature: so the same passes score and learn at a price that follows what is there.
+    These weights in sequence are those of smaller networks without the other features. So the same
+    passes score and learn, at a cost that depends on the features present.
 
     Parameters
     ----------
     shape
-        Of the whole networks.
+        Shape of the whole networks.
     columns
-        (T,), of the first layers.
+        Columns (T,) of the first layers.
     exploring
-        Whether f2 takes part.
+        Whether f2 is included.
     """
 
     def __init__(self, shape: Shape, columns: NDArray[np.int64], exploring: bool) -> None:
@@ -33,7 +33,7 @@ class Part:
         self.shape = shape._replace(n_features=len(columns), explores=exploring)
         places, of_columns, start = [], [], 0
         for i, size in enumerate(shape._replace(explores=exploring).parts):
-            if i == 0 or (i == 3 and not shape.outputs):  # a first layer, with a column a feature
+            if i == 0 or (i == 3 and not shape.outputs):  # a first layer, one column per feature
                 rows = np.arange(start, start + size, shape.n_features)
                 places.append((rows[:, None] + columns).ravel())
                 of_columns.append(places[-1])
@@ -44,9 +44,9 @@ class Part:
         self.of_columns = torch.from_numpy(np.concatenate(of_columns))
 
     def of(self, flat: Tensor) -> Tensor:
-        """These of flat weights, a copy."""
+        """A copy of these weights, taken from flat weights."""
         return flat.index_select(0, self.places.to(flat.device))
 
     def put(self, weights: Tensor, flat: Tensor) -> None:
-        """Write them back."""
+        """Write these weights back into flat weights."""
         flat.scatter_(0, self.places.to(flat.device), weights)

@@ -1,4 +1,4 @@
-"""Scores and steps of both networks, on whatever device their weights are."""
+"""Scores and steps of both networks, on the device of their weights."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Plan = tuple[float, int, float, int]
 
 
 class Passes(Protocol):
-    """What learners call."""
+    """The interface that learners call."""
 
     def forget(self) -> None:
-        """Capture anew what a step does: numbers of Python's have changed."""
+        """Capture the steps again, because Python numbers in them have changed."""
         ...
 
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
-        """f1, and f1 + f2, (2, B, k) of raw rows (B, d); without `exploring` f1 twice."""
+        """f1 and f1 + f2 (2, B, k) for raw rows (B, d); without `exploring`, f1 twice."""
         ...
 
     def step(
@@ -39,26 +39,26 @@ class Passes(Protocol):
         rates: tuple[float, float],
         exploring: bool,
     ) -> bool:
-        """One step of f1, and with `exploring` of f2 (Algorithm 2, lines 1 to 6).
+        """One step of f1, and with `exploring` also of f2 (Algorithm 2, lines 1 to 6).
 
         Parameters
         ----------
         stored
             The history.
         rows
-            Of it, which make the batch.
+            Rows of the history that make the batch.
         scaling
-            (3, d), what is subtracted and multiplied with, and whether a feature is squashed.
+            (3, d): for each feature, the subtrahend, the factor, and whether it is squashed.
         plan
-            By what the error at the class of an example weighs more than others; rows of the
-            history before this one have a label that was given; the largest radius by which
-            examples are moved to where f1 errs, or 0; the first column that is moved.
+            The factor on the error at the class of an example; the index below which rows of the
+            history have given labels; the largest radius by which examples are moved to where f1
+            errs, or 0; the first column that is moved.
         rates
             Learning rates of f1 and f2.
 
         Returns
         -------
-        Whether the errors were finite; where they are not, no step is taken.
+        Whether the errors were finite; if not, no step was taken.
         """
         ...
 
@@ -71,13 +71,13 @@ def passes(
     Parameters
     ----------
     shape
-        Of the networks.
+        Shape of the networks.
     flat
-        Their weights.
+        Weights of the networks.
     moments, n_updates
-        Adam's, of both networks.
+        State of Adam for both networks.
     radius
-        (), by which examples are moved.
+        Radius () by which examples are moved.
     """
     arguments = shape, flat, moments, n_updates, radius
     if flat.device.type == "cpu" and compiles:
@@ -87,11 +87,11 @@ def passes(
     return Modules(*arguments)
 
 
-compiles = True  # on the CPU; tests set it
+compiles = True  # whether the CPU uses compiled loops; tests set this
 
 
 class Loops:
-    """`compiled` bound to the memory of weights."""
+    """The functions of `compiled`, bound to the memory of weights."""
 
     def __init__(
         self, shape: Shape, flat: Tensor, moments: list[Tensor], n_updates: Tensor, radius: Tensor
@@ -104,17 +104,17 @@ class Loops:
 
     @cached_property
     def memory(self) -> tuple[tuple[Arrays, Arrays], tuple[Floats, ...]]:
-        """What steps write: views of the gradient, and all that is flat."""
+        """The memory that steps write: views of the gradient, and all flat arrays."""
         flat, *others = self.flats
         gradient = torch.empty_like(flat)
         every = flat, gradient, *others
         return Weights(gradient, self.shape).arrays, tuple(each.numpy() for each in every)
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: no steps are captured."""
 
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
-        """As `Passes` says."""
+        """See `Passes`."""
         found: Floats = self.loops.score(self.networks, raw, scaling, exploring)
         return found
 
@@ -127,7 +127,7 @@ class Loops:
         rates: tuple[float, float],
         exploring: bool,
     ) -> bool:
-        """As `Passes` says."""
+        """See `Passes`."""
         gradients, learned = self.memory
         moving = plan[2:] if plan[2] else None
         others = stored, rows, scaling, self.radius, plan[:2], moving, rates, exploring

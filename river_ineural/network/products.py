@@ -1,4 +1,4 @@
-"""Products of matrices for compiled loops."""
+"""Matrix products for compiled loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["product"]
 Array = NDArray[Any]
 
 NARROW = 4  # columns up to which a loop is faster than any library's product
-SMALL = 2**18  # multiplications up to which OpenBLAS, which NumPy's product calls, wakes no threads
+SMALL = 2**18  # multiplications up to which OpenBLAS, called by `np.dot`, wakes no threads
 
 
 def by_torch(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
@@ -28,17 +28,17 @@ def by_torch(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> 
 
 @reentering
 def large_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
-    """`by_torch` from a loop: some microseconds more."""
+    """Call `by_torch` from a loop, which takes some microseconds more."""
     with numba.objmode():
         by_torch(a, a_turned, b, b_turned, out)
 
 
 @loop
 def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
-    """Out (M, N) = a (M, K) times b (K, N), each of them as it is or, where turned, transposed.
+    """Write out (M, N) = a (M, K) times b (K, N); turned matrices are transposed first.
 
-    Small ones are BLAS's, through SciPy. PyTorch's are faster where they are large (a third on a
-    processor with AVX-512), and only its number of threads can be set.
+    Small products are computed by BLAS, through SciPy. Large ones are faster in PyTorch (by a third
+    on a processor with AVX-512), and only PyTorch's number of threads can be set.
     """
     inner = a.shape[0] if a_turned else a.shape[1]
     if out.shape[1] <= NARROW and b_turned and not a_turned:

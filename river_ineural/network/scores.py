@@ -1,4 +1,4 @@
-"""What scores say: how close the top two are, and probabilities."""
+"""The gap between the top two scores, and probabilities from scores."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Floats = NDArray[np.floating[Any]]
 
 Label = TypeVar("Label")
 
-LEAST = 1e-3  # no class is ever ruled out, so that a log loss stays finite
-UNIFORM = 0.1  # at most this share of a distribution keeps classes from being ruled out
-FAR = 1e6  # scores are rounded little up to here, and none so far below the top has a share
+LEAST = 1e-3  # least probability of a class, so that a log loss stays finite
+UNIFORM = 0.1  # largest share of the uniform distribution in the mixture
+FAR = 1e6  # up to here rounding is small; a score so far below the top gets no share
 
 
 def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution nearest to each row of scores, in the squared error the networks learn by.
+    """The distribution nearest to each row of scores in squared error, the loss of the networks.
 
-    The Euclidean projection onto the simplex, p_i = max(f_i - τ, 0) with τ such that Σ p_i = 1,
-    mixed with a little of the uniform distribution. It keeps the order of the scores, and the first
-    of the highest probabilities is that of the first of the highest scores.
+    It is the Euclidean projection onto the simplex, p_i = max(f_i - τ, 0) with τ such that
+    Σ p_i = 1, mixed with a little of the uniform distribution. The order of the scores is kept, and
+    the first class with the highest score is the first with the highest probability.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Returns
     -------
-    float64 (B, k), each at least 0.001 (0.1 / k for more than 100 classes) but for rounding, rows
-    summing to 1.
+    float64 (B, k), each at least 0.001 (0.1 / k for more than 100 classes) apart from rounding.
+    Each row sums to 1.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     k = scores.shape[1]
     if k == 0:
         return scores
-    if not (np.abs(scores) <= FAR).all():  # NaN as well
+    if not (np.abs(scores) <= FAR).all():  # also true for NaN
         scores = _within_reach(scores)
     descending = -np.sort(-scores, axis=1)
     shifts = (descending.cumsum(axis=1) - 1) / np.arange(1, k + 1)
@@ -58,7 +58,7 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     least = min(LEAST, UNIFORM / k)
     mixed = nearest * (1 - k * least) + least
     distribution = np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
-    tied = distribution.argmax(axis=1) != scores.argmax(axis=1)  # by rounding, with a lower score
+    tied = distribution.argmax(axis=1) != scores.argmax(axis=1)  # with a lower score, by rounding
     if tied.any():
         top = tied[:, None] & (scores == scores.max(axis=1, keepdims=True))
         distribution[top] = np.nextafter(distribution[top], 1)
@@ -66,23 +66,23 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _within_reach(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of the same distribution, of the same top, none beyond ±2 FAR; -inf in place of NaN.
+    """Scores within ±2 FAR with the same distribution and top class; NaN counts as -inf.
 
-    A row whose top is within ±FAR keeps the bits of all that matters in it.
+    In a row whose top is within ±FAR, all scores that matter keep their bits.
     """
     scores = np.where(np.isnan(scores), -np.inf, scores)
     top = scores.max(axis=1, keepdims=True)
-    far = np.abs(top) > FAR  # the distribution depends on distances from the top alone
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum beyond float64; inf - inf
+    far = np.abs(top) > FAR  # the distribution depends only on distances from the top
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow; inf - inf
         distances = scores - np.where(far, top, 0)
     origin = np.where(far, 0, top)
     return np.maximum(np.where(scores == top, origin, distances), origin - FAR)
 
 
 def _of_two(a: float, b: float) -> tuple[float, float]:
-    """`probabilities` of two scores within ±FAR, to the bit: the projection in closed form.
+    """`probabilities` of two scores within ±FAR in closed form, with identical bits.
 
-    τ is (a + b - 1) / 2 where they are less than 1 apart, else the higher one less 1.
+    τ is (a + b - 1) / 2 if the scores differ by less than 1, else the higher score minus 1.
     """
     high, low = (a, b) if a >= b else (b, a)
     shift = (high + low - 1) / 2
@@ -93,13 +93,13 @@ def _of_two(a: float, b: float) -> tuple[float, float]:
     q = (b - shift if b > shift else 0.0) * left + LEAST
     total = p + q
     p, q = p / total, q / total
-    if p == q and b > a:  # by rounding; the first of equal ones would be the top
+    if p == q and b > a:  # equal by rounding: the first would be the top
         q = math.nextafter(q, 1)
     return p, q
 
 
 def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
-    """`probabilities` of scores by label."""
+    """`probabilities` of a dict of scores by label."""
     if len(scores) == 2:
         (one, a), (other, b) = scores.items()
         if -FAR <= a <= FAR and -FAR <= b <= FAR:  # not NaN
@@ -110,7 +110,7 @@ def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
 
 
 def top_and_gap(scores: dict[Any, float]) -> tuple[Any, float]:
-    """î, the label of the first of the highest scores, None if there is none, and `gap`.
+    """î, the first label with the highest score, or None if there are no scores; and the gap.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def top_and_gap(scores: dict[Any, float]) -> tuple[Any, float]:
 def gap(scores: Iterable[float]) -> float:
     """f(î) - f(i°): top score minus runner-up (Algorithm 1, lines 8, 9 and 11); 0 for one class.
 
-    NaN where a score is, or two are infinite.
+    NaN if a score is NaN, or if two scores are inf.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def gap(scores: Iterable[float]) -> float:
 
 
 def table(labels: list[Any], f1: Floats, added: dict[str, Floats]) -> str:
-    """f1, what each explorer adds, and the score, a class a line, and the gap: (1, k) each."""
+    """A table of f1, what explorers add, (1, k) each, and the score, a line per class; the gap."""
     scores = sum(added.values(), f1)
     heads = ("f1", *added, "score")
     lines = [f"{'class':<16}" + "".join(f"{head:>12}" for head in heads)]
@@ -153,7 +153,7 @@ def table(labels: list[Any], f1: Floats, added: dict[str, Floats]) -> str:
 
 
 def parts(row: list[float], added: dict[str, Floats]) -> dict[str, float]:
-    """Of the gap of scores (k,), what each explorer added to it, (1, k) each."""
+    """The contribution of each explorer to the gap of scores (k,), from what it added (1, k)."""
     if len(row) < 2:
         return {}
     top = row.index(max(row))  # of equal scores the first is predicted

@@ -1,6 +1,6 @@
-"""From raw to standardised examples, in loops.
+"""Compiled loops that standardise raw examples.
 
-d features a row, the constant's column in front; arrays are (B, d) unless shapes are given.
+A row has d features, the constant's column first. Arrays are (B, d) unless shapes are given.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 @inlined
 def standardize_row(raw: Array, scaling: Array, x: Array) -> None:
-    """`standardized` of one row (d,), into x."""
+    """Write one row (d,), standardised as in `standardized`, into x."""
     square, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
     for j in range(len(x)):
         x[j] = max(-most, min(most, (raw[j] - scaling[0, j]) * scaling[1, j]))
@@ -45,9 +45,9 @@ def standardize_row(raw: Array, scaling: Array, x: Array) -> None:
 
 @loop
 def standardized(raw: Array, scaling: Array) -> Array:
-    """Rows (B, d) centred, scaled and squashed, then of norm 1.
+    """Rows (B, d) centred, scaled and squashed, then scaled to norm 1.
 
-    Scaling (3, d) holds what is subtracted, what is multiplied with, and whether arsinh follows.
+    Scaling (3, d) holds the subtrahend, the factor, and whether arsinh is applied.
     """
     x = np.empty(raw.shape, scaling.dtype)
     for i in range(len(raw)):
@@ -57,12 +57,12 @@ def standardized(raw: Array, scaling: Array) -> Array:
 
 @loop
 def observe(x: Array, n: int, moments: Array) -> None:
-    """Move the statistics of n examples by the rows of x (B, d), one after the other.
+    """Update the statistics of n examples with the rows of x (B, d), one after the other.
 
-    x is what examples are beyond the reference. `moments` (4, d) holds the mean and the sums of the
-    second, third and fourth powers of the distance from it, in the order in which none is needed
-    before it is replaced (Pébay, 2008, Formulas for robust, one-pass parallel computation of
-    covariances and arbitrary-order statistical moments).
+    x holds examples minus the reference. `moments` (4, d) holds the mean and the sums of the
+    second, third and fourth powers of the distance from it. The highest power is updated first:
+    it needs the old values of the others (Pébay, 2008, Formulas for robust, one-pass parallel
+    computation of covariances and arbitrary-order statistical moments).
     """
     mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
     for i in range(x.shape[0]):
@@ -85,17 +85,17 @@ def observe(x: Array, n: int, moments: Array) -> None:
 
 @loop
 def weigh(n: int, squash: bool, reference: Array, moments: Array, scaling: Array) -> None:
-    """Scaling (3, d) from the statistics of n examples, of `observe`.
+    """Write scaling (3, d), from the statistics of n examples by `observe`.
 
-    Around the mean the fourth moment is at least cube² / square + square² (Pearson, 1916). It is
-    that of two values only, whose range is √(cube² / square² + 4 square): a flag.
+    The fourth central moment is at least cube² / square + square² (Pearson, 1916). It equals this
+    only for a flag: a feature of two values, whose range is √(cube² / square² + 4 square).
 
     Parameters
     ----------
     squash
-        Whether features that vary, flags apart, are squashed.
+        Whether features that vary are squashed, except flags.
     reference
-        (d,), which has been subtracted from each example.
+        (d,), the values that were subtracted from each example.
     """
     total = 0.0
     for j in range(moments.shape[1]):

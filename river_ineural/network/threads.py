@@ -1,4 +1,4 @@
-"""Torch threads for small matrices."""
+"""The number of torch threads for small matrices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ R = TypeVar("R")
 
 
 def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
-    """Run `function` on one torch thread; the caller's number is restored.
+    """Run `function` on one torch thread; the caller's number of threads is restored.
 
-    The products of one round are so small that a second thread costs more in waking up than it
-    saves, and many times more on a busy machine. Changing the number costs 0.2 µs.
+    The products of one round are so small that waking a second thread takes longer than it saves,
+    many times longer on a busy machine. Changing the number takes 0.2 µs.
     """
 
     @functools.wraps(function)

@@ -1,1 +1,1 @@
-"""A model as plain values and arrays, and back."""
+"""Convert a model to plain values and arrays, and back."""

@@ -1,7 +1,7 @@
-"""A model as values and tensors by their paths, and back.
+"""Convert a model to values and tensors by path, and back.
 
-Both ways go through it part by part, beside a template: a new model of the same parameters. What
-changes while it learns is in the file, as `parts` describes it. All else is as in the template.
+Both directions walk through the model part by part, together with a template: a new model with the
+same parameters. The file holds what learning changes (see `parts`); the template has the rest.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ Positive = Annotated[int, Meta(ge=1, le=2**62)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Level = Annotated[float, Meta(ge=0)]
 Finite = Annotated[float, Meta(ge=0, le=1e300)]
-OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # what fades by a fiftieth
+OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # a sum that fades by a fiftieth
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
-FOUR = Meta(min_length=4, max_length=4)  # a number for each kind of label
+FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
 Due = Annotated[float, Meta(ge=0, le=1e6)]
 Of64 = Annotated[int, Meta(ge=0, lt=64)]
 Last = tuple[bool, Reason, float, float, Level, dict[str, float]]
 ByReason = Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
-OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # of its detectors
+OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # in River's detectors
 AS_NEW = "as in a new model, or described in storage.model.parts"
-FINITE = ("flat", "explorers.a", "explorers.b", "radius")  # how paths of such tensors end
+FINITE = ("flat", "explorers.a", "explorers.b", "radius")  # endings of the paths of finite tensors
 
 
 @functools.cache
 def parts(k: int) -> dict[str, dict[str, Any]]:
-    """What changes in a part, by its class, where there are k classes of labels.
+    """The attributes that change during learning, by the class of a part, for k classes.
 
-    A text is the shape of a tensor: numbers, names of sizes, and other names, each of which stands
-    for one number in all tensors of a part. All else is the type of a plain value.
+    A string is the shape of a tensor: numbers, names of sizes, and other names, each of which has
+    the same value in all tensors of a part. Any other entry is the type of a plain value.
     """
     found: dict[str, dict[str, Any]] = {}
 
@@ -109,7 +109,7 @@ def parts(k: int) -> dict[str, dict[str, Any]]:
 
 
 def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) -> None:
-    """Raise unless what a part holds fits together."""
+    """Raise LoadError unless the attributes of a part are consistent."""
     if kind == "History":
         rows, n = sum(map(min, state["capacities"], state["added"])), len(state["weight"])
         need(n == rows, path, f"tensors of {rows} rows", n)
@@ -131,7 +131,7 @@ def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) ->
         need(fine, f"{path}.counts", "of the last label too", state["counts"])
         fine = changes <= state["examples"]
         need(fine, f"{path}.changes", "at most the examples", changes)
-    elif kind == "Forest":  # a node leads to later ones, by a feature in use, or to a class
+    elif kind == "Forest":  # a node leads to later nodes by a feature in use, or is a leaf
         feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
         on = (feature >= CONSTANT) & (feature < sizes["n_features"])
         on &= (child > np.arange(last + 1)) & (child < last)
@@ -141,27 +141,27 @@ def check(kind: str, state: dict[str, Any], sizes: dict[str, Any], path: str) ->
 
 
 class Document(Struct):
-    """All of a file but its tensors."""
+    """The contents of a file except its tensors."""
 
     learner: tuple[str, dict[str, Any]]  # class and parameters
     sampler: tuple[str, dict[str, Any]] | None
-    names: list[Any]  # of features
+    names: list[Any]  # names of features
     labels: list[Any]
     n_features: Count  # columns in use
-    room: Count  # columns that there is room for
-    changing: bool  # whether it recovers from a change
-    values: dict[str, Any] = {}  # by path; of a part that is there twice, the first path
-    notes: dict[str, dict[str, Any]] = {}  # what a user has set on the learner and the sampler
+    room: Count  # columns allocated
+    changing: bool  # whether the learner is recovering from a change
+    values: dict[str, Any] = {}  # by path; for a part that occurs again, its first path
+    notes: dict[str, dict[str, Any]] = {}  # attributes that a user set on learner and sampler
     schema: int = SCHEMA
     made_by: str = river_ineural.__version__
 
 
 @dataclass
 class Walk:
-    """The way through a model beside its template; where one is read, through the template alone.
+    """A walk through a model and its template, or, when reading, through the template alone.
 
-    What is written goes into `values` and `arrays`; what is read is taken out. `sizes` are sides of
-    tensors, by their names in `parts`, and by class the attributes that follow.
+    Writing adds to `values` and `arrays`; reading removes from them. `sizes` holds the sides of
+    tensors by their names in `parts`, and, by class, attributes derived from the document.
     """
 
     values: dict[str, Any]
@@ -171,7 +171,7 @@ class Walk:
     known: dict[str, Any] = field(default_factory=dict)  # parts by path
 
     def part(self, part: Any, like: Any, path: str = "") -> Any:
-        """Write a part, or fill the template's; returns it, or the one that it is the same as."""
+        """Write a part, or fill the template's; return that part, or the same part met before."""
         if self.writes:
             twice = [other for other, known in self.known.items() if known is part]
             self.values.update((path, other) for other in twice)
@@ -181,7 +181,7 @@ class Walk:
             return self.known[same]
         wanted, found, kinds = fields(like) or {}, fields(part) or {}, self.kinds(like)
         if isinstance(part, active.BudgetedSampler):
-            found = {key: found[key] for key in wanted}  # without notes
+            found = {key: found[key] for key in wanted}  # without attributes set by a user
         odd = wanted.keys() ^ found.keys()
         need(not odd, path, "without attributes of its own", odd)
         wanted.update(self.sizes.get(type(like).__name__, {}))
@@ -205,21 +205,21 @@ class Walk:
         return self.known[path]
 
     def kinds(self, like: Any) -> Mapping[str, Any]:
-        """What changes in a part; of a detector of River's all plain values may."""
+        """The attributes of a part that change; for a detector of River, all its plain values."""
         if type(like).__module__.startswith("river."):
             return {key: OfRiver for key, each in (fields(like) or {}).items() if not fields(each)}
         known = parts(self.sizes["k"])
         return ChainMap(*(known.get(base.__name__, {}) for base in type(like).__mro__))
 
     def stored(self, where: dict[str, Any], path: str, value: Any) -> Any:
-        """A value that is written, or what is read in its place."""
+        """Write and return a value, or return the value that is read at its path."""
         if self.writes:
             where[path] = value
         need(path in where, path, "in the file", "nothing")
         return value if self.writes else where.pop(path)
 
     def value(self, value: Any, like: Any, path: str, kind: Any) -> Any:
-        """A plain value of a type."""
+        """Write or read a plain value, and check its type."""
         value = self.stored(self.values, path, [*value] if isinstance(value, deque) else value)
         try:
             convert(value, kind)
@@ -230,7 +230,7 @@ class Walk:
     def tensor(
         self, value: Any, like: Any, path: str, names: list[str], sides: dict[str, Any]
     ) -> Any:
-        """A tensor whose sides have these names, or a list of such."""
+        """Write or read a tensor, or a list of tensors, whose sides have these names."""
         if isinstance(like, list):
             pairs = enumerate(zip(value, like, strict=True))
             return [self.tensor(*pair, f"{path}.{i}", names, sides) for i, pair in pairs]
@@ -246,7 +246,7 @@ class Walk:
 
 
 def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, Any]]:
-    """A new sampler, or None; its learner, on the CPU; and the sizes of what it has learned."""
+    """A new sampler or None, its learner on the CPU, and the sizes of the learned tensors."""
     (name, of_learner), names = document.learner, document.names
     used, room = document.n_features, document.room
     need(name in LEARNERS, "learner", f"one of {', '.join(LEARNERS)}", name)
@@ -258,7 +258,7 @@ def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, An
     form = [of_learner["hidden_dim"], of_learner["n_layers"], "network" in of_learner["explorers"]]
     shape = LEARNERS[name]._form(len(labels) if used else 0, room, *form)
     wanted = shape._replace(n_features=used).n_parameters
-    # Before a model is made, its weights are compared with those in the file.
+    # Compare the number of weights with that in the file before a model is made.
     need(wanted == n_weights <= MOST_WEIGHTS, "trainer.flat", f"{wanted:,} weights", n_weights)
     sizes: dict[str, Any] = {"k": shape.n_classes, "room": room, "n_features": used}
     sizes |= {"n_named": CONSTANT + len(names), "n_weights": n_weights}
@@ -276,7 +276,7 @@ def template(document: Document, n_weights: int) -> tuple[Any, Any, dict[str, An
 
 
 def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
-    """The `Document` and the tensors of a model, checked as they are when they are read."""
+    """The `Document` and the tensors of a model, with the same checks as when they are read."""
     state, trainer, arrays = learner._state, learner._state.trainer, Arrays()
     state.settle()
     document = Document(
@@ -292,7 +292,7 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
         del document.sampler[1]["classifier"]
     for part, name in ((document.learner, "learner"), (document.sampler, "sampler")):
         if part:
-            encoded(part[1], name)  # before a template is made of it
+            encoded(part[1], name)  # check it before the template is made
     n_weights = trainer.shape._replace(n_features=trainer.n_features).n_parameters
     sampler, like, sizes = template(document, n_weights)
     for name, part, new in (("learner", learner, like), ("sampler", model, sampler)):
@@ -307,7 +307,7 @@ def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def read(found: Any, arrays: Arrays, device: str | None) -> Any:
-    """The model that was written, on a device; if it is None, on the one it was written from."""
+    """The model that was written, on `device`; None is the device that it was written from."""
     if type(found["schema"]) is not int or found["schema"] != SCHEMA:
         raise LoadError(
             f"it is of schema {found['schema']!r:.80}, and river_ineural "

@@ -1,7 +1,7 @@
-"""Plain values as JSON, what a part of a model holds, and the bytes of a file: JSON and tensors.
+"""Convert plain values to JSON, list the attributes of model parts, and pack the bytes of a file.
 
-JSON knows no tuple, bytes or NumPy number, and no key but text. Such a value is an object of one
-key, which names its class after a "$":
+JSON has no tuples, bytes or NumPy numbers, and its keys are text. A value that JSON lacks becomes
+an object with one key, a "$" and the name of its class:
 
     {"$tuple": [1, 2]}  {"$dict": [[3, "c"]]}  {"$bytes": "00ff"}  {"$int64": 3}
     {"$Budget": {"limit": 0.25, "horizon": null, "burst": 3}}
@@ -40,50 +40,50 @@ __all__ = [
 ]
 
 Arrays = dict[str, NDArray[Any]]
-MOST_BYTES = 16 << 20  # of the header, in which is all but the tensors
+MOST_BYTES = 16 << 20  # of the header, which holds all but the tensors
 MOST_ITEMS = 260_000  # commas, brackets and braces of the header
-KEY = "river_ineural"  # of the metadata, behind which the checksum and the JSON are
-BEGINNING = b'{"__metadata__":{"%s":"' % KEY.encode()  # of the header
-AT = 8 + len(BEGINNING)  # of the checksum, in 8 digits
+KEY = "river_ineural"  # metadata key of the checksum and the JSON that follows it
+BEGINNING = b'{"__metadata__":{"%s":"' % KEY.encode()  # start of the header
+AT = 8 + len(BEGINNING)  # position of the checksum, 8 digits
 
 
 class LoadError(ValueError):
-    """These bytes are no model that this version can load; the message says why."""
+    """The bytes are not a model that this version can load; the message says why."""
 
 
 class SaveError(TypeError):
-    """A model holds something that a file cannot hold; the message says what, and what to do."""
+    """A model holds something that a file cannot store; the message says what, and what to do."""
 
 
 def need(fine: Any, path: str, wanted: str, found: Any) -> None:
-    """Raise LoadError unless it is fine."""
+    """Raise LoadError unless `fine` is true."""
     if not fine:
         raise LoadError(f"{path or 'a part'} must be {wanted}, got {found!r:.80}")
 
 
 def given(value: Any) -> dict[str, Any]:
-    """The parameters of an object."""
+    """The constructor parameters of an object."""
     return {name: getattr(value, name) for name in inspect.signature(type(value)).parameters}
 
 
 def made(kind: Any, given: dict[str, Any]) -> Any:
-    """An object of all the parameters that its class takes."""
+    """Make an object from all the parameters of its class."""
     if odd := given.keys() ^ inspect.signature(kind).parameters.keys():
         raise LoadError(f"{kind.__name__} lacks its parameter {min(odd)}, or has none of that name")
     return kind(**given)
 
 
 def mapping(pairs: list[Any]) -> dict[Any, Any]:
-    """A dict, unless its keys may have been chosen for their hashes."""
+    """Make a dict; raise if its keys may have been chosen to collide."""
     check_keys([key for key, _ in pairs], "key")
     return dict(pairs)
 
 
-OBJECTS = [  # that parameters may be
+OBJECTS = [  # classes whose objects may be parameters
     *(Budget, ConstantWidth, TheoreticalWidth),
     *(binary.DDM, binary.EDDM, binary.FHDDM, binary.HDDMA, binary.HDDMW),
 ]
-TAGS: dict[str, tuple[Any, Any, Any]] = {  # class, what stands for a value of it, and the way back
+TAGS: dict[str, tuple[Any, Any, Any]] = {  # class, encoder and decoder
     "$tuple": (tuple, list, tuple),
     "$dict": (dict, lambda value: [*map(list, value.items())], mapping),
     "$bytes": (bytes, bytes.hex, bytes.fromhex),
@@ -94,7 +94,7 @@ TAG_OF = {kind: tag for tag, (kind, _, _) in TAGS.items()}
 
 
 def encoded(value: Any, path: str) -> Any:
-    """A value as JSON has it; raises SaveError with the path of what has no place there."""
+    """Convert a value to JSON; SaveError names the path of a value that cannot be converted."""
     kind = type(value)
     if value is None or kind in (bool, float, str) or (kind is int and abs(value) <= LARGEST):
         return value
@@ -112,7 +112,7 @@ def encoded(value: Any, path: str) -> Any:
 
 
 def decoded(node: dict[str, Any]) -> Any:
-    """What an object of JSON stands for, its parts being decoded already."""
+    """Decode a JSON object whose parts are decoded already."""
     tag = next(iter(node), "")
     if not tag.startswith("$"):
         return node
@@ -121,7 +121,7 @@ def decoded(node: dict[str, Any]) -> Any:
 
 
 def fields(part: Any) -> dict[str, Any] | None:
-    """The attributes of a part that a copy of it would have; None of a plain value."""
+    """The attributes that a copy of a part would have; None for a plain value."""
     kind = type(part)
     if kind is dict:
         return dict(part)
@@ -135,13 +135,13 @@ def fields(part: Any) -> dict[str, Any] | None:
     if isinstance(part, BudgetedSampler):
         return {key: vars(part)[key] for key in vars(part) if key not in ("_lock", "classifier")}
     state = dict(part.__getstate__() or {})
-    if kind is SampleInfo:  # whose average is compiled code, which gives its value
+    if kind is SampleInfo:  # its average is a compiled object: keep the value
         state["_ewma"] = part.ewma
     return state
 
 
 def fill(part: Any, state: dict[str, Any]) -> None:
-    """Give a part of a template these attributes."""
+    """Set these attributes on a part of a template."""
     if isinstance(part, dict):
         part.update(state)
     elif isinstance(part, np.random.Generator):
@@ -152,20 +152,20 @@ def fill(part: Any, state: dict[str, Any]) -> None:
         part.__setstate__(state)
     else:
         if isinstance(part, SampleInfo):
-            if state["_is_init"]:  # an average of one value goes on as one of many does
+            if state["_is_init"]:  # one update restores the compiled average
                 part._ewma.update(state["_ewma"])
             state["_ewma"] = part._ewma
         part.__dict__.update(state)
 
 
 def checksum(data: bytes) -> bytes:
-    """CRC-32 of all bytes but its own."""
+    """CRC-32 of all bytes except those of the checksum itself."""
     every = memoryview(data)
     return b"%08x" % zlib_ng.crc32(every[AT + 8 :], zlib_ng.crc32(every[:AT]))
 
 
 def within_limits(header: bytes) -> bytes:
-    """A header itself, unless it would take long to read, or much memory."""
+    """Return the header; raise LoadError if reading it would take much time or memory."""
     n = sum(map(header.count, (b",", b"[", b"{")))
     if len(header) > MOST_BYTES or n > MOST_ITEMS:
         raise LoadError(f"names, labels and counts take {len(header):,} bytes and {n:,} items")
@@ -173,16 +173,16 @@ def within_limits(header: bytes) -> bytes:
 
 
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
-    """The bytes of a file, of which `unpack` gives back the same."""
+    """The bytes of a file; `unpack` reverses this."""
     text = json.dumps({key: encoded(value, key) for key, value in document.items()})
-    arrays = {path: np.asarray(array, order="C") for path, array in arrays.items()}  # none other
+    arrays = {path: np.asarray(array, order="C") for path, array in arrays.items()}  # C order only
     data = safetensors.numpy.save(arrays, {KEY: 8 * "0" + text})
     within_limits(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return b"".join([data[:AT], checksum(data), memoryview(data)[AT + 8 :]])
 
 
 def unpack(file: BinaryIO) -> tuple[Any, Arrays]:
-    """What `pack` was given; raises LoadError if the file is not of the bytes that it made."""
+    """The arguments given to `pack`; LoadError if the bytes of the file are not from `pack`."""
     head = file.read(8)
     header = within_limits(file.read(min(int.from_bytes(head, "little"), MOST_BYTES + 1)))
     if not header.startswith(BEGINNING):
