@@ -28,7 +28,7 @@ __version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:
-    """What few need comes when it is asked for."""
+    """Import a module that few need when it is used."""
     if name in ("load", "save"):
         return getattr(importlib.import_module("river_ineural.persistence"), name)
     if name in ("baselines", "datasets", "inspection", "paper"):

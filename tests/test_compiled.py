@@ -102,7 +102,7 @@ def test_scores_outlast_the_next_call(n_classes):
         model.learn_one({"a": float(i), "b": float(i % 3)}, i % n_classes)
 
     def seen(x):
-        f1, added = model._state.seen(("a", "b"), np.array([x]))
+        f1, added = model._state.explained(("a", "b"), np.array([x]))
         return [f1, *added]
 
     found = seen([1.0, 2.0])

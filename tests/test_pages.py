@@ -111,8 +111,8 @@ def each(xs, ys, **settings):
     return run
 
 
-def one_class():
-    model = active.INeurALSampler(small(), budget=50, seed=1)
+def one_class(**settings):
+    model = active.INeurALSampler(small(**settings), budget=50, seed=1)
     for _ in range(15):
         model.predict_one({"a": 1.0})
         model.learn_one({"a": 1.0}, "x")
@@ -139,6 +139,7 @@ MEET = (
     *(frame(column) for column in (pd.to_datetime(["2024-01-01"]), ["a"], [math.nan])),
     *(learn({"a": 1.0}, label) for label in (None, math.nan)),
     one_class,
+    lambda: one_class(classes=("x", "y")),
     each([{"a": 1.0}] * 3, [0, 1, 2], max_classes=2),
     frame([1.0], (1, 2)),
     *((lambda budget=budget: active.Budget(budget)) for budget in ("10%", 10.0)),
