@@ -177,7 +177,10 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
     assert max(of_last for _, _, of_last in trust) > 0.2
 
 
-@pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
+@pytest.mark.parametrize(
+    ("kind", "budget", "horizon"),
+    [pytest.param(*BOTH_SAMPLERS[0], marks=pytest.mark.slow), BOTH_SAMPLERS[1]],
+)
 def test_every_round_agrees_with_plain_defaults(kind, budget, horizon, request):
     """Narrower than by default, with as large a budget as it takes: a horizon, or a bucket."""
     if kind is Outputs64:

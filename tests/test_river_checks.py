@@ -7,6 +7,7 @@ from river.checks import yield_checks
 from river_ineural import INeurAL, NeurONAL, active, baselines
 
 QUICK = {"hidden_dim": 8, "n_steps": 0.5, "explorers": ("network",)}  # trees take long
+LONG = ("check_bounded_memory_growth",)
 MODELS = {
     "INeurAL": INeurAL(),
     "INeurAL-encoding": INeurAL(**QUICK, categories=True, missing=True),
@@ -28,6 +29,8 @@ def cases():
     for name, model in MODELS.items():
         for check in yield_checks(model):
             marks = ()
+            if check.__name__ in LONG:
+                marks = pytest.mark.slow
             if check.__name__ in model._unit_test_skips():
                 marks = pytest.mark.skip(reason="in _unit_test_skips, where the reason is given")
             yield pytest.param(model, check, id=f"{name}-{check.__name__}", marks=marks)
