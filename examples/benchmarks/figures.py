@@ -25,7 +25,7 @@ import tabular
 import theory
 from changing import PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
-from learners import BEST, MOAS, OWN
+from learners import BEST, MOAS, OWN, QUERIES
 from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
@@ -130,6 +130,14 @@ def of_parts(rows: pd.DataFrame) -> str:
     return markdown(("stream", "beside the forest", "without a forest"), lines)
 
 
+def of_queries(rows: pd.DataFrame) -> str:
+    """Mistakes with other queries over those of I-NeurAL, a line per stream."""
+    over = {name: compared(rows, OWN, name) for name in QUERIES}
+    lines = [[s, *(f"{each[s]:.2f}" for each in over.values())] for s in tabular.STREAMS]
+    lines.append(["geometric mean", *(f"{geometric(each):.2f}" for each in over.values())])
+    return markdown(("stream", *over), lines)
+
+
 def over_cited(rows: pd.DataFrame, source: str = RELEASED) -> str:
     """Mean mistakes over cited mistakes, as a geometric mean over the paper's streams."""
     own = common.chosen(rows, learner=OWN).groupby("stream")["regret"].mean()
@@ -180,6 +188,7 @@ FIGURES: dict[str, Figure] = {
     "tabular.summaries": tabular.summaries,
     "tabular.seconds": tabular.seconds,
     "tabular.of_parts": of_parts,
+    "tabular.of_queries": of_queries,
     "changes.panel": changes.panel,
     "changes.flips": changes.flips,
     "changes.standing": changes.standing,

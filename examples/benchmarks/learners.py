@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import of_moa
 from numpy.typing import NDArray
 from river import compose, forest, neighbors, preprocessing, tree
@@ -24,8 +25,9 @@ from river_ineural.active import (
     RandomSampler,
     TheoreticalWidth,
 )
+from river_ineural.active.decision import AT_RANDOM, Wanted
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.compare.contenders import MarginAndRest, at_random, regression
+from river_ineural.compare.contenders import MarginAndRest, at_random, behind, regression
 from river_ineural.compare.refitted import Refitted
 
 Run = BudgetedSampler | compose.Pipeline
@@ -77,6 +79,24 @@ def neighbours(budget: float, horizon: int | None, seed: int) -> BudgetedSampler
     return at_random(model, budget=Budget(budget, horizon), seed=seed)
 
 
+class EntropyAndRest(MarginSampler):
+    """Asks where the entropy of the probabilities is high, and spends other labels at random."""
+
+    def _wanted(self, x: Any, y_pred: dict[Any, float]) -> Wanted:
+        if len(y_pred) < 2:
+            return self._of_few_classes(len(y_pred))
+        p = np.array([*y_pred.values()])
+        certainty = 1 + float((p * np.log(p)).sum() / np.log(len(p)))
+        if certainty >= CERTAINTY and behind(self):
+            return AT_RANDOM
+        return "gap" if certainty < CERTAINTY else "none", certainty, CERTAINTY
+
+
+def asking(ask: Callable[..., BudgetedSampler], seed: int, **limits: Any) -> BudgetedSampler:
+    """I-NeurAL's classifier with another query, and without pseudo-labels."""
+    return ask(INeurAL(seed=seed), budget=Budget(limits["budget"], limits["horizon"]), seed=seed)
+
+
 # The grids are those of the paper's "Further Details in Experiments".
 SLACKS = (0.1, 0.25, 0.5, 0.75, 0.9)
 RETRAINED: dict[str, Make] = {
@@ -95,6 +115,7 @@ SENSITIVITY: dict[str, Make] = {
     **{f"constant width, γ = {gamma}": wide(gamma) for gamma in paper.GAMMAS},
     **{f"theoretical width, γ = {gamma}": wide(gamma, theoretical=True) for gamma in paper.GAMMAS},
 }
+CERTAINTY = 0.19  # of the probabilities 3/4 and 1/4, whose margin is that of `MarginSampler`
 OWN, OUTPUTS, BEST, MOAS = "I-NeurAL", "NeurONAL", "River's best learner", "MOA's best learner"
 NEIGHBOURS, WITHOUT = "nearest neighbours", "without the last label"
 PARTS: dict[str, Make] = {
@@ -102,12 +123,19 @@ PARTS: dict[str, Make] = {
     "f1 and f2": ineural(explorers=("network",)),
     "f1 alone": ineural(explorers=()),
 }
+QUERIES: dict[str, Make] = {  # of the same classifier
+    "no pseudo-labels": partial(asking, partial(INeurALSampler, self_training=False)),
+    "by margin": partial(asking, MarginAndRest),
+    "by entropy": partial(asking, EntropyAndRest),
+    "at random": partial(asking, at_random),
+}
 LEARNERS: dict[str, Make] = {
     OWN: ineural(),
     OUTPUTS: ineural(NeurONAL),
     **BASELINES,
     **SENSITIVITY,
     **PARTS,
+    **QUERIES,
     NEIGHBOURS: neighbours,
     WITHOUT: ineural(explorers=("network", "forest")),
     "the print": printed,

@@ -11,7 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from changing import ORDERED, Source, Stream, ordered, shuffled, there
 from common import Cell, Row, best, by_stream, chosen, geometric, markdown, ratios
 from drawing import colours, draw
-from learners import BEST, MOAS, OUTPUTS, OWN, PARTS, REFITTED, STREAMING, new, refitted
+from learners import BEST, MOAS, OUTPUTS, OWN, PARTS, QUERIES, REFITTED, STREAMING, new, refitted
 from river import datasets
 from river.datasets.base import Dataset
 
@@ -19,7 +19,7 @@ from river_ineural.compare.refitted import numbered
 
 MEASURED = ("row_by_row", "fits", "curve", "asks")
 COLUMNS = (*common.COUNTED, *MEASURED, *common.MACHINE, "river", "sklearn")
-LEARNERS = (OWN, OUTPUTS, *PARTS, *REFITTED, *STREAMING)
+LEARNERS = (OWN, OUTPUTS, *PARTS, *QUERIES, *REFITTED, *STREAMING)
 OTHERS = (*REFITTED, BEST, MOAS)
 SINGLE = 100  # rows whose predictions are timed one by one
 FOREST = "random forest, refitted"
