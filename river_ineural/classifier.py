@@ -215,12 +215,12 @@ class INeurAL(NeuralClassifier):
     def _first_state(self) -> State:
         """Of a model that has learned nothing."""
         like = torch.empty(0, dtype=self._dtype, device=available(self.device))
-        of_weights, of_batches, rng = (
+        of_weights, of_batches, of_explorers = (
             np.random.default_rng(child) for child in np.random.SeedSequence(self.seed).spawn(3)
         )
         shape = self._form(0, 0, self.hidden_dim, self.n_layers, "network" in self.explorers)
         trainer = Trainer(shape, self._recipe, self.lr, self.batch_size, of_weights, like)
-        of_explorers = rng, trainer.dtype
+        given = of_explorers, trainer.dtype
         encoding = self.categories or self.missing
         return State(
             FeatureIndex(
@@ -232,7 +232,7 @@ class INeurAL(NeuralClassifier):
             Scaling(like.cpu()),
             History(self.capacity, of_batches, like.cpu()),
             trainer,
-            Explorers({name: EXPLORERS[name](*of_explorers) for name in self.explorers}),
+            Explorers({name: EXPLORERS[name](*given) for name in self.explorers}),
             self._first_detector(),
         )
 

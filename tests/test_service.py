@@ -359,8 +359,12 @@ def test_rounds_decided_otherwise_after_a_kill_are_counted(tmp_path, caplog):
 def test_a_model_of_ones_own_is_gone_on_with(tmp_path):
     """Warm, with labels that are numbers: people's "1" is 1."""
     rows = [({**x, "kind": "a"}, int(y == "bad")) for x, y in STREAM[:20]]
-    save(learned(sampler(categories=True), rows), tmp_path / "model.safetensors")
+    model = learned(sampler(categories=True), rows)
+    model.horizon = 1  # which ends with the stream that it learned
+    save(model, tmp_path / "model.safetensors")
     kept = opened(tmp_path)
+    kept.change_budget(20)
+    assert (kept.health()["budget"], kept.health()["horizon"]) == ("20", None)
     assert kept.predict("a", {**STREAM[0][0], "kind": "b"}).prediction in (0, 1)
     assert kept.learn("a", "1")
     assert not kept.learn("a", 1)

@@ -25,9 +25,9 @@ from river_ineural.active import (
     RandomSampler,
     TheoreticalWidth,
 )
-from river_ineural.active.decision import AT_RANDOM, Wanted
+from river_ineural.active.decision import Wanted
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.compare.contenders import MarginAndRest, at_random, behind, regression
+from river_ineural.compare.contenders import MarginAndRest, at_random, regression
 from river_ineural.compare.refitted import Refitted
 
 Run = BudgetedSampler | compose.Pipeline
@@ -79,22 +79,15 @@ def neighbours(budget: float, horizon: int | None, seed: int) -> BudgetedSampler
     return at_random(model, budget=Budget(budget, horizon), seed=seed)
 
 
-class EntropyAndRest(MarginSampler):
+class EntropyAndRest(MarginAndRest):
     """Asks where the entropy of the probabilities is high, and spends other labels at random."""
 
     def _wanted(self, x: Any, y_pred: dict[Any, float]) -> Wanted:
         if len(y_pred) < 2:
-            return self._of_few_classes(len(y_pred))
+            return super()._wanted(x, y_pred)
         p = np.array([*y_pred.values()])
         certainty = 1 + float((p * np.log(p)).sum() / np.log(len(p)))
-        if certainty >= CERTAINTY and behind(self):
-            return AT_RANDOM
-        return "gap" if certainty < CERTAINTY else "none", certainty, CERTAINTY
-
-
-def asking(ask: Callable[..., BudgetedSampler], seed: int, **limits: Any) -> BudgetedSampler:
-    """I-NeurAL's classifier with another query, and without pseudo-labels."""
-    return ask(INeurAL(seed=seed), budget=Budget(limits["budget"], limits["horizon"]), seed=seed)
+        return super()._wanted(x, {"sure": certainty, "unsure": 0.0})
 
 
 # The grids are those of the paper's "Further Details in Experiments".
@@ -123,19 +116,12 @@ PARTS: dict[str, Make] = {
     "f1 and f2": ineural(explorers=("network",)),
     "f1 alone": ineural(explorers=()),
 }
-QUERIES: dict[str, Make] = {  # of the same classifier
-    "no pseudo-labels": partial(asking, partial(INeurALSampler, self_training=False)),
-    "by margin": partial(asking, MarginAndRest),
-    "by entropy": partial(asking, EntropyAndRest),
-    "at random": partial(asking, at_random),
-}
 LEARNERS: dict[str, Make] = {
     OWN: ineural(),
     OUTPUTS: ineural(NeurONAL),
     **BASELINES,
     **SENSITIVITY,
     **PARTS,
-    **QUERIES,
     NEIGHBOURS: neighbours,
     WITHOUT: ineural(explorers=("network", "forest")),
     "the print": printed,
@@ -153,7 +139,7 @@ OF_MOA: dict[str, Callable[[int, int], Any]] = {
     "MOA's streaming random patches": partial(of_moa.Moa, "StreamingRandomPatches"),
     "MOA's SAM-kNN": partial(of_moa.Moa, "SAMkNN"),
 }
-CLASSIFIERS = OF_RIVER | OF_MOA
+CLASSIFIERS = OF_RIVER | OF_MOA | {OWN: lambda k, seed: INeurAL(seed=seed)}
 REST = "by margin, the rest at random"  # so that all learners ask for as many labels
 Asks = Callable[..., BudgetedSampler]
 WAYS: dict[str, Asks] = {"at random": at_random, "by margin": MarginSampler, REST: MarginAndRest}
@@ -161,6 +147,13 @@ VARIABLE: dict[str, Asks] = {"by variable uncertainty": of_moa.VariableUncertain
 RIVER = {f"{name}, {how}": (name, ask) for name in OF_RIVER for how, ask in WAYS.items()}
 MOA = {f"{name}, {how}": (name, ask) for name in OF_MOA for how, ask in (WAYS | VARIABLE).items()}
 STREAMING = RIVER | (MOA if of_moa.THERE else {})  # learners of other libraries that can run here
+QUERIES: dict[str, tuple[str, Asks]] = {  # of the classifier of I-NeurAL
+    "no pseudo-labels": (OWN, partial(INeurALSampler, self_training=False)),
+    "by margin": (OWN, MarginAndRest),
+    "by entropy": (OWN, partial(EntropyAndRest, threshold=CERTAINTY)),
+    "at random": (OWN, at_random),
+}
+ASKING = RIVER | MOA | QUERIES
 
 
 def method_of(name: str) -> tuple[str, str]:
@@ -175,8 +168,8 @@ def method_of(name: str) -> tuple[str, str]:
 
 def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int) -> Run:
     """A new learner by name. It knows the length of the stream unless the horizon is None."""
-    if name in RIVER | MOA:
-        classifier, ask = (RIVER | MOA)[name]
+    if name in ASKING:
+        classifier, ask = ASKING[name]
         model = CLASSIFIERS[classifier](n_classes, seed)
         return ask(model, budget=Budget(budget, horizon), seed=seed)
     return LEARNERS[name](budget=budget, horizon=horizon, seed=seed)

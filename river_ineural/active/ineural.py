@@ -29,7 +29,7 @@ DEFAULT_WIDTH = ConstantWidth()
 PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
 BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the threshold
 RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
-RANDOM_SHARE_OF_TOTAL = 0.2  # of that probability, where the number of labels is fixed
+RANDOM_SHARE_OF_TOTAL = 0.05  # the same, where the number of labels is fixed
 RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
 RANDOM_IN_CHANGE = 0.25  # probability of a random ask while the model recovers from a change
 
@@ -246,18 +246,18 @@ class INeurALSampler(BudgetedSampler):
 
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
-        if self._confirmed_gap.exceeded_by(margin) and self._may_settle_it():
+        if self._confirmed_gap.exceeded_by(margin) and self._asks_despite_pending():
             return True
         manager, p = self._budget_manager, 0.0
         if manager.rate:
-            p = manager.rate * (1.0 if self._unseen else RANDOM_SHARE)
-            if manager.bucket is None and not self._unseen:  # no round adds a label
-                p *= RANDOM_SHARE_OF_TOTAL
+            p = manager.rate
+            if not self._unseen:
+                p *= RANDOM_SHARE_OF_TOTAL if manager.bucket is None else RANDOM_SHARE
         elif (manager.n_rounds - self._last_ask) * RANDOM_AFTER_SILENCE >= 1:
             p = RANDOM_AFTER_SILENCE
         return p > 0 and self._rng.random() < p
 
-    def _may_settle_it(self) -> bool:
+    def _asks_despite_pending(self) -> bool:
         """Whether to ask about a gap that is not confirmed.
 
         The more labels are pending, the less often: the first of them may confirm the gap.

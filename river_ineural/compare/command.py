@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, line: str) -> str:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
         ) from None
-    models = options.models or DEFAULT.split()
+    models = options.models or DEFAULT
     for name in models:
         if name not in CONTENDERS:
             raise ValueError(f"no model {name!r}: there are {', '.join(CONTENDERS)}")

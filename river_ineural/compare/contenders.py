@@ -63,7 +63,8 @@ class WithRest(active.INeurALSampler):
 
 def at_random(classifier: Any, budget: active.Budget, seed: int) -> active.RandomSampler:
     """A sampler that asks slightly above the rate of the budget, so that the budget is spent."""
-    return active.RandomSampler(classifier, min(1.0, 1.1 * (budget.rate or 0.0)), budget, seed=seed)
+    p = min(1.0, 1.1 * (budget.rate or 0.0))
+    return active.RandomSampler(classifier, p=p, budget=budget, seed=seed)
 
 
 def of_ours(kind: type[INeurAL]) -> Sampler:
@@ -151,4 +152,7 @@ CONTENDERS = {
     "sklearn-boosting": of_scikit_learn("gradient boosting", Boosting),
     "sklearn-logistic": of_scikit_learn("logistic", SOFTMAX, IN_UNITS),
 }
-DEFAULT = "ineural river-logistic river-forest river-forest-random sklearn-forest sklearn-logistic"
+DEFAULT = (
+    *("ineural", "river-logistic", "river-forest", "river-forest-random"),
+    *("sklearn-forest", "sklearn-logistic"),
+)

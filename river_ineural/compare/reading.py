@@ -19,7 +19,6 @@ SEPARATORS = ",;\t|"
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
-UNNAMED = "Unnamed: "  # how pandas names a column without a name
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
 MOST_CLASSES = 100  # the default limit of `INeurAL`
@@ -105,10 +104,7 @@ def read_table(
             f"predicts classes, at least 2 and at most {MOST_CLASSES}"
         )
     features: dict[str, pd.Series[Any]] = {}
-    cells = cells.drop(columns={*drop} - {target})
-    empty = cells.columns[cells.isna().all()]
-    notes += [f"{name}: left out: it is empty" for name in empty if not name.startswith(UNNAMED)]
-    for name, column in cells.drop(columns=empty).items():
+    for name, column in cells.drop(columns={*drop} - {target}).items():
         values, note = read_column(column, date_format, name in categories)
         useless = why_useless(values)
         notes += [f"{name}: {each}" for each in (useless, note) if each]
@@ -171,7 +167,8 @@ def read_cells(
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None
-    return cells, notes
+    ends = [name for name in cells if name.startswith("Unnamed: ") and cells[name].isna().all()]
+    return cells.drop(columns=ends), notes  # without those that separators at line ends make
 
 
 def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
@@ -221,6 +218,8 @@ def read_column(
 def why_useless(values: pd.Series[Any]) -> str:
     """Why a column is left out: it looks like a counter or like ids. Empty if it is kept."""
     n, rows = values.nunique(), len(values)
+    if not n:
+        return "left out: it is empty"
     if is_numeric_dtype(values) and n == rows > MANY and values.is_monotonic_increasing:
         return "left out: larger in each row, as counters are"
     if values.dtype == object and n > max(MANY, OFTEN * rows):

@@ -78,7 +78,7 @@ EXPLORERS: dict[str, Callable[[np.random.Generator, DTypeLike], Explorer]] = {
     "forest": Forest,
     "last_label": lambda rng, dtype: LastLabel(),
 }
-"""What makes an explorer, by name: from a generator of its own, and the dtype of examples."""
+"""Makes an explorer, by name, from the generator of all explorers and the dtype of examples."""
 
 
 class Explorers:

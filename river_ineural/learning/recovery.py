@@ -10,13 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.learning.drift import (
-    SURE,
-    DriftDetector,
-    changed_rate,
-    log_ratio,
-    top_of,
-)
+from river_ineural.learning.drift import SURE, DriftDetector, changed_rate, log_ratio, top_of
 
 __all__ = ["Recovery"]
 
