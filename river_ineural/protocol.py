@@ -101,8 +101,6 @@ class NeuralClassifier(base.MiniBatchClassifier):
         Returns an encoded copy of x, which is not checked again.
         """
         check_weight(w)
-        if y is not UNKNOWN:
-            self._state.labels.checked(y)
         with self._lock:
             checked = Checked(*self._state.features.read(x))
             if y is not UNKNOWN:
@@ -166,18 +164,13 @@ class NeuralClassifier(base.MiniBatchClassifier):
             state.settle()  # a saved model has no weights that wait to be written
 
     @single_threaded
-    def _scores(self, x: Mapping[FeatureName, Any]) -> list[float]:
-        """The score of each class; the caller holds the lock."""
-        names, values = self._state.features.read(x)
-        row: list[float] = self._state.scores(names, values[None])[0].tolist()
-        return row
-
-    @single_threaded
-    def _explained(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, dict[str, Floats]]:
-        """f1, and what each explorer adds, (1, k) each; the caller holds the lock."""
-        names, values = self._state.features.read(x)
-        f1, added = self._state.explained(names, values[None])
-        return f1, dict(zip(self._state.explorers.parts, added, strict=True))
+    def _explained(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, dict[str, Floats], Scores]:
+        """f1, and what each explorer adds, (1, k) each; the scores. The caller holds the lock."""
+        state = self._state
+        names, values = state.features.read(x)
+        f1, added = state.explained(names, values[None])
+        scores = dict(zip(state.labels.labels, sum(added, f1)[0].tolist(), strict=True))
+        return f1, dict(zip(state.explorers.parts, added, strict=True)), scores
 
     @property
     def trust(self) -> dict[str, float]:
@@ -200,14 +193,13 @@ class NeuralClassifier(base.MiniBatchClassifier):
             If a feature is not a finite number.
         """
         with self._lock:
-            return dict(zip(self._state.labels.labels, self._scores(x), strict=True))
+            return self._explained(x)[2]
 
     def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, dict[str, float]]:
         """`scores_one`, and by name what each explorer added to the gap of the top two classes."""
         with self._lock:
-            f1, added = self._explained(x)
-            row = sum(added.values(), f1)[0].tolist()
-            return dict(zip(self._state.labels.labels, row, strict=True)), parts(row, added)
+            _, added, scores = self._explained(x)
+            return scores, parts([*scores.values()], added)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -228,9 +220,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
         with self._lock:
-            shown = table(self._state.labels.labels, *self._explained(x))
-            trust = ", ".join(f"{name} {value:.3f}" for name, value in self.trust.items())
-        return f"{shown}\ntrust: {trust or 'no explorers'}"
+            return table(*self._explained(x), self.trust)
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.

@@ -41,7 +41,7 @@ def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
             break
     assert (*model.trust,) == names
     assert 0 <= model.trust["toy"] <= 1 != model.trust["toy"] / 0.25
-    f1, added = model._explained(x)
+    f1, added, _ = model._explained(x)
     np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1)
     assert model.n_drifts == 1
     snapshot = model._state.recovery.snapshot.explorers.parts["toy"]
@@ -55,7 +55,7 @@ def test_what_explorers_added_to_the_gap_is_told_with_the_decision(kind):
     for x, y in blobs(60, n_features=4, n_classes=3, seed=1):
         labels = sampler.classifier.known_labels
         if len(labels) > 1:
-            f1, added = sampler.classifier._explained(x)
+            f1, added, _ = sampler.classifier._explained(x)
             ranked = np.argsort(-sum(added.values(), f1)[0])
         label, ask = sampler.predict_one(x)
         decision = sampler.last_decision

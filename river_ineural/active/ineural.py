@@ -17,7 +17,7 @@ from river_ineural.active.confirmed_gap import ConfirmedGap
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.late_classes import LateClasses
 from river_ineural.active.learner import check_learner, find_learner
-from river_ineural.active.pipelines import checked, steps_learn, transformed
+from river_ineural.active.pipelines import checked, prepared, steps_learn, transformed
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.inputs.parameters import Live
 from river_ineural.inputs.validation import choice, real
@@ -177,34 +177,24 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
-            learner, pipelines = find_learner(self.classifier)
-            given = x
-            if pipelines:
-                known = learner.known_labels  # x must be fit to be learned, too
-                checked(self.classifier, x, kwargs, **({"y": known[0]} if known else {}))
-                with steps_learn(self.classifier):
-                    x = transformed(pipelines, x, kwargs)
-            x = learner.check_one(x)
-            scores, added = scores_and_added(learner, x)  # lines 4 to 7
+            learner, _ = find_learner(self.classifier)
+            encoded = prepared(self.classifier, x, kwargs)
+            scores, added = scores_and_added(learner, encoded)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
             confident = self.self_training and len(scores) > 1 and margin >= PSEUDO_LABEL_GAP
             self._budget_manager.round()
-            ask = self._decide(given, self._wants(margin, len(scores), learner), added)
+            ask = self._decide(x, self._wanted(x, scores), added)
             if ask:
                 self._last_ask = self.n_rounds
             elif confident and getattr(learner, "takes_pseudo_labels", True):
-                learner.learn_one(x, top, pseudo_label=True)
+                learner.learn_one(encoded, top, pseudo_label=True)
                 self.n_pseudo_labels += 1
                 self._note_drifts(learner)
             return scores, top, ask
 
     def _threshold(self, manager: BudgetManager, n_classes: int, learner: Any) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending."""
-        beta, t, k = (
-            self.width or DEFAULT_WIDTH,
-            manager.n_rounds,
-            max(2, n_classes),
-        )
+        beta, t, k = self.width or DEFAULT_WIDTH, manager.n_rounds, max(2, n_classes)
         threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
         if not self._late_classes.present:  # their labels are worth a full budget
             changing = getattr(learner, "changing", False)
@@ -215,15 +205,18 @@ class INeurALSampler(BudgetedSampler):
             threshold *= n_learned / (n_learned + n_pending)
         return threshold
 
-    def _wants(self, margin: float, n_classes: int, learner: Any) -> Wanted:
-        """Why a label is wanted at this gap of the top two scores (line 11).
+    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+        """Why the label is wanted at this gap of the top two scores (line 11).
 
         None is wanted at a NaN gap: such a model would waste the budget.
         """
+        n_classes, (_, margin) = len(y_pred), top_and_gap(y_pred)
+        learner, _ = find_learner(self.classifier)
         if margin != margin:
             return UNWANTED
-        unseen = self._named_and_unseen(learner)
-        if unseen:
+        if self._unseen is None:
+            self._unseen = list(getattr(learner, "unseen_labels", ()))
+        if unseen := self._unseen:
             self._warn_once(f"No label of {unseen[0]!r} has come: it is looked for at random.")
         if n_classes - len(unseen) < 2:
             return self._of_few_classes(n_classes - len(unseen))
@@ -238,17 +231,13 @@ class INeurALSampler(BudgetedSampler):
             return "warning", margin, threshold
         return "random" if self._asks_at_random(margin) else "none", margin, threshold
 
-    def _named_and_unseen(self, learner: Any) -> list[ClfTarget]:
-        """The named classes of which the learner has no label."""
-        if self._unseen is None:
-            self._unseen = list(getattr(learner, "unseen_labels", ()))
-        return self._unseen
-
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
-        if self._confirmed_gap.exceeded_by(margin) and self._asks_despite_pending():
-            return True
         manager, p = self._budget_manager, 0.0
+        if self._confirmed_gap.exceeded_by(margin):  # unless a pending label may confirm the gap
+            n_pending = self._pending.count(manager.n_rounds)
+            if not n_pending or self._rng.random() * (1 + n_pending) < 1:
+                return True
         if manager.rate:
             p = manager.rate
             if not self._unseen:
@@ -256,17 +245,6 @@ class INeurALSampler(BudgetedSampler):
         elif (manager.n_rounds - self._last_ask) * RANDOM_AFTER_SILENCE >= 1:
             p = RANDOM_AFTER_SILENCE
         return p > 0 and self._rng.random() < p
-
-    def _asks_despite_pending(self) -> bool:
-        """Whether to ask about a gap that is not confirmed.
-
-        The more labels are pending, the less often: the first of them may confirm the gap.
-        """
-        n_pending = self._pending.count(self.n_rounds)
-        return not n_pending or self._rng.random() * (1 + n_pending) < 1
-
-    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        return self._wants(top_and_gap(y_pred)[1], len(y_pred), find_learner(self.classifier)[0])
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).

@@ -12,7 +12,7 @@ from river_ineural.active.learner import find_learner
 from river_ineural.inputs.features import REAL
 from river_ineural.network.locks import Order, lock
 
-__all__ = ["checked", "steps_learn", "transformed"]
+__all__ = ["checked", "prepared", "steps_learn", "transformed"]
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
@@ -70,6 +70,26 @@ def checked(
     with PIPELINES, compose.learn_during_predict():
         after = compose.Pipeline(*steps).transform_one(x, **kwargs)
     return learner.check_one(transformed(pipelines[1:], after, {}), **given)
+
+
+def prepared(
+    classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any]
+) -> dict[FeatureName, Any]:
+    """x as the learner has checked it. The unsupervised steps of a pipeline have learned it then.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If x could not be predicted or learned; no step has learned then.
+    """
+    learner, pipelines = find_learner(classifier)
+    if pipelines:
+        known = learner.known_labels  # x must be fit to be learned, too
+        checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
+        with steps_learn(classifier):
+            x = transformed(pipelines, x, kwargs)
+    checked_x: dict[FeatureName, Any] = learner.check_one(x)
+    return checked_x
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:

@@ -122,7 +122,8 @@ class State:
         return grown
 
     def check(self, names: Iterable[FeatureName], label: ClfTarget) -> None:
-        """Raise if the networks would be too large with these names and this label."""
+        """Raise if the label is none, or if with it and these names networks would be too large."""
+        self.labels.checked(label)
         n_features, k = self.features.n_with(names), len(self.labels)
         if label not in self.labels.index:
             k = min(self.labels.max_classes, k + 1)

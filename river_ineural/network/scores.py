@@ -141,15 +141,18 @@ def gap(scores: Iterable[float]) -> float:
     return top_and_gap(dict(enumerate(scores)))[1]
 
 
-def table(labels: list[Any], f1: Floats, added: dict[str, Floats]) -> str:
-    """A table of f1, what explorers add, (1, k) each, and the score, a line per class; the gap."""
-    scores = sum(added.values(), f1)
+def table(
+    f1: Floats, added: dict[str, Floats], scores: dict[Any, float], trust: dict[str, float]
+) -> str:
+    """A table of f1, what explorers add, (1, k) each, and the score; the gap; the trust."""
     heads = ("f1", *added, "score")
     lines = [f"{'class':<16}" + "".join(f"{head:>12}" for head in heads)]
-    rows = np.concatenate([f1, *added.values(), scores]).T.tolist()
-    for label, row in zip(labels, rows, strict=True):
-        lines.append(f"{label!s:<16}" + "".join(f"{value:>12.5f}" for value in row))
-    return "\n".join([*lines, f"gap: {gap(scores[0].tolist()):.5f}"])
+    rows = np.concatenate([f1, *added.values()]).T.tolist()
+    for (label, score), row in zip(scores.items(), rows, strict=True):
+        lines.append(f"{label!s:<16}" + "".join(f"{value:>12.5f}" for value in (*row, score)))
+    trusted = ", ".join(f"{name} {value:.3f}" for name, value in trust.items())
+    lines += [f"gap: {gap(scores.values()):.5f}", f"trust: {trusted or 'no explorers'}"]
+    return "\n".join(lines)
 
 
 def parts(row: list[float], added: dict[str, Floats]) -> dict[str, float]:
