@@ -169,7 +169,7 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
     """The last label counts, and a known length's labels are kept for the rounds to come."""
     stream = [
         (x, (t if t < 9 else t // 20) % 3)
-        for t, (x, _) in enumerate(blobs(170, n_features=2, noise=3.0, seed=2))
+        for t, (x, _) in enumerate(blobs(110, n_features=2, noise=3.0, seed=2))
     ]
     model, twin = pair(kind, hidden_dim=4, n_steps=2.0)
     trust = run_side_by_side(model, twin, stream, 1e-6, budget=budget / 2, horizon=horizon).trust
@@ -177,14 +177,19 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
     assert max(of_last for _, _, of_last in trust) > 0.2
 
 
+@BOTH
+def test_every_round_agrees_with_plain_defaults(kind):
+    """Narrower than by default, and all trees."""
+    run_side_by_side(*pair(kind, hidden_dim=8), shifting(36, 4, 3), 1e-6, budget=0.9)
+
+
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(
     ("kind", "budget", "horizon"),
     [pytest.param(*BOTH_SAMPLERS[0], marks=pytest.mark.slow), BOTH_SAMPLERS[1]],
 )
-def test_every_round_agrees_with_plain_defaults(kind, budget, horizon, request):
-    """Narrower than by default, with as large a budget as it takes: a horizon, or a bucket."""
-    if kind is Outputs64:
-        request.getfixturevalue("few_trees")
+def test_every_round_agrees_through_a_change(kind, budget, horizon):
+    """Defaults, with as large a budget as it takes: a horizon, or a bucket."""
     stream = list(turning(84, 80))
     model, twin = pair(kind, hidden_dim=8)
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)
