@@ -12,7 +12,7 @@ from river_ineural.network.growth import Columns
 __all__ = ["UnitChange", "Units"]
 
 MEMORY = 20_000  # changes that their mean square is of
-FAR = 1e-4  # of the usual change: a smaller change counts as small
+FAR = 3e-3  # of the usual change: a smaller change counts as small
 STEADY = 32  # small changes in a row after which the units are others
 
 LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `loops.follow` moves them
@@ -29,10 +29,10 @@ class UnitChange(NamedTuple):
 class Units:
     """How much each feature changes from one example to the next, in float64.
 
-    The values of a feature may become smaller by a factor of a billion, because a source reports
-    another unit. Beside the old statistics, and in raw vectors of float32 that are relative to an
-    old reference, all its values then look the same. So a long run of small changes is detected.
-    Larger units need no such care.
+    The values of a feature may become smaller by a factor of a thousand or of a billion, because a
+    source reports another unit. Beside the old statistics, and in raw vectors of float32 that are
+    relative to an old reference, all its values then look the same. So a long run of small changes
+    is detected. Larger units need no such care.
 
     Parameters
     ----------
