@@ -1,14 +1,14 @@
 """Saved and loaded: to the bit, whole whatever happens, and nothing but a model."""
 
 import copy
-import json
+import functools
 import math
 import os
 import pickle
-import re
 import stat
 import time
 import tracemalloc
+from unittest.mock import Mock
 
 import kept
 import numpy as np
@@ -17,7 +17,7 @@ import safetensors.numpy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import drift, linear_model, preprocessing
+from river import drift, preprocessing
 from streams import blobs, learned, python, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
@@ -36,13 +36,8 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def victim():
-    return kept.victim()
-
-
-@pytest.fixture
-def opened(victim):
-    return kept.opened(victim)
+def opened():
+    return kept.opened(kept.victim())
 
 
 def refused(data, message=None):
@@ -61,10 +56,10 @@ def goes_on(model, stream, waiting=()):
     assert one == other
 
 
-@pytest.mark.parametrize("case", kept.cases(0))
+@pytest.mark.parametrize("case", kept.cases())
 @pytest.mark.filterwarnings("ignore:max_")
 def test_it_goes_on_to_the_bit(case):
-    model, stream, at = kept.cases(25)[case]
+    model, stream, at = kept.cases()[case]
     rounds = kept.Rounds(model).run(stream[:at])
     if case in ("in a recovery", "after a drift"):
         assert (model.n_drifts, model.classifier.changing) == (1, case == "in a recovery")
@@ -95,32 +90,16 @@ def test_any_model_goes_on_to_the_bit(kind, sampler, budget, detector, n, **para
 
 def test_it_goes_on_in_another_process(tmp_path):
     """One that hashes strings otherwise, with labels on their way."""
-    model, stream, at = kept.cases(25)["what appears"]
-    rounds = kept.Rounds(model).run(stream[:at])
+    model, stream, at = kept.cases()["what appears"]
+    waiting = [*kept.Rounds(model).run(stream[:at]).waiting]
     assert model.n_pending == kept.LATE
-    save(model, tmp_path / "what appears.safetensors")
-    (tmp_path / "what appears.json").write_text(json.dumps(list(rounds.waiting)))
-    expected = kept.Rounds(model, rounds.waiting).run(stream[at:]).digest()
-    given = kept.__file__, "goes_on", tmp_path, 25, "what appears"
-    assert python(*given, PYTHONHASHSEED="7").stdout.strip() == expected
+    save(model, tmp_path / "model")
+    expected = kept.Rounds(model, waiting).run(stream[at:]).digest()
+    code = f"import kept; kept.goes_on({str(tmp_path / 'model')!r}, {waiting})"
+    assert python("-c", code, PYTHONHASHSEED="7").stdout.strip() == expected
 
 
-def test_features_named_but_not_learned_yet():
-    """An example of a class beyond the cap brings names, whose weights wait to be written."""
-    stream = blobs(20, n_features=12)
-    model, x = learned(small(max_classes=2), stream), stream[0][0]
-    model.learn_one({**x, "first": 1.0}, 0)  # makes room for another
-    with pytest.warns(UserWarning, match="max_classes"):
-        model.learn_one({**x, "second": 1.0}, "third")
-    loaded = from_bytes(to_bytes(model))
-    x = {**x, "second": 3.0}
-    assert loaded.scores_one(x) == model.scores_one(x)
-    for each in (model, loaded):
-        each.learn_one(x, 0)
-    assert to_bytes(loaded) == to_bytes(model)
-
-
-LABELS = [True, 2, "three", 4.5, np.int64(5), np.float32(6.5), np.str_("seven"), np.bool_(False)]
+LABELS = (True, 2, "three", 4.5, np.int64(5), np.float32(6.5), np.str_("seven"), np.bool_(False))
 NAMES = [
     *("a", 1, 2.5, False, None, ("pair", 3, ("of", None)), np.int64(7), b"bytes", "\u00e9\ud800"),
     *(math.inf, 10**30, np.str_("x"), "$tuple"),
@@ -128,40 +107,26 @@ NAMES = [
 
 
 def test_labels_and_names_keep_their_types():
-    model = active.INeurALSampler(small(classes=tuple(LABELS)), seed=1)
+    model = active.INeurALSampler(small(classes=LABELS), seed=1)
     model.learn_one(dict.fromkeys(NAMES, 1.0), LABELS[0])
     loaded = from_bytes(to_bytes(model))
-
-    def kinds(found):
-        return [(type(value), value) for value in found]
-
-    learner = loaded.classifier
-    assert kinds(learner.known_labels) == kinds(learner.classes) == kinds(LABELS)
-    assert kinds(learner._state.features.names) == kinds(model.classifier._state.features.names)
+    learner, names = loaded.classifier, model.classifier._state.features.names
+    assert repr(learner.known_labels) == repr(learner.classes) == repr(LABELS)  # and so their types
+    assert repr(learner._state.features.names) == repr(names)
     assert to_bytes(loaded) == to_bytes(model)
 
 
-@pytest.mark.parametrize("name", EXPLORERS)
-def test_each_explorer_is_saved(name):
-    model = learned(small(explorers=(name,)), STREAM)
-    assert to_bytes(from_bytes(to_bytes(model))) == to_bytes(model)
-
-
-@pytest.mark.parametrize("name", sorted({*widths.__all__} - {"Width"}))
-def test_each_width_is_saved(name):
-    model = active.INeurALSampler(small(), width=getattr(widths, name)(), seed=1)
-    assert from_bytes(to_bytes(model)).width == model.width
-
-
-def test_parameters_that_were_set_since():
-    width = active.TheoreticalWidth(horizon=100)
-    model = active.INeurALSampler(learned(small(), STREAM), width=width, seed=1)
-    model.gamma, model.budget, model.classifier.lr = 0.5, active.Budget(0.25, burst=3), 1e-3
-    model.since, model.classifier.note = 3, {"spring": [1, "b"]}
-    loaded = from_bytes(to_bytes(model))
-    assert (loaded.width, loaded.budget, loaded.gamma) == (width, model.budget, 0.5)
-    assert (loaded.since, loaded.classifier.note) == (3, {"spring": [1, "b"]})
-    assert loaded.classifier.lr == 1e-3
+def test_each_explorer_and_width_and_what_was_set_since_is_saved():
+    learner = learned(small(explorers=(*EXPLORERS,)), STREAM)
+    for name in {*widths.__all__} - {"Width"}:
+        model = active.INeurALSampler(learner, width=getattr(widths, name)(), seed=1)
+        model.gamma, model.budget, model.classifier.lr = 0.5, active.Budget(0.25, burst=3), 1e-3
+        model.since, model.classifier.note = 3, {"spring": [1, "b"]}
+        loaded = from_bytes(to_bytes(model))
+        assert (loaded.width, loaded.budget, loaded.gamma) == (model.width, model.budget, 0.5)
+        assert (loaded.since, loaded.classifier.note) == (3, {"spring": [1, "b"]})
+        assert loaded.classifier.lr == 1e-3
+        assert to_bytes(loaded) == to_bytes(model)
 
 
 def test_on_a_device(model, cuda):
@@ -176,11 +141,11 @@ OF_SAMPLER, OF_LEARNER = ("sampler", "$tuple"), ("learner", "$tuple")
 DEVICE = (*OF_LEARNER, 1, "device")
 
 
-def test_a_device_that_is_not_there(victim, opened):
-    with pytest.raises(ValueError, match="cuda:99"):
-        from_bytes(victim, device="cuda:99")
+def test_a_device_that_is_not_there(opened):
     document, arrays = opened
     data = kept.sealed(kept.changed(document, DEVICE, "cuda:99"), arrays)
+    with pytest.raises(ValueError, match="cuda:99"):
+        from_bytes(data, device="cuda:99")
     with pytest.warns(UserWarning, match="loaded on the CPU"):
         assert from_bytes(data).classifier.device == "cpu"
 
@@ -204,11 +169,9 @@ class INeurALSampler(active.INeurALSampler):
 
 def changed(path, value):
     """A model with another attribute somewhere."""
-    model = part = active.INeurALSampler(learned(small(), STREAM), seed=1)
+    model = active.INeurALSampler(learned(small(), STREAM), seed=1)
     *way, last = path.split(".")
-    for name in way:
-        part = getattr(part, name)
-    setattr(part, last, value)
+    setattr(functools.reduce(getattr, way, model), last, value)
     return model
 
 
@@ -217,18 +180,13 @@ PIPELINE = preprocessing.StandardScaler() | INeurAL()
 REFUSED = {
     r"Pipeline cannot be saved.*save\(model\[-1\], path\)": lambda: PIPELINE,
     r"Pipeline cannot.*save\(model.classifier\[-1\], pa": lambda: active.INeurALSampler(PIPELINE),
-    "LogisticRegression cannot be saved": lambda: linear_model.LogisticRegression(),
     "test_persistence.INeurALSampler": lambda: INeurALSampler(INeurAL()),
     "drift_detector is Own(?s:.*) of objects only .* DDM, EDDM": lambda: INeurAL(
         drift_detector=Own()
     ),
     "sampler.width is <function": lambda: changed("width", lambda t, k, n: 0.1),
     "notes.sampler.note is <object": lambda: changed("note", object()),
-    "notes.learner.note is <object": lambda: changed("classifier.note", object()),
     "tensor trainer.flat must be ": lambda: changed("classifier._state.trainer.flat", NAN),
-    "tensor explorers.b must be finite": lambda: changed(
-        "classifier._state.explorers.b", np.full(3, math.inf)
-    ),
     "history.capacities must be .* as in a new model": lambda: changed(
         "classifier._state.history.capacities", (3, 1)
     ),
@@ -266,11 +224,7 @@ def test_files_are_replaced_at_once_and_keep_their_rights(model, tmp_path, monke
     monkeypatch.setattr(os, "fsync", lambda n: synced.append(os.fstat(n).st_mode) or fsync(n))
     save(model, str(path))
     assert [stat.S_ISDIR(mode) for mode in synced] == [False, True]
-
-    def full(number):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
         save(small(), path)
     assert to_bytes(before) == path.read_bytes()
@@ -309,36 +263,27 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     assert (used, room) == (202, 251)
     weights = state.trainer.shape._replace(n_features=used).n_parameters
     least = 4 * (4 * weights + 51 * (used + 2 * 2 + 1)) + (4 * 3 + 8 * (1 + 4 + 6)) * room
-    trees = state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
-    for data in (to_bytes(model), pickle.dumps(model)):
-        assert least + trees < len(data) < least + trees + 20_000
-    for copied in (pickle.loads(pickle.dumps(model)), from_bytes(to_bytes(model))):
-        assert copied._state.trainer.shape.n_features == copied._state.history.x.shape[1] == room
-        assert to_bytes(copied) == to_bytes(model)
+    least += state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
+    for written, read in ((to_bytes, from_bytes), (pickle.dumps, pickle.loads)):
+        data = written(model)
+        assert least < len(data) < least + 20_000
+        state = read(data)._state
+        assert state.trainer.shape.n_features == state.history.x.shape[1] == room
+        assert to_bytes(read(data)) == to_bytes(model)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGKILL")
 def test_kills_leave_a_whole_file_and_hostile_files_take_little_memory():
-    """20 kills; 300 files that are cut, flipped, of wrong lengths or shapes, or of odd values under
-    a right checksum: what memory grows by is mostly the interpreter's own.
-    """
-    found = python(kept.__file__, "stands", 20, 300).stdout
-    assert "20 of 20 files load" in found
-    assert float(re.search(r"grew by ([0-9.]+) times", found).group(1)) < 200, found
+    python("-c", "import kept; kept.survives_kills(); kept.stands_damage()")
 
 
 # Files that are not what they seem
 
 
-class Trap:
-    def __reduce__(self):
-        return os.system, ("touch trapped",)
-
-
 def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "model").write_bytes(pickle.dumps(Trap()))
+    (tmp_path / "model").write_bytes(b"\x80\x04cos\nsystem\n(S'touch trapped'\ntR.")
     with pytest.raises(LoadError, match=r"model: not a file of.*as a pickle does"):
         load(tmp_path / "model")
     assert os.listdir(tmp_path) == ["model"]
@@ -348,49 +293,40 @@ def of_learner(name):
     return (*OF_LEARNER, 1, name)
 
 
+def at(path):
+    return "values", path
+
+
 FORGED = [
     ((*OF_SAMPLER, 0), "os.system", "sampler must be one of INeurALSampler"),
     ((*OF_LEARNER, 0), "os.system", "learner must be one of INeurAL"),
     (of_learner("hidden_dim"), 9, "trainer.flat must be .* weights"),
-    (of_learner("hidden_dim"), 10**9, "trainer.flat must be .* weights"),
     (of_learner("n_layers"), 10**9, "trainer.flat must be .* weights"),
-    (of_learner("batch_size"), 10**9, "batch_size must be at most 65,536"),
     (of_learner("capacity"), 10**15, "no model can be made of it|capacities"),
     (of_learner("lr"), -1.0, "lr must be finite and in"),
     (of_learner("lr"), 10**400, "too large"),
-    (of_learner("n_steps"), 1e30, "n_steps must be finite and in"),
-    (of_learner("explorers"), {"$tuple": ["forest", "os.system"]}, "weights|explorers"),
     (of_learner("seed"), kept.DROPPED, "lacks its parameter seed"),
-    (of_learner("drift_detector"), "", "drift_detector must be 'cusum'"),
     (of_learner("drift_detector"), {"$os.system": {}}, "os.system"),
     (DEVICE, "meta", "device must be 'cpu', 'cuda' or"),
     ((*OF_SAMPLER, 1, "budget"), {"$Budget": {"limit": 1.5}}, "Budget lacks its parameter"),
-    ((*OF_SAMPLER, 1, "budget"), 1.5, "budget must be"),
     (("room",), 10**9, "room must be columns of the names"),
     (("labels",), [1, 1, 1], "label"),
     (("labels",), [0, 1, math.inf], "label inf"),
     (("names",), [{"$dict": []}] * 5, "name {} "),
-]
-VALUES = {
-    "sampler._budget_manager.left": (math.nan, "_budget_manager.left is nan"),
-    "sampler._rng.state": ("x", "Expected `array`"),
-    "sampler.predict_one": (1, "nothing refers to sampler.predict_one"),
-    "explorers.trust": ({"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
-    "explorers.b": (1, "nothing refers to explorers.b"),
-    "explorers.parts.last_label.last": (-1, "counts must be of the last label too"),
-    "explorers.parts.last_label.examples": (0.0, "changes must be at most the examples"),
-    "detector.n_of_class": ({"$dict": [[3, 1]]}, "Expected `int` <= 2"),
-    "detector.cusum.sums": ({"$dict": [[1, 0.5]]}, "sums that began at some label each"),
-    "scaling.n": (10**400, "scaling.n is 1000"),
-    "trainer.batch_size": (9, "nothing refers to trainer.batch_size"),
-    "history.added": ({"$tuple": [9, 0]}, "history must be tensors of 9 rows"),
-    "recovery.n_since": (10**6, "recovery.n_since must be at most"),
-    "trainer": ("history", "trainer must be a Trainer, got 'history'"),
-}
-FORGED += [(("values", path), *given) for path, given in VALUES.items()]
-FORGED += [
-    (("values", "explorers.trust"), {"$tuple": [0.5]}, "explorers.trust must be of 3"),
-    (("values", "explorers.trust"), kept.DROPPED, "explorers.trust must be in the file"),
+    (at("sampler._budget_manager.left"), math.nan, "_budget_manager.left is nan"),
+    (at("sampler._rng.state"), "x", "Expected `array`"),
+    (at("sampler.predict_one"), 1, "nothing refers to sampler.predict_one"),
+    (at("explorers.trust"), {"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
+    (at("explorers.trust"), {"$tuple": [0.5]}, "explorers.trust must be of 3"),
+    (at("explorers.trust"), kept.DROPPED, "explorers.trust must be in the file"),
+    (at("explorers.parts.last_label.last"), -1, "counts must be of the last label too"),
+    (at("explorers.parts.last_label.examples"), 0.0, "changes must be at most the examples"),
+    (at("detector.n_of_class"), {"$dict": [[3, 1]]}, "Expected `int` <= 2"),
+    (at("detector.cusum.sums"), {"$dict": [[1, 0.5]]}, "sums that began at some label each"),
+    (at("scaling.n"), 10**400, "scaling.n is 1000"),
+    (at("history.added"), {"$tuple": [9, 0]}, "history must be tensors of 9 rows"),
+    (at("recovery.n_since"), 10**6, "recovery.n_since must be at most"),
+    (at("trainer"), "history", "trainer must be a Trainer, got 'history'"),
 ]
 
 
@@ -401,28 +337,16 @@ def test_an_error_names_what_is_wrong(opened, place, value, message):
 
 
 def begins_with(value):
-    """The same tensor with another first number."""
-    return lambda array: np.where(np.arange(array.size).reshape(array.shape), array, value).astype(
-        array.dtype
-    )
-
-
-def narrower(array):
-    return array[:, 1:].copy()
+    return lambda array: np.r_[array.dtype.type(value), array[1:]]
 
 
 SPOILED = [
     ("trainer.flat", begins_with(math.nan), "finite"),
-    ("trainer.average.flat", begins_with(math.inf), "finite"),
     ("explorers.b", begins_with(-math.inf), "finite"),
-    ("explorers.a", lambda array: np.triu(array), "symmetric"),
-    (
-        "explorers.a",
-        lambda array: np.diag([1.0, 1.0, -1.0]),
-        "symmetric, with no negative eigenvalue",
-    ),
-    ("scaling.moments", narrower, r"float64 of shape \(4, 6\), got float64 of shape \(4, 5\)"),
-    ("history.x", narrower, r"float32 of shape \(\d+, 6\), got float32 of shape \(\d+, 5\)"),
+    ("explorers.a", np.triu, "symmetric"),
+    ("explorers.a", lambda array: np.diag([1.0, 1.0, -1.0]), "symmetric, with no negative eigen"),
+    ("scaling.moments", lambda array: array[:, 1:], r"float64 .*\(4, 6\), got float64 .*\(4, 5\)"),
+    ("history.x", lambda array: array[:, 1:], r"float32 .*, 6\), got float32 of shape .*, 5\)"),
 ]
 
 
@@ -478,7 +402,7 @@ def test_json_that_is_no_model(text):
 @pytest.mark.parametrize("schema", [SCHEMA - 1, SCHEMA + 1, True, None, "1"])
 def test_another_schema_is_refused(opened, schema):
     document, arrays = opened
-    document |= {"schema": schema, "made_by": "9.1"}
+    document = document | {"schema": schema, "made_by": "9.1"}
     refused(kept.sealed(document, arrays), r"it is of schema .* version that made it \(9\.1\)")
     if schema is not True:  # a pickle is trusted: it says what its maker wrote
         model = active.INeurALSampler(small(), seed=1)
