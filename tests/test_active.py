@@ -7,53 +7,53 @@ from fractions import Fraction
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
 from river.compose import Pipeline
-from streams import Eager, Scored, WithoutRandomAsks, blobs, rounds, small
+from river.linear_model import SoftmaxRegression
+from streams import Eager, Scored, WithoutRandomAsks, blobs, small
 
 from river_ineural import active
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, ineural
 from river_ineural.active.learner import find_learner
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
+BURST = Budget(0.2, burst=3)
 STREAM = blobs(120, n_features=4, n_classes=3, seed=1)
 KINDS = ["random", "margin", "ineural"]
 
 
-def eager(kind, budget=None, horizon=None):
-    """A sampler that would ask at every round, whether or not the labels come."""
-    limits = {"budget": budget, "horizon": horizon}
-    if kind == "random":
-        return active.RandomSampler(linear_model.SoftmaxRegression(), p=1.0, seed=1, **limits)
-    if kind == "margin":
-        return active.MarginSampler(linear_model.SoftmaxRegression(), threshold=1.0, **limits)
-    return Eager(small(lr=0.01), seed=1, **limits)
-
-
-numbers, shares = st.integers(0, 30), st.integers(0, 100).map(lambda n: n / 100)
+numbers = st.sampled_from([0, 1]) | st.integers(2, 30)  # 1 is no share of 100 %
+shares = st.sampled_from([0.0, 1.0]) | st.integers(1, 99).map(lambda n: n / 100)
 calls = "predict", "predict_proba", "learn oldest", "learn newest", "drop", "learn any"
 
 
-def cap(budget, horizon, t):
-    """The most labels that may have been asked for by round t, computed without rounding."""
-    if isinstance(budget, int):
-        return budget
-    share = Fraction(repr(budget))
+def bought(budget, horizon, t):
+    """The labels that can be had in t rounds which all want one, computed without rounding."""
+    if budget is None or isinstance(budget, int):
+        return t if budget is None else min(t, budget)
+    share, burst = (Fraction("0.2"), 3) if budget == BURST else (Fraction(repr(budget)), None)
     if horizon:
-        return math.floor(share * horizon)
-    return math.floor(share * t + max(LEAST, math.floor(share * ROUNDS)))
+        return min(t, math.floor(share * horizon))
+    bucket = burst or (max(LEAST, math.floor(share * ROUNDS)) if share else 0)
+    return min(t, math.floor(share * (t - 1) + bucket))
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@example((0.29, 100), ["predict"] * 60)  # 28.999… in floating point
 @given(
-    budget=numbers | shares,
-    horizon=st.none() | st.integers(1, 200),
-    operations=st.lists(st.sampled_from(calls), max_size=60),
+    st.tuples(st.none() | numbers | shares, st.none() | st.integers(1, 200))
+    | st.just((BURST, None)),
+    st.lists(st.sampled_from(calls), max_size=60),
 )
-def test_budget_is_a_hard_cap_in_any_calling_order(kind, budget, horizon, operations):
+def test_a_budget_buys_what_it_says_and_no_more_in_any_calling_order(kind, limits, operations):
     """However late, lost or unasked labels are; what was asked for and not learned is expected."""
-    model = eager(kind, budget, horizon)
+    given, softmax = dict(zip(("budget", "horizon"), limits, strict=True)), SoftmaxRegression()
+    model = {  # each would ask in every round, but for those while it knows one class or none
+        "random": active.RandomSampler(softmax, p=1.0, seed=1, **given),
+        "margin": active.MarginSampler(softmax, threshold=1.0, **given),
+        "ineural": Eager(small(lr=0.01), seed=1, **given),
+    }[kind]
     waiting, n_asked, n_rounds = [], 0, 0
     for operation, (x, y) in zip(operations, STREAM, strict=False):
         if operation.startswith("predict"):
@@ -71,30 +71,10 @@ def test_budget_is_a_hard_cap_in_any_calling_order(kind, budget, horizon, operat
             chosen = comes[-1 if operation == "learn newest" else 0]
             waiting.remove(chosen)
             model.learn_one(*chosen[:2])
-        assert n_asked <= cap(budget, horizon, n_rounds)
+        most = bought(*limits, n_rounds)
+        assert n_asked == most if kind == "random" else n_asked <= most
         assert (model.n_queries, model.n_rounds) == (n_asked, n_rounds)
         assert model.n_pending == len(waiting)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("budget", "horizon", "by_round"),
-    [
-        (0.1, 100, lambda t: 10),
-        (0.29, 100, lambda t: 29),  # 28.999… in floating point
-        (0.125, 60, lambda t: 7),
-        (1.0, 50, lambda t: 50),
-        *((0, n, lambda t: 0) for n in (None, 1000)),
-        *((1, n, lambda t: 1) for n in (None, 1000)),  # no share of 100 %
-        (0.0, None, lambda t: 0),
-        (Budget(0.2, burst=20), None, lambda t: Fraction("0.2") * (t - 1) + 20),
-        (None, None, lambda t: t),
-    ],
-)
-def test_what_a_budget_buys_where_every_round_wants_a_label(kind, budget, horizon, by_round):
-    model = eager(kind, budget, horizon)
-    for t, _ in enumerate(rounds(model, STREAM), start=1):
-        assert model.n_queries == min(t, math.floor(by_round(t)))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +212,7 @@ def test_debug_one_says_what_the_next_round_does(shape):
     budget, newcomer = Budget(0.1, burst=200), 0
     _, _, model, _ = shaped(shape, WithoutRandomAsks, gamma=1e3, budget=budget)
     for i, (x, y) in enumerate(STREAM):
-        if i >= 10:
+        if i >= 10 and i % 3:
             text, after = model.debug_one(x), copy.deepcopy(model)
             assert after.predict_one(x)
             assert f"threshold: {after.last_decision.threshold:.5f}" in text

@@ -190,13 +190,12 @@ def test_classes_and_features_may_appear_during_a_recovery():
     for i, (x, y) in enumerate(after[n : n + 40]):
         named = {**x, f"new {i % 3}": float(i)} if i % 2 else x
         model.learn_one(named, 3 if i % 10 == 9 else y)
-        snapshot = model._state.recovery and model._state.recovery.snapshot
-        if snapshot:
-            assert snapshot.features is model._state.features
-            assert snapshot.labels is model._state.labels
-            assert snapshot.trainer.shape == model._state.trainer.shape
-            incumbent = model._state.recovery.incumbent
-            assert incumbent.trainer.shape == snapshot.trainer.shape
+        state, recovery = model._state, model._state.recovery
+        if recovery:
+            assert recovery.snapshot.features is state.features
+            assert recovery.snapshot.labels is state.labels
+            for other in (recovery.snapshot, recovery.incumbent):
+                assert other.trainer.shape == state.trainer.shape
     assert set(model.known_labels) == {0, 1, 2, 3}
     assert np.isfinite(list(model.scores_one(x).values())).all()
 

@@ -21,18 +21,6 @@ def encoding(**options):
     return small(categories=True, missing=True, **options)
 
 
-def people(n):
-    """Numbers with gaps, categories with gaps, and a label of both."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(n):
-        job = ("clerk", "maid", "cook", None)[rng.integers(4)]
-        age = None if rng.random() < 0.2 else float(rng.normal(40, 10))
-        x = {"age": age, "job": job, "tall": bool(rng.integers(2))}
-        rows.append((x, (job == "maid") != (age is not None and age > 45)))
-    return rows
-
-
 MADE = {"job=clerk", "job=maid", "job=cook", "job missing", "age missing"}
 
 
@@ -56,8 +44,6 @@ def test_each_option_is_for_itself():
         with pytest.raises(ValueError, match="column 'odd'"):
             small(**options).learn_many(X, y)
         small(**{other: True}).learn_many(X, y)
-        with pytest.raises(ValueError, match=f"{other} must be one of"):
-            small(**{other: "yes"})
     for bad in (math.inf, b"a", [1.0], 1j):
         with pytest.raises((TypeError, ValueError), match="feature 'a'"):
             encoding().predict_one({"a": bad})
@@ -114,7 +100,7 @@ ROWS = st.lists(st.fixed_dictionaries(dict.fromkeys(("u", "v", "w"), VALUES)), m
 @given(ROWS, st.randoms(use_true_random=False))
 @settings(max_examples=25)
 def test_any_mixture_in_any_order(rows, random):
-    one, other = encoding(n_steps=1), encoding(n_steps=1)
+    one, other = (encoding(n_steps=1, explorers=("network",)) for _ in range(2))
     for i, x in enumerate(rows):
         shuffled = {key: x[key] for key in random.sample(list(x), len(x))}
         assert one.scores_one(x) == other.scores_one(shuffled)
@@ -137,9 +123,14 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("kind", "dtype"), COLUMNS, ids=lambda each: str(each)[:30])
 def test_frames_are_as_rows(kind, dtype):
+    """Numbers with gaps, categories with gaps, and a label of both."""
     frame, series, floats = kind
-    rows = people(60)
-    xs, ys = zip(*rows, strict=True)
+    rng, xs = np.random.default_rng(0), []
+    for _ in range(60):
+        age = None if rng.random() < 0.2 else float(rng.normal(40, 10))
+        job = ("clerk", "maid", "cook", None)[rng.integers(4)]
+        xs.append({"age": age, "job": job, "tall": bool(rng.integers(2))})
+    ys = [(x["job"] == "maid") != (x["age"] is not None and x["age"] > 45) for x in xs]
     X = frame(
         {
             "job": series([x["job"] for x in xs], dtype=dtype),
@@ -147,15 +138,16 @@ def test_frames_are_as_rows(kind, dtype):
             "age": series([x["age"] for x in xs], dtype=floats),
         }
     )
-    by_rows, by_frame, one_by_one = learned(encoding(), rows), encoding(), encoding()
-    by_frame.learn_many(X, series(list(ys)))
+    by_rows, by_frame, one_by_one = encoding(), encoding(), encoding()
+    learned(by_rows, zip(xs, ys, strict=True))
+    by_frame.learn_many(X, series(ys))
     assert names(by_rows) == names(by_frame) == MADE | {"age", "tall"}
     for model in (encoding(classes=(False, True)), by_rows, by_frame):
         expected = [list(model.predict_proba_one(x).values()) for x in xs]
         found = np.asarray(model.predict_proba_many(X).to_numpy())
         assert found == pytest.approx(np.array(expected), abs=1e-5)
     for i in range(len(X)):
-        one_by_one.learn_many(X[i : i + 1], series(list(ys[i : i + 1])))
+        one_by_one.learn_many(X[i : i + 1], series(ys[i : i + 1]))
     assert one_by_one._state.trainer.flat.equal(by_rows._state.trainer.flat)
 
 

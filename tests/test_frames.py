@@ -2,6 +2,8 @@
 
 import copy
 import datetime as dt
+import functools
+import math
 import pickle
 from decimal import Decimal
 from fractions import Fraction
@@ -33,14 +35,17 @@ def trained(labels=COLOURS, **settings):
 
 
 def assert_matches_row_by_row(model, X, xs):
-    """Labels equal, probabilities within float32's rounding."""
+    """Labels equal, probabilities within float32's rounding; pandas keeps labels and index."""
     labels, proba = model.predict_many(X), model.predict_proba_many(X)
     assert type(proba) is type(X)
-    assert type(labels) is (pd.Series if isinstance(X, pd.DataFrame) else pl.Series)
     assert labels.to_list() == [model.predict_one(x) for x in xs]
     expected = [model.predict_proba_one(x) for x in xs]
-    known = list(expected[0])
-    columns = known if isinstance(X, pd.DataFrame) else [str(label) for label in known]
+    known = columns = list(expected[0])
+    if isinstance(X, pd.DataFrame):
+        assert list(labels.index) == list(proba.index) == list(X.index)
+    else:
+        assert type(labels) is pl.Series
+        columns = [str(label) for label in known]
     assert list(proba.columns) == columns
     actual = np.asarray(proba.to_numpy())
     assert actual.dtype == np.float64
@@ -64,8 +69,9 @@ def test_predictions_match_row_by_row(kind, settings):
 
 
 def test_columns_in_another_order_missing_or_unknown(kind):
-    frame, model = kind[0], trained()
-    assert_matches_row_by_row(model, frame(XS)[["f3", "f0", "f4", "f2", "f1"]], XS)
+    """The first frame has more rows than one pass, the end of which is at none of its repeats."""
+    frame, model, many = kind[0], trained(), XS * (ROWS_A_PASS // len(XS) + 1)
+    assert_matches_row_by_row(model, frame(many)[["f3", "f0", "f4", "f2", "f1"]], many)
     xs = [{name: x[name] for name in ("f3", "f1")} for x in XS]
     assert_matches_row_by_row(model, frame(xs), xs)
     assert_matches_row_by_row(model, frame([{**x, "new": 5.0} for x in XS]), XS)
@@ -83,31 +89,16 @@ def test_columns_that_are_not_strings_or_two_of_one_name():
     assert_matches_row_by_row(model, pd.DataFrame(xs), xs)
 
 
-def test_more_rows_than_one_pass(kind):
-    xs = [{**XS[t % len(XS)], "f0": t / 1000} for t in range(ROWS_A_PASS + 7)]
-    model = trained()
-    rows = [0, ROWS_A_PASS - 1, ROWS_A_PASS, ROWS_A_PASS + 6]
-    labels = model.predict_many(kind[0](xs))
-    assert len(labels) == len(xs)
-    assert [labels[row] for row in rows] == [model.predict_one(xs[row]) for row in rows]
-
-
 def test_a_frame_without_rows_and_a_model_without_classes(kind):
     (frame, series), model = kind, trained()
     X, before = frame(XS), pickle.dumps(model)
     assert len(model.predict_many(X[:0])) == len(model.predict_proba_many(X[:0])) == 0
     model.learn_many(X[:0], series([]))
     assert pickle.dumps(model) == before
-    assert small().predict_many(X[:3]).to_list() == [None] * 3
-    assert small().predict_proba_many(X[:3]).shape[1] == 0
-    assert_matches_row_by_row(small(classes=("a", "b")), X[:3], XS[:3])
-
-
-def test_the_index_is_carried():
-    X = pd.DataFrame(XS[:4], index=["w", "x", "y", "w"])
-    for model in (trained(), small()):
-        assert list(model.predict_many(X).index) == list(X.index)
-        assert list(model.predict_proba_many(X).index) == list(X.index)
+    labels, proba = small().predict_many(X[3:6]), small().predict_proba_many(X[3:6])
+    assert (labels.to_list(), proba.shape[1]) == ([None] * 3, 0)
+    assert frame is pl.DataFrame or list(labels.index) == list(proba.index) == [3, 4, 5]
+    assert_matches_row_by_row(small(classes=("a", "b")), X[3:6], XS[3:6])
 
 
 @pytest.mark.filterwarnings("ignore:labels .* are two classes")
@@ -115,15 +106,12 @@ def test_the_index_is_carried():
 def test_labels_of_one_name(labels):
     """polars would have one column for both, and one probability lost; pandas keeps them apart."""
     model = trained(labels)
-    assert_matches_row_by_row(model, pd.DataFrame(XS), XS)
+    assert_matches_row_by_row(model, pd.DataFrame(XS, index=[*"wxyw"] * 20), XS)
     first, second = (label for label in model.known_labels if label != "b")
     with pytest.raises(ValueError, match=f"labels {first!r} and {second!r} .*: give a pandas"):
         model.predict_proba_many(pl.DataFrame(XS))
     one_type = trained([str(label) + type(label).__name__ for label in labels])
     assert_matches_row_by_row(one_type, pl.DataFrame(XS), XS)
-
-
-# learn_many
 
 
 def test_a_frame_longer_than_the_history_and_than_a_pass():
@@ -145,19 +133,6 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     expected = [before._explained({"t": t, "u": 1.0})[0][0] for t in stored]
     assert f1.numpy() == pytest.approx(np.array(expected), abs=1e-6)
     assert np.ptp(expected, axis=0).min() > 1e-4
-
-
-@pytest.mark.parametrize("value", [None, float("nan"), float("-inf"), "red", "1", 1e16])
-def test_a_bad_column_is_named_and_changes_nothing(kind, value):
-    (frame, series), model = kind, trained()
-    X = frame({"f0": [1.0, 2.0], "odd": [value, value]})
-    for call in (model.predict_many, model.predict_proba_many):
-        with raises_and_keeps(model, "column 'odd'", ValueError):
-            call(X)
-    with raises_and_keeps(model, "column 'odd'", ValueError):
-        model.learn_many(X, series(["red", "blue"]))
-    with raises_and_keeps(model, "label"):
-        model.learn_many(frame(XS[:2]), series(["red", None]))
 
 
 def objects(*values):
@@ -187,6 +162,7 @@ NO_NUMBERS = [  # though NumPy or pandas or polars has numbers of some, or one i
     *(pd.Series([1, None], dtype="Int64"), pd.Series([True, None], dtype="boolean")),
     *(pl.Series(values) for values in ([None, None], [1, None], [True, None])),
     *(pl.Series([Decimal("1.5"), None]), objects(1, 10**400), pd.Series([2**53 + 1, 0])),
+    *(kind([1.0, value]) for kind in (pd.Series, pl.Series) for value in (math.nan, -math.inf)),
 ]
 
 
@@ -200,10 +176,18 @@ def with_numbers(column):
     return frame({"f0": [0.5] * len(column), "odd": column})
 
 
+@pytest.fixture(scope="module")
+def model():
+    return trained()
+
+
 @pytest.mark.parametrize("column", NO_NUMBERS, ids=kind_of)
-def test_what_is_not_a_number_is_an_error_that_names_the_column(column):
-    with pytest.raises(ValueError, match=r"column 'odd' holds .* first"):
-        Frame(with_numbers(column))
+def test_what_is_not_a_number_is_an_error_that_names_the_column_and_changes_nothing(model, column):
+    X = with_numbers(column)
+    learns = functools.partial(model.learn_many, y=X["f0"])
+    for call in (model.predict_many, model.predict_proba_many, learns):
+        with raises_and_keeps(model, "column 'odd' holds .* first", ValueError):
+            call(X)
 
 
 @pytest.mark.parametrize(
@@ -217,10 +201,9 @@ def test_what_is_not_a_number_is_an_error_that_names_the_column(column):
         pd.Series(pd.arrays.SparseArray([0, 1], dtype="Sparse[uint8]")),
         objects(1, 0.1, True, np.float32(0.1), np.uint8(3), np.bool_(True)),
         objects(Decimal("0.1"), Fraction(1, 3), 10**15 - 1),
-        pl.Series([0, 255], dtype=pl.UInt8),
         *(pl.Series([10**15 - 1, -(10**15) + 1], dtype=dtype) for dtype in (pl.Int64, pl.Int128)),
+        *(pl.Series([0, 255], dtype=pl.UInt8), pl.Series([True, False])),
         pl.Series([0.1, 2.5], dtype=pl.Float32),
-        pl.Series([True, False]),
         pl.Series([Decimal("0.1"), Decimal("1234567890123.4567890123")]),
         pl.Series([1, Decimal("0.1")], dtype=pl.Object),
     ],

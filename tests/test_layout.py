@@ -14,21 +14,11 @@ from river_ineural.network import batch, compiled
 
 ROOT = Path(river_ineural.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-LEVELS = [  # from the bottom; each imports from itself and from below
-    {"network"},
-    {"inputs"},
-    {"learning"},
-    {"protocol", "datasets"},
-    {"classifier"},
-    {"neuronal"},
-    {"active"},
-    {"storage"},
-    {"persistence"},
-    {"baselines", "inspection", "paper", "spark"},
-    {"compare"},
-    {"__main__"},
-]
-LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+LEVELS = (  # from the bottom; each imports from itself and from below
+    *("network", "inputs", "learning", "protocol datasets", "classifier", "neuronal", "active"),
+    *("storage", "persistence", "baselines inspection paper spark", "compare", "__main__"),
+)
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms.split()}
 
 
 def name(path):
@@ -39,31 +29,21 @@ def room(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported(path):
-    """Rooms that a file imports from, inside its functions too."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom | ast.Import):
-            for alias in node.names:
-                name = f"{getattr(node, 'module', None) or ''}.{alias.name}".lstrip(".")
-                if name.startswith("river_ineural."):
-                    yield name.split(".")[1]
-
-
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_room_imports_only_from_below(path):
+    """Inside its functions too."""
     if path.parent == ROOT and path.name == "__init__.py":
         return
-    for other in imported(path):
-        public = {"INeurAL": "classifier", "NeurONAL": "neuronal"}
-        known = public.get(other, other)
-        below = LEVEL[known] < LEVEL[room(path)] or known == room(path)
-        test_hook = name(path) == "active/ineural.py" and known == "classifier"
-        assert below or test_hook, f"{name(path)} imports {other}"
-
-
-def test_every_file_is_in_a_room():
-    rooms = {room(path) for path in FILES} - {"__init__", "py"}
-    assert rooms == set(LEVEL)
+    level = LEVEL[room(path)]  # each file is in a room
+    for node in ast.walk(ast.parse(path.read_text())):
+        for alias in node.names if isinstance(node, ast.ImportFrom | ast.Import) else ():
+            imported = f"{getattr(node, 'module', None) or ''}.{alias.name}".lstrip(".")
+            if imported.startswith("river_ineural."):
+                other = imported.split(".")[1]
+                known = {"INeurAL": "classifier", "NeurONAL": "neuronal"}.get(other, other)
+                test_hook = name(path) == "active/ineural.py" and known == "classifier"
+                below = LEVEL[known] < level or known == room(path)
+                assert below or test_hook, f"{name(path)} imports {other}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)

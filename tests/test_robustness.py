@@ -1,5 +1,6 @@
 """Bad input: a clear error that names it, and a model that is as it was. And invariants."""
 
+import copy
 import datetime as dt
 import enum
 import inspect
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
-from river import drift, linear_model, preprocessing
+from river import drift, linear_model
 from streams import blobs, learned, raises_and_keeps, rounds, small, told
 
 from river_ineural import INeurAL, NeurONAL, active, datasets, paper
@@ -45,23 +46,17 @@ def others():
 
 # Features
 
-BAD_VALUES = {
-    ValueError: (math.nan, np.float32("nan"), math.inf, -math.inf, 1e300, -1e16, 10**400),
-    TypeError: (
-        *("red", "3.5", None, pd.NA, [1.0], np.ones(2), np.ones(1), 1j, np.complex64(1)),
-        *(dt.date(2024, 1, 1), np.timedelta64(1, "s")),
-    ),
-}
+NO_NUMBERS = "red", "3.5", None, pd.NA, [1.0], np.ones(2), np.ones(1), 1j, np.complex64(1)
+TOO_LARGE = math.nan, np.float32("nan"), math.inf, -math.inf, 1e300, -1e16, 10**400
+BAD_VALUES = [(value, TypeError) for value in NO_NUMBERS]
+BAD_VALUES += [(value, ValueError) for value in TOO_LARGE]
 BAD_X = [
     *((x, TypeError, "x must be a dict") for x in (None, [1.0, 2.0], "f0", 3)),
-    *(
-        (x, error, "feature 'bad one'")
-        for error, values in BAD_VALUES.items()
-        for value in values
-        for x in ({"bad one": value, "f0": 1.0}, {"f0": 1.0, "bad one": value})
-    ),
+    *(({"bad one": bad, "f0": 1.0}, error, "feature 'bad one'") for bad, error in BAD_VALUES),
+    *(({"f0": 1.0, "bad one": bad}, error, "feature 'bad one'") for bad, error in BAD_VALUES),
     ({"a": 1e300, "b": -1e300}, ValueError, "feature 'a'"),
     ({"a": 1e16, "b": -1e16}, ValueError, "feature 'a'"),
+    (dict.fromkeys(range(10_001), 1.0), ValueError, "more than max_features=10,?000"),
 ]
 CALLS = ("learn_one", 1), ("predict_one",), ("predict_proba_one",), ("debug_one",)
 OF_LEARNERS = ("learn_one", 1, True), ("scores_one",)
@@ -110,49 +105,26 @@ def test_an_empty_x_is_an_example_whose_features_are_absent(make):
     assert empty._state.history.n_labelled == 5
 
 
-@pytest.mark.parametrize("n_names", [48, 10**6])
-def test_x_with_too_many_names(n_names):
-    model = trained(max_features=50)
-    x = {**X, **dict.fromkeys(range(n_names), 1.0)}
-    for call in (lambda: model.learn_one(x, 1), lambda: model.scores_one(x)):
-        with raises_and_keeps(model, "more than max_features=50"):
-            call()
-    sampler = active.INeurALSampler(model, gamma=0.0, seed=1)
-    with raises_and_keeps(sampler, "more than max_features=50"):
-        sampler.predict_one(x)
-
-
 # Labels, weights, frames
 
-BAD_LABELS = {
-    **{"None": None, "tuple": (1, 2), "list": [1], "dict": {"a": 1}, "array": np.ones(2)},
-    **{"nan": math.nan, "inf": math.inf, "pandas NA": pd.NA},
-    **{f"{kind.__name__} nan": kind("nan") for kind in (np.float64, np.float32, np.float16)},
-    **{"fraction": Fraction(1, 3), "longdouble": np.longdouble(1), "huge": 10**301},
-    "float32 inf": np.float32("inf"),
-    "member": enum.Enum("Colour", ["RED"], type=str).RED,
-}
-
-
-BAD_NAMES = {
-    **{"nan": math.nan, "complex": 1j, "set": frozenset("a"), "date": dt.date(2024, 1, 1)},
-    **{"huge": 10**301, "nan in a tuple": ("a", math.nan), "object": object()},
-}  # no file can hold them
+BAD_LABELS = [
+    *(None, (1, 2), [1], {"a": 1}, np.ones(2), math.nan, math.inf, pd.NA, np.float32("inf")),
+    *(kind("nan") for kind in (np.float64, np.float32, np.float16)),
+    *(Fraction(1, 3), np.longdouble(1), 10**301, enum.Enum("Colour", ["RED"], type=str).RED),
+]
+BAD_NAMES = math.nan, 1j, frozenset("a"), dt.date(2024, 1, 1), 10**301, ("a", math.nan), object()
 BAD_WEIGHTS = -1, -1e-9, math.nan, math.inf, "2", None, 1e300  # float32 cannot hold the last
 NEW = {"f0": 1.0, "new": 2.0}
-NOT_LEARNED = {
-    **{f"label {kind}": (NEW, y, 1.0, "label") for kind, y in BAD_LABELS.items()},
-    **{
-        f"name {kind}": ({"f0": 1.0, name: 2.0}, 0, 1.0, "feature name.*: use text")
-        for kind, name in BAD_NAMES.items()
-    },
-    **{f"weight {w}": (NEW, 1, w, "^w ") for w in BAD_WEIGHTS},
-}
+NOT_LEARNED = [
+    *((NEW, y, 1.0, "label") for y in BAD_LABELS),
+    *(({"f0": 1.0, name: 2.0}, 0, 1.0, "feature name.*: use text") for name in BAD_NAMES),
+    *((NEW, 1, w, "^w ") for w in BAD_WEIGHTS),
+]
 
 
-@pytest.mark.parametrize(("x", "y", "w", "match"), NOT_LEARNED.values(), ids=NOT_LEARNED)
+@pytest.mark.parametrize(("x", "y", "w", "match"), NOT_LEARNED, ids=lambda part: f"{part!r:.30}")
 def test_what_cannot_be_learned_is_refused(models, others, x, y, w, match):
-    """A name that is not learned may be anything."""
+    """As no file can hold it, for one. A name that is not learned may be anything."""
     for model in models + others * (match == "label"):
         with raises_and_keeps(model, match):
             model.learn_one(x, y, **{} if w == 1 else {"w": w})
@@ -184,118 +156,71 @@ def test_labels_that_read_alike_are_told_of_once(pair):
     assert model.known_labels == pair
 
 
-GOOD_FRAME = pd.DataFrame({"f0": [1.0, 2.0], "f1": [0.0, 1.0]})
-
-
 @pytest.mark.parametrize(
-    ("frame", "y", "w", "match"),
+    ("columns", "y", "w", "match"),
     [
-        (GOOD_FRAME, [1, None], None, "label"),
-        (GOOD_FRAME, [1.0, math.nan], None, "label"),
-        (GOOD_FRAME, [1, (2, 3)], None, "label"),
-        (GOOD_FRAME, [1], None, "2 rows, y 1"),
-        (GOOD_FRAME, [1, 0, 1], None, "2 rows, y 3"),
-        (GOOD_FRAME, [1, 0], [1.0], "w 1"),
-        (GOOD_FRAME, [1, 0], [1.0, -1.0], r"\bw\b"),
-        (GOOD_FRAME, [1, 0], [1.0, math.nan], r"\bw\b"),
-        (GOOD_FRAME, [1, 0], ["heavy", "light"], r"\bw\b"),
-        (GOOD_FRAME.iloc[:, :0], [1, 0], None, "no column"),
-        (pd.DataFrame(np.ones((2, 60))), [1, 0], None, "max_features=50"),
+        (2, [1, None], None, "label"),
+        (2, [1], None, "2 rows, y 1"),
+        (2, [1, 0, 1], None, "2 rows, y 3"),
+        (2, [1, 0], [1.0], "w 1"),
+        (2, [1, 0], [1.0, -1.0], r"\bw\b"),
+        (2, [1, 0], ["heavy", "light"], r"\bw\b"),
+        (0, [1, 0], None, "no column"),
+        (60, [1, 0], None, "max_features=50"),
     ],
 )
-def test_learn_many_refuses(frame, y, w, match):
-    y = pd.Series(y, dtype=object)
+def test_learn_many_refuses(columns, y, w, match):
     w = None if w is None else pd.Series(w)
     for model in (small(max_features=50), trained(max_features=50)):
         with raises_and_keeps(model, match):
-            model.learn_many(frame, y, w)
+            model.learn_many(pd.DataFrame(np.ones((2, columns))), pd.Series(y, dtype=object), w)
 
 
 # Parameters
 
-
 SAMPLERS = active.INeurALSampler, active.RandomSampler, active.MarginSampler
-OF_SAMPLERS = {
-    "budget": (1.5, -0.1, -1, math.nan, "all", True),
-    "horizon": (0, 10.5, -3),
-    "seed": (-1, "x"),
+WIDTHS = active.ConstantWidth, active.TheoreticalWidth
+BASELINES = RetrainedNetwork, NeuALNTKF, NeuALNTKD, ALPS
+KINDS = INeurAL, NeurONAL, paper.INeurAL, active.Budget, *WIDTHS, *SAMPLERS, *BASELINES
+SHARES = 1.5, -0.1, -1, math.nan, math.inf, "3%", True, np.float32(0.1), [1]
+BAD_PARAMETERS = {  # of each of these classes that has one of that name
+    **dict.fromkeys(("hidden_dim", "batch_size", "rounds", "horizon", "capacity"), (0, 1.5, True)),
+    **dict.fromkeys(("max_features", "n_epochs", "n_hypotheses", "n_samples"), (0, 1.5)),
+    **dict.fromkeys(("n_layers", "n_classes", "n_features", "n_pretraining"), (1, 2.5)),
+    **dict.fromkeys(("gamma", "beta", "c1", "c2", "tolerance"), (-1, math.nan, math.inf, "2")),
+    **dict.fromkeys(("slack", "requester_slack", "gap"), (-1.0, math.nan, "2")),
+    **dict.fromkeys(("lr", "exploration_lr"), (0.0, -1e-3, math.nan, math.inf, "fast")),
+    **dict.fromkeys(("ridge", "margin"), (0.0, -1e-3, math.nan, "wide")),
+    **{"n_steps": (-1, 1e7, math.inf), "delta": (0.0, 1.0, math.nan), "c3": (0.5,)},
+    **{"max_classes": (1,), "classes": ("ab", 5), "device": ("tpu", "cuda:99", "", "meta")},
+    **dict.fromkeys(("p", "threshold"), (-0.1, 1.1, 2, "half")),
+    **{"budget": SHARES, "limit": SHARES, "burst": (9,), "width": (0.05,)},
+    **dict.fromkeys(("categories", "missing", "self_training", "explores"), ("yes",)),
+    "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest"), ("network",) * 2),
+    **{"seed": (-1, 1.5, "x"), "optimizer": ("rmsprop",)},
+    "drift_detector": (3, drift.ADWIN()),
     "classifier": (None, linear_model.LinearRegression()),
 }
-OF_BASELINES = {"hidden_dim": (0,), "seed": (-1,)}
-OF_NTK = {**OF_BASELINES, "gamma": (-1.0,), "ridge": (0.0,), "budget": (2.0,)}
-BAD_PARAMETERS = {
-    INeurAL: {
-        "hidden_dim": (0, 1.5, True),
-        "n_layers": (1,),
-        "lr": (0.0, -1e-3, math.nan, math.inf, "fast"),
-        "batch_size": (0, 65_537),
-        "n_steps": (-1, 1e7, math.inf),
-        "capacity": (1, 10**9),
-        "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest")),
-        "classes": ("ab", 5, ("a", None), ("a", ["b"])),
-        "max_features": (0,),
-        "max_classes": (1,),
-        "device": ("tpu", "cuda:99", "", None, "meta"),
-        "seed": (-1, 1.5, "x"),
-        "drift_detector": (3, drift.ADWIN()),
-    },
-    NeurONAL: {"explorers": (("oracle",), ("network", "network"), ["network"])},
-    paper.INeurAL: {
-        "classes": ((1,), [0, 1], (0, 0)),
-        **dict.fromkeys(("rounds", "hidden_dim", "batch_size"), (0, 1.5)),
-        **{"n_layers": (1, 1.5), "gamma": (-1.0, "2"), "delta": (0.0, 1.0, math.nan)},
-        **dict.fromkeys(("lr", "exploration_lr"), (0.0, "0.1")),
-        **{"optimizer": ("rmsprop",), "budget": (-1, 1.5, math.nan, "3%"), "explores": ("yes",)},
-        **{"device": ("tpu-of-nobody", "meta"), "seed": (-1,)},
-    },
-    active.Budget: {
-        "limit": (1.5, -1, -0.1, math.inf, math.nan, "10%", True, np.float32(0.1), [1]),
-        **{"horizon": (0,), "burst": (9,)},
-    },
-    active.ConstantWidth: {"beta": (-0.1, math.nan)},
-    active.TheoreticalWidth: {
-        **{"delta": (0, 1), "horizon": (0,), "c1": (-1,), "c2": (math.inf,), "c3": (0.5,)},
-    },
-    datasets.IJCNN: {"multiclass": (True,), "seed": (-1, 1.5)},  # which has two classes
-    datasets.KnownPosterior: {
-        **{"n_classes": (1,), "n_features": (1,), "n_samples": (0,), "margin": (0.0,)},
-        "gap": (-1.0,),
-    },
-    active.INeurALSampler: {
-        **OF_SAMPLERS,
-        "classifier": (
-            *OF_SAMPLERS["classifier"],
-            linear_model.LogisticRegression(),
-            preprocessing.StandardScaler() | linear_model.Perceptron(),
-        ),
-        "gamma": (-1, math.nan),
-        "width": (0.05,),
-        "self_training": ("yes",),
-    },
-    active.RandomSampler: {**OF_SAMPLERS, "p": (1.1, "half")},
-    active.MarginSampler: {**OF_SAMPLERS, "threshold": (-0.1, 2)},
-    RetrainedNetwork: {
-        **OF_BASELINES,
-        **{"lr": (0.0,), "n_epochs": (0,), "tolerance": (-1.0,), "capacity": (0,)},
-    },
-    NeuALNTKF: OF_NTK,
-    NeuALNTKD: OF_NTK,
-    ALPS: {
-        **OF_BASELINES,
-        **{"n_hypotheses": (0,), "n_pretraining": (1,), "slack": (-1.0,)},
-        "requester_slack": (-1.0,),
-    },
-}
+OF_ONE = [
+    *((INeurAL, "capacity", value) for value in (1, 10**9)),
+    *((INeurAL, "classes", value) for value in (("a", None), ("a", ["b"]))),
+    *((INeurAL, "device", None), (INeurAL, "batch_size", 65_537)),
+    *((NeurONAL, "explorers", value) for value in (("oracle",), ["network"])),
+    *((paper.INeurAL, "classes", value) for value in ((1,), [0, 1], (0, 0), ("a", ["b"]))),
+    (datasets.IJCNN, "multiclass", True),  # which has two classes
+]
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
-    [
-        pytest.param(kind, name, value, id=f"{kind.__module__} {kind.__name__} {name}={value}")
-        for kind, bad in BAD_PARAMETERS.items()
-        for name, values in bad.items()
-        for value in values
+    OF_ONE
+    + [
+        (kind, name, value)
+        for kind in (*KINDS, datasets.IJCNN, datasets.KnownPosterior)
+        for name in inspect.signature(kind).parameters
+        for value in BAD_PARAMETERS.get(name, ())
     ],
+    ids=lambda part: f"{getattr(part, '__module__', '')} {getattr(part, '__name__', part)}",
 )
 def test_a_bad_parameter_is_named(kind, name, value):
     """By a ValueError where its type is that of the default."""
@@ -307,15 +232,6 @@ def test_a_bad_parameter_is_named(kind, name, value):
     said = {"classes": "label|classes", "limit": "budget"}.get(name, rf"\b{name}\b")
     with pytest.raises(error, match=said):
         kind(**settings | {name: value})
-
-
-def test_to_a_device_that_is_not_there_changes_nothing():
-    model = trained()
-    with raises_and_keeps(model, "device='cuda:99'", ValueError):
-        model.to("cuda:99")
-
-
-# Caps
 
 
 def test_those_learned_longest_ago_make_room():
@@ -338,48 +254,27 @@ def test_a_name_that_takes_the_place_of_another_starts_anew(kind):
     model = small(kind, max_features=3, capacity=20, n_steps=3)
     for x, y in STREAM[:10]:
         model.learn_one({"a": 50 + x["f0"], "b": x["f1"], "old": -3 - x["f2"] ** 2}, y)
-    state = model._state
-    column = state.features.columns["old"]
-    kept = [flat.clone() for flat in (state.trainer.flat, state.trainer.average.flat)]
+    old = copy.deepcopy(model._state)
+    column = old.features.columns["old"]
     with pytest.warns(UserWarning, match="make room"):
-        grown = state.grown({"a": 1, "b": 1, "new": 1}, np.array([[51.0, 0.0, 7.0]]), [0])
+        grown = model._state.grown({"a": 1, "b": 1, "new": 1}, np.array([[51.0, 0.0, 7.0]]), [0])
     grown.settle()
     assert grown.features.columns["new"] == column
     assert grown.scaling.reference[column] == 7
     assert grown.scaling.moments[:, column].tolist() == [-7, 0, 0, 0]
     assert (grown.history.x[: grown.history.n_labelled, column] == -7).all()
-    shape = grown.trainer.shape
-    for before, after in zip(kept, (grown.trainer.flat, grown.trainer.average.flat), strict=True):
-        old, new = Weights(before, shape), Weights(after, shape)
-        others = torch.arange(shape.n_features) != column
-        for now, then in zip(new.first_layers, old.first_layers, strict=True):
-            assert (now[..., column] != then[..., column]).all()
-            assert torch.equal(now[..., others], then[..., others])
-        unchanged = (*new.deep, *new.outputs), (*old.deep, *old.outputs)
-        assert all(torch.equal(*layers) for layers in zip(*unchanged, strict=True))
+    was, now, shape = old.trainer, grown.trainer, grown.trainer.shape
+    for before, after in (was.flat, now.flat), (was.average.flat, now.average.flat):
+        layers = Weights(before, shape).first_layers, Weights(after, shape).first_layers
+        for first, other in zip(*layers, strict=True):
+            assert (first[..., column] != other[..., column]).all()
+            first[..., column] = other[..., column]
+        assert torch.equal(before, after)  # nothing else has moved
     for moment in grown.trainer.optimizer.moments:
         layers = Weights(moment, shape).first_layers
         for layer in layers:
             assert not layer[..., column].any()
         assert layers[0][..., 1:3].any()
-
-
-def test_a_vocabulary_that_churns_is_learned(recwarn):
-    """A new word tells its class after a few labels, at the end as at the beginning."""
-    rng = np.random.default_rng(0)
-    model = small(max_features=60, hidden_dim=16, batch_size=16, capacity=200)
-    right = []
-    for t in range(800):
-        topic, y = t // 40, int(rng.integers(2))  # each topic has words of its own
-        words = rng.choice(100, 3, replace=False)
-        x = {f"topic {topic} class {y} word {word % 5}": 1.0 for word in words}
-        if t % 40 >= 20:
-            right.append(model.predict_one(x) == y)
-        model.learn_one(x, y)
-    assert ["max_features=60 reached" in str(each.message) for each in recwarn] == [True]
-    assert model._state.trainer.shape.n_features <= 76
-    assert len(model._state.features) == 60
-    assert np.mean(right[len(right) // 2 :]) > 0.9
 
 
 def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monkeypatch):
@@ -393,84 +288,67 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
     for call in (model.learn_one, model.check_one):  # there is no room for a third class
         with raises_and_keeps(model, "weights, more than", ValueError):
             call(X, 2)
-    sampler = active.INeurALSampler(model, gamma=0.0, seed=1)
     more = dict.fromkeys(range(8), 1.0)
-    sampler.predict_one(more)  # as a pseudo-label it brings no features
+    sampler = active.INeurALSampler(model, seed=1)
     with raises_and_keeps(sampler, "weights, more than", ValueError):
         sampler.learn_one(more, 1)
-    assert sampler.n_pseudo_labels == 1
     model.predict_one(more)  # what is not learned takes no room
     model.learn_one({**X, "new": 1.0}, 0)
     assert len(model._state.features) == 7
 
 
-def test_class_cap_warns_once_and_the_model_works():
-    model = trained(max_classes=2)
-    before = model.scores_one(X)
-    late = pd.DataFrame([x for x, _ in STREAM[:2]]), pd.Series([3, 4])
-    (caught,) = told(lambda: learned(model, [(x, 2) for x, _ in STREAM[:5]]).learn_many(*late))
-    assert "max_classes=2" in caught
-    assert model.scores_one(X) == before
-    assert len(model._state.history) == len(STREAM)
-    frame, y, w = pd.DataFrame([X] * 3), pd.Series([0, 5, 1]), pd.Series([1, 2, 3])
-    assert told(lambda: model.learn_many(frame, y, w)) == []
-    assert model._state.history.weight[len(STREAM) :][:2].tolist() == [1, 3]
-    assert set(model.predict_proba_one(X)) == {0, 1}
-
-
-def test_a_class_beyond_the_cap_asks_for_no_room(monkeypatch):
-    """Where two classes just fit, an example of a third, which is ignored, is not too large."""
-    model = small(max_classes=2, classes=(0, 1))
-    model.learn_one(*STREAM[0])
-    monkeypatch.setattr(trainer, "MOST_WEIGHTS", model._state.trainer.shape.n_parameters)
-    model.check_one(X, 2)
-    with pytest.warns(UserWarning, match="max_classes=2") as caught:
-        model.learn_one(X, 2)
+def test_examples_of_a_class_beyond_the_cap_are_left_out_and_ask_for_no_room(monkeypatch):
+    """With one warning. A frame's first new classes are known, and rows keep their weights."""
+    model = small(max_classes=4, classes=("a", "b", "a"))
+    learned(model, [(x, "ab"[y]) for x, y in STREAM])
+    X = pd.DataFrame([x for x, _ in STREAM[:5]])
+    with pytest.warns(UserWarning, match="max_classes=4") as caught:
+        model.learn_many(X, pd.Series([*"ccdeb"]), pd.Series([1, 2, 3, 4, 5]))
     assert caught[0].filename == __file__
-    assert model.known_labels == (0, 1)
-
-
-def test_labels_that_appear_together_are_known_up_to_the_cap():
-    model, frame = small(max_classes=3, classes=("a", "b", "a")), pd.DataFrame({"f": range(5)})
-    with pytest.warns(UserWarning, match="max_classes=3"):
-        model.learn_many(frame, pd.Series(["c", "b", "c", "c", "d"]))
-    assert model.known_labels == ("a", "b", "c")
+    assert model.known_labels == ("a", "b", "c", "d")
+    assert model._state.history.weight[len(STREAM) :][:4].tolist() == [1, 2, 3, 5]
+    before = model._state.trainer.flat.clone()
+    monkeypatch.setattr(trainer, "MOST_WEIGHTS", len(before))
+    model.check_one(STREAM[0][0], "e")
+    model.learn_one(STREAM[0][0], "e")
+    model.learn_many(X[:2], pd.Series(["e", "f"]))  # another warning would be an error
+    assert model._state.trainer.flat.equal(before)
+    assert model._state.history.added[0] == len(STREAM) + 4
     with pytest.raises(ValueError, match="max_classes=2"):
         small(max_classes=2, classes=("a", "b", "c"))
 
 
-@pytest.mark.parametrize("offset", [1.7e9, -3e6, 1e12])
-def test_a_feature_far_from_zero_is_as_good_as_one_around_it(offset):
+def test_a_feature_far_from_zero_is_as_good_as_one_around_it():
     """Times, identifiers and prices lose nothing to float32: as with a StandardScaler in front."""
     points = np.random.default_rng(0).integers(-8, 8, size=(300, 2)) / 8  # exact beside each offset
     right = []
-    for shift in (0.0, offset):
+    for shift in (0.0, 1.7e9, -3e6, 1e12):
         model, hits = small(hidden_dim=32, batch_size=32), []
         for a, b in points:
             x, y = {"t": shift + a, "u": b}, int(a + b / 2 > 0)
             hits.append(model.predict_one(x) == y)
             model.learn_one(x, y)
         right.append(np.mean(hits[50:]))
-    assert right[1] == pytest.approx(right[0], abs=0.02)
-    assert right[1] > 0.85
+    assert right == pytest.approx([right[0]] * 4, abs=0.02)
+    assert right[0] > 0.87
 
 
-@pytest.mark.parametrize("kind", [INeurAL, NeurONAL, active.INeurALSampler])
+@pytest.mark.parametrize("kind", [NeurONAL, active.INeurALSampler])
 @pytest.mark.parametrize(
     ("factor", "offset"), [(10.0**e, 0.0) for e in (-12, -7, -3, 12)] + [(1.0, 1e9)]
 )
 def test_other_units_are_learned_within_500_rounds(kind, factor, offset):
     """Features are suddenly multiplied, or rise; a sampler does not ask for ever then."""
-    samples = kind is active.INeurALSampler
-    model = kind(small(hidden_dim=16), seed=1) if samples else small(kind, hidden_dim=16, n_steps=1)
-    model = model if samples else active.RandomSampler(model, p=1.0)
+    model = active.INeurALSampler(small(hidden_dim=16), seed=1)
+    if kind is NeurONAL:
+        model = active.RandomSampler(small(kind, hidden_dim=16, n_steps=1), p=1.0)
     stream = blobs(1_000, n_features=3, n_classes=2, seed=4, noise=0.3)
     for t in range(400, 1_000):
         stream[t] = {f: factor * v + offset for f, v in stream[t][0].items()}, stream[t][1]
     labels, asked = np.array([*rounds(model, stream)], dtype=float).T
     right = labels == [y for _, y in stream]
     assert min(right[300:400].mean(), right[-100:].mean()) > 0.95
-    assert not samples or asked[-300:].mean() < 0.3
+    assert kind is NeurONAL or asked[-300:].mean() < 0.3
 
 
 # Invariants
@@ -517,13 +395,6 @@ SCORES = st.sampled_from([1e-17, 1.0, 1e6, 2e6, 1e300]).flatmap(lambda s: st.flo
 NEAR = st.sampled_from([0.0, 1.0, -1.0, 1e-16, math.ulp(1.0)])  # of the runner-up to the top
 
 
-def nearest(row):
-    """Of all distributions, by the distances from the top; none that is 1 below it has a share."""
-    below = np.where(row == row.max(), 0, np.maximum(row - row.max(), -1))
-    shifts = (-np.sort(-below)).cumsum() - 1
-    return np.maximum(below - (shifts / np.arange(1, len(row) + 1)).max(), 0)
-
-
 @np.errstate(over="ignore", invalid="ignore")
 @given(st.integers(1, 5_000) | st.just(2), st.lists(SCORES | st.floats(), min_size=1), SCORES, NEAR)
 def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, top, near):
@@ -537,7 +408,11 @@ def test_probabilities_of_any_number_of_classes_and_any_scores(k, pool, top, nea
         assert abs(p.sum() - 1) <= 1e-9
         assert (p >= floor * (1 - 1e-6)).all()
         row = np.where(np.isnan(row), -np.inf, row)
-        assert p == pytest.approx(nearest(row) * (1 - k * floor) + floor, abs=1e-5)
+        # Of all distributions by the distances from the top; what is 1 below it has no share.
+        below = np.where(row == row.max(), 0, np.maximum(row - row.max(), -1))
+        shifts = ((-np.sort(-below)).cumsum() - 1) / np.arange(1, k + 1)
+        nearest = np.maximum(below - shifts.max(), 0)
+        assert p == pytest.approx(nearest * (1 - k * floor) + floor, abs=1e-5)
         assert p.argmax() == row.argmax()
         assert (np.diff(p[np.argsort(row, kind="stable")]) >= 0).all()
         assert (probabilities(row[None])[0] == p).all()  # whatever the other rows are

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -28,7 +28,8 @@ def check_positive(name: str, value: Any) -> None:
 def check_parameters(model: Any) -> None:
     """Raise unless the parameters of a `paper.INeurAL` are in their ranges."""
     classes = model.classes
-    if not (isinstance(classes, tuple) and len(set(classes)) == len(classes) > 1):
+    hashable = isinstance(classes, tuple) and all(isinstance(each, Hashable) for each in classes)
+    if not (hashable and len(set(classes)) == len(classes) > 1):
         raise ValueError(
             f"classes must be a tuple of at least two different labels, got {classes!r}."
         )
