@@ -1,4 +1,8 @@
-"""What all tests share: hypothesis settings, and CUDA tests only where there is CUDA."""
+"""What all tests share: one thread, hypothesis settings, CUDA tests only where there is CUDA."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # several workers of pytest share the processors
 
 import hypothesis
 import pytest

@@ -183,11 +183,9 @@ def test_every_round_agrees_with_plain_defaults(kind):
     run_side_by_side(*pair(kind, hidden_dim=8), shifting(36, 4, 3), 1e-6, budget=0.9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
-@pytest.mark.parametrize(
-    ("kind", "budget", "horizon"),
-    [pytest.param(*BOTH_SAMPLERS[0], marks=pytest.mark.slow), BOTH_SAMPLERS[1]],
-)
+@pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
 def test_every_round_agrees_through_a_change(kind, budget, horizon):
     """Defaults, with as large a budget as it takes: a horizon, or a bucket."""
     stream = list(turning(84, 80))
