@@ -269,15 +269,8 @@ class INeurALSampler(BudgetedSampler):
             with self._counting(x, self._n_learned + seen, y, scores), steps:
                 self.classifier.learn_one(x, y, **self._accepted(kwargs))
 
-    def _count(  # type: ignore[override]  # what is counted within
-        self,
-        n_labels: int,
-        asked: int | None,
-        n_learned: int,
-        y: ClfTarget,
-        scores: dict[ClfTarget, float],
-    ) -> None:
-        self._n_learned = n_learned
+    def _count(self, n_labels: int, asked: int | None, *more: Any) -> None:
+        self._n_learned, y, scores = more  # as `learn_one` hands them to `_counting`
         super()._count(n_labels, asked)
         if len(scores) > 1:
             top, margin = top_and_gap(scores)
