@@ -53,16 +53,12 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     n_steps: float
     device: str
-
     _state: State
+    _multiclass = True
 
     def __init__(self, state: State) -> None:
         self._lock = lock(Order.LEARNER)
         self._state = state
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
 
     def _unit_test_skips(self) -> set[str]:
         # A frame is one batch: residuals are taken before any of its rows is learned.
@@ -87,10 +83,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
 
     @property
     def takes_pseudo_labels(self) -> bool:
-        """Whether it learns pseudo-labels: not if examples have few of many features, as of words.
-
-        A word without a labelled message would take the class that is predicted for its message.
-        """
+        """Whether it learns pseudo-labels: not where examples have few of many features (words)."""
         return not self._state.scaling.sparse
 
     def check_one(
@@ -166,11 +159,10 @@ class NeuralClassifier(base.MiniBatchClassifier):
     @single_threaded
     def _explained(self, x: Mapping[FeatureName, Any]) -> tuple[Floats, dict[str, Floats], Scores]:
         """f1, and what each explorer adds, (1, k) each; the scores. The caller holds the lock."""
-        state = self._state
-        names, values = state.features.read(x)
-        f1, added = state.explained(names, values[None])
-        scores = dict(zip(state.labels.labels, sum(added, f1)[0].tolist(), strict=True))
-        return f1, dict(zip(state.explorers.parts, added, strict=True)), scores
+        names, values = self._state.features.read(x)
+        f1, added = self._state.explained(names, values[None])
+        scores = dict(zip(self._state.labels.labels, sum(added, f1)[0].tolist(), strict=True))
+        return f1, dict(zip(self._state.explorers.parts, added, strict=True)), scores
 
     @property
     def trust(self) -> dict[str, float]:
@@ -252,7 +244,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     @single_threaded
     def _score_many(self, X: IntoDataFrame) -> tuple[Frame, list[ClfTarget], NDArray[np.float64]]:
         """Labels, and scores (B, k). On one thread, because a fork after several threads hangs."""
-        from river_ineural.inputs.frames import Frame
+        from river_ineural.inputs.frames import Frame  # narwhals
 
         frame = Frame(X, self._state.features.encoder)
         with self._lock:
@@ -280,8 +272,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def to(self, device: str) -> Self:
         """Move the model to a device, in place, and return it; ValueError if it is not there."""
         with self._lock:
-            moved = self._state.to(available(device))
-            self.__dict__.update(_state=moved, device=device)
+            self.__dict__.update(_state=self._state.to(available(device)), device=device)
         return self
 
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:

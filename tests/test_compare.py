@@ -230,6 +230,7 @@ def test_a_command_line_that_cannot_be_understood_is_told_of_help_which_is_short
 def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     monkeypatch.delitem(sys.modules, "river_ineural.compare.running")
+    monkeypatch.delattr("river_ineural.compare.running")
     assert main(["compare", str(tmp_path / "x.csv"), "--target", "y"]) == 1
     said = capsys.readouterr().err
     assert "compare needs rich.progress: pip install -e '.[compare]' in a checkout" in said

@@ -42,31 +42,27 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace, line: str) -> str:
     """Run the comparison; returns why contenders failed, or an empty text if none failed."""
     try:
-        from river_ineural.compare import reporting
-        from river_ineural.compare.contenders import CONTENDERS, DEFAULT
-        from river_ineural.compare.reading import read_table
-        from river_ineural.compare.running import parse_budget, parse_delay
-        from river_ineural.compare.running import run as run_one
+        from river_ineural.compare import contenders, reading, reporting, running
     except ModuleNotFoundError as error:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
         ) from None
-    models = options.models or DEFAULT
+    models, known = options.models or contenders.DEFAULT, contenders.CONTENDERS
     for name in models:
-        if name not in CONTENDERS:
-            raise ValueError(f"no model {name!r}: there are {', '.join(CONTENDERS)}")
+        if name not in known:
+            raise ValueError(f"no model {name!r}: there are {', '.join(known)}")
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
     if not page.parent.is_dir():  # checked before anything is run
         raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
     csv = {name: getattr(options, name) for name in ("sep", "encoding", "decimal", "thousands")}
     columns = options.target, options.time, options.drop, options.categories
-    table = read_table(options.file, *columns, options.date_format, **csv)
-    delay = parse_delay(options.delay, table) if options.delay else None
-    given = table, parse_budget(options.budget, len(table)), delay, options.seed
+    table = reading.read_table(options.file, *columns, options.date_format, **csv)
+    delay = running.parse_delay(options.delay, table) if options.delay else None
+    given = table, running.parse_budget(options.budget, len(table)), delay, options.seed
     sys.stderr.writelines(f"{note}\n" for note in table.notes)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two
-        outcomes = [run_one(CONTENDERS[name], *given) for name in models]
+        outcomes = [running.run(known[name], *given) for name in models]
     failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
     if len(failures) < len(outcomes):
         page.write_text(reporting.page(table, outcomes, options, line), encoding="utf8")
