@@ -177,8 +177,7 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
-            learner, _ = find_learner(self.classifier)
-            encoded = prepared(self.classifier, x, kwargs)
+            learner, encoded = prepared(self.classifier, x, kwargs)
             scores, added = scores_and_added(learner, encoded)  # lines 4 to 7
             top, margin = top_and_gap(scores)  # lines 8 and 9
             confident = self.self_training and len(scores) > 1 and margin >= PSEUDO_LABEL_GAP
@@ -234,7 +233,8 @@ class INeurALSampler(BudgetedSampler):
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
         manager, p = self._budget_manager, 0.0
-        if self._confirmed_gap.exceeded_by(margin):  # unless a pending label may confirm the gap
+        if self._confirmed_gap.exceeded_by(margin):
+            # The more labels are pending, the less often: the first of them may confirm the gap.
             n_pending = self._pending.count(manager.n_rounds)
             if not n_pending or self._rng.random() * (1 + n_pending) < 1:
                 return True

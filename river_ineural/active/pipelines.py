@@ -74,8 +74,8 @@ def checked(
 
 def prepared(
     classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any]
-) -> dict[FeatureName, Any]:
-    """x as the learner has checked it. The unsupervised steps of a pipeline have learned it then.
+) -> tuple[Any, dict[FeatureName, Any]]:
+    """The learner, and x as it has checked it; unsupervised steps of a pipeline have learned x.
 
     Raises
     ------
@@ -88,8 +88,7 @@ def prepared(
         checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
         with steps_learn(classifier):
             x = transformed(pipelines, x, kwargs)
-    checked_x: dict[FeatureName, Any] = learner.check_one(x)
-    return checked_x
+    return learner, learner.check_one(x)
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:
