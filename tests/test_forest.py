@@ -55,7 +55,7 @@ def test_work_and_memory_are_bounded(monkeypatch):
     """Fewer and fewer trees are grown a label; what is kept does not grow with the stream."""
     grown = []
     grow = trees.grow
-    monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(len(parts[3])), grow(*parts)))
+    monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(len(parts[6])), grow(*parts)))
     model, counts = INeurAL(hidden_dim=4, n_steps=0, capacity=4000, seed=1), []
     rng = np.random.default_rng(0)
     for x, _ in corners(2500):
@@ -67,6 +67,23 @@ def test_work_and_memory_are_bounded(monkeypatch):
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
+
+
+def test_the_oldest_trees_are_replaced():
+    model, seen = INeurAL(hidden_dim=4, n_steps=0, drift_detector=None, seed=1), set()
+    stream = list(corners(220))
+    for x, y in stream[:180]:
+        model.learn_one(x, y)
+    forest = forest_of(model)
+    for x, y in stream[180:]:
+        before, oldest = forest.child.copy(), forest.oldest
+        model.learn_one(x, not y)  # so that each tree becomes another
+        due = (forest.oldest - oldest) % TREES
+        changed = set(np.flatnonzero((forest.child != before).any(axis=1)).tolist())
+        assert 0 < due < TREES
+        assert changed == {(oldest + i) % TREES for i in range(due)}
+        seen |= changed
+    assert len(seen) == TREES
 
 
 @pytest.mark.parametrize(

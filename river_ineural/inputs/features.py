@@ -117,6 +117,7 @@ class FeatureIndex:
     def _forget_last(self) -> None:
         self._keys: tuple[FeatureName, ...] | None = None  # names of the last x; None: no cache
         self.found = np.empty(0, np.int64)  # columns of these names, -1 where there is none
+        self.known = self.found  # of these, the columns
         self._new = False  # whether a name has no column
 
     def __len__(self) -> int:
@@ -124,7 +125,7 @@ class FeatureIndex:
         return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("columns", "_keys", "found", "_new", "_flood")
+        cached = ("columns", "_keys", "found", "known", "_new", "_flood")
         return {name: part for name, part in self.__dict__.items() if name not in cached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -143,7 +144,8 @@ class FeatureIndex:
         if keys != self._keys:
             self._keys = None  # an interrupt before the last line must not leave wrong columns
             self.found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
-            self._new = bool((self.found < 0).any())
+            self.known = self.found[self.found >= 0]
+            self._new = len(self.known) < len(keys)
             self._keys = keys
         return keys
 
@@ -223,9 +225,9 @@ class FeatureIndex:
         This index stays as it is; it is returned if no name is new. Raises TypeError or ValueError
         if a file cannot hold a new name.
         """
-        keys = self._look_up(names)
-        end = self.first_column + len(self)
-        if not self._new:
+        names, end = tuple(names), self.first_column + len(self)
+        keys = names and self._look_up(names)  # without names, the last ones stay looked up
+        if not (keys and self._new):
             return self, slice(end, end)
         new = self._new_names(keys)
         room = self.max_features - len(self.columns)
@@ -276,13 +278,13 @@ class FeatureIndex:
     def _longest_untouched(self, n: int) -> list[int]:
         """The columns of the n least recently learned names, except those just looked up."""
         touched = self.touched.copy()
-        touched[: self.first_column] = touched[self.found[self.found >= 0]] = LATEST
+        touched[: self.first_column] = touched[self.known] = LATEST
         return [int(column) for column in np.argsort(touched, kind="stable")[:n]]
 
     def touch(self) -> None:
         """Record that an example with the names placed last is learned now."""
         self.now += 1
-        self.touched[self.found[self.found >= 0]] = self.now
+        self.touched[self.known] = self.now
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""

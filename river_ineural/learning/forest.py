@@ -137,16 +137,12 @@ class Forest:
         found, classes, w = history.stored(rows)
         x = np.ascontiguousarray(found.T[columns])
         order = x.argsort(axis=1).astype(self._row)
-        n_trees, n_rows = int(self.due), len(rows)
-        numbers = self.rng.random((n_trees, n_rows + DRAWS))
-        drawn = (numbers[:, :n_rows] * n_rows).astype(np.int64)  # with replacement
-        often = np.array([np.bincount(each, minlength=n_rows) for each in drawn])
-        trees = (self.oldest + np.arange(n_trees)) % TREES
-        nodes = self.feature[trees], self.threshold[trees], self.child[trees]
-        sample = x, order, classes.astype(self._row), w * often
+        n_trees = int(self.due)
+        numbers = self.rng.random((n_trees, len(rows) + DRAWS))
+        sample = x, order, classes.astype(self._row), w
+        nodes = self.feature, self.threshold, self.child
         room = np.empty((NODES, n_classes))
-        self._grow(*sample, columns, n_tries, numbers[:, n_rows:], room, *nodes)
-        self.feature[trees], self.threshold[trees], self.child[trees] = nodes
+        self._grow(*sample, columns, n_tries, numbers, room, self.oldest, *nodes)
         self.oldest = (self.oldest + n_trees) % TREES
         self.due -= n_trees
 

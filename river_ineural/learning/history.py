@@ -34,7 +34,7 @@ class History(Tensors):
     """
 
     TENSORS = ("x", "targets", "weight")
-    VIEWS = ("raw",)
+    VIEWS = ("raw", "loops")
 
     def __init__(self, capacity: int, rng: np.random.Generator, like: Tensor) -> None:
         n_pseudo = max(1, capacity // 4)
@@ -47,6 +47,9 @@ class History(Tensors):
         self.bind()
 
     def bind(self) -> None:
+        from river_ineural.learning import rings  # compiled, which an import is not to wait for
+
+        self.loops = rings
         self.raw = self.x.numpy(), self.targets.numpy(), self.weight.numpy()
 
     def __len__(self) -> int:
@@ -146,29 +149,18 @@ class History(Tensors):
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
         ring = int(pseudo_label)
-        capacity, offset = self.capacities[ring], ring * self.capacities[0]
-        start = 0
-        while start < len(x):  # up to the end of the ring, then on from its beginning
-            slot = self.added[ring] % capacity
-            n = min(len(x) - start, capacity - slot)
-            into, out_of = slice(offset + slot, offset + slot + n), slice(start, start + n)
-            # An interrupt between these lines must not leave x with the label of another: a row of
-            # weight 0 teaches nothing.
-            self.raw[2][into] = 0
-            for stored, given in zip(self.raw, (x, targets, weight), strict=True):
-                stored[into] = given[out_of]
-            self.added[ring] += n
-            start += n
+        capacity, first, n = self.capacities[ring], ring * self.capacities[0], self.added[ring]
+        self.loops.put(self.raw, (x, targets, weight), first, capacity, n)
+        self.added[ring] += len(x)
 
     def rows(self, n: int) -> NDArray[np.int64]:
         """Draw n rows uniformly from each ring, with replacement."""
-        labelled, pseudo = self.n_labelled, self.n_pseudo_labelled
+        held = self.n_labelled, self.n_pseudo_labelled
         draws = self.rng.random(n)
-        split = self._split(n)
-        draws[:split] *= labelled
-        draws[split:] *= pseudo
-        draws[split:] += self.capacities[0]
-        return draws.astype(np.int64)
+        found: NDArray[np.int64] = self.loops.drawn(
+            draws, self._split(n), *held, self.capacities[0]
+        )
+        return found
 
     def _split(self, n: int) -> int:
         """The number of n draws that are from the ring of labelled examples."""

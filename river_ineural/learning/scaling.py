@@ -171,21 +171,19 @@ class Scaling(Tensors):
         """Move the statistics by rows (B, d)."""
         if self.n + len(rows) > MEMORY:  # older ones fade
             self._count_as(max(0, MEMORY - len(rows)))
-        self.loops.observe(rows, self.n, self.raw.moments)
+        n_there = self.loops.update(rows, self.absent, self.n, self.narrow, *self.raw)
         self.n += len(rows)
-        n_there = int(np.count_nonzero(rows != self.absent))
         self.n_there += (n_there - len(rows) * self.n_there) / self.n
-        self.loops.weigh(self.n, self.narrow, *self.raw)
 
     @property
     def narrow(self) -> bool:
         """Whether there is room for at most 256 features."""
-        return self.scaling.shape[1] <= NARROW
+        return len(self.absent) <= NARROW
 
     @property
     def sparse(self) -> bool:
         """Whether there are many features and examples have few of them."""
-        return not self.narrow and 0 < self.n_there < SPARSE * self.scaling.shape[1]
+        return not self.narrow and 0 < self.n_there < SPARSE * len(self.absent)
 
     def there(self, rows: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
         """The columns (T,) that any of the rows (B, d) has, the rows (B, T) and the scaling (3, T).

@@ -154,36 +154,39 @@ def grow(
     weights: Array,
     columns: Array,
     n_tries: int,
-    draws: Array,
+    numbers: Array,
     total: Array,
+    oldest: int,
     feature: Array,
     threshold: Array,
     child: Array,
 ) -> None:
     """Grow classification trees (Breiman, Random forests, 2001) until their leaves are pure.
 
-    A node is split where Gini impurity falls most, at one of `n_tries` features, drawn of those
-    that vary there, and in the middle between two of their values. Nodes are numbered as they are
-    met, level by level.
+    Each tree is grown on a bootstrap sample: as many examples, drawn with replacement. A node is
+    split where Gini impurity falls most, at one of `n_tries` features, drawn of those that vary
+    there, and in the middle between two of their values. Nodes are numbered as they are met, level
+    by level.
 
     Parameters
     ----------
-    x, order, classes
+    x, order, classes, weights
         Features of examples (d, n); the order of the examples by each feature (d, n); their classes
-        (n,).
-    weights
-        Of the examples in each tree, (T, n), at least 0.
+        (n,); their weights (n,), at least 0.
     columns
         Column of each feature, (d,), which is written into `feature`.
-    draws
-        Uniform on [0, 1), (T, R), some hundreds a tree, which are used in turn and then again. A
-        generator cannot be passed: an interrupt while Numba unpacks it crashes the process.
+    numbers
+        Uniform on [0, 1), (T, n + R). The first n of a tree draw its examples. The others, some
+        hundreds, are used in turn and then again. A generator cannot be passed: an interrupt while
+        Numba unpacks it crashes the process.
     total
         Memory for the weight of each class in each node, (N, k).
+    oldest
+        The trees from this one on are replaced, and after the last one the first.
     feature, threshold, child
-        (T, N), written. For a node that is split: its feature, the largest value that goes to the
-        left, and its left child, which the right one follows. For a leaf: -1, any number, and its
-        class, or -1 if its examples have no weight. A tree has at most N nodes.
+        (all trees, N), written. For a node that is split: its feature, the largest value that goes
+        to the left, and its left child, which the right one follows. For a leaf: -1, any number,
+        and its class, or -1 if its examples have no weight. A tree has at most N nodes.
     """
     rank, n_values = ranked(x, order)
     most, members = len(total), len(x)  # rows[members] has the rows of a node in any order
@@ -191,9 +194,14 @@ def grow(
     later, goes_left = np.empty(len(classes), ROW), np.empty(len(classes), np.bool_)
     begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
     counted, tried = np.empty((FEW_VALUES + 1, total.shape[1])), np.empty(members, np.int64)
-    for tree in range(len(weights)):
-        weight, numbers = weights[tree], draws[tree]
-        n_rows = 0
+    weight = np.empty(len(classes))
+    for each in range(len(numbers)):
+        tree, n_rows = (oldest + each) % len(feature), 0
+        draws, weight[:] = numbers[each, len(classes) :], 0
+        for i in range(len(classes)):
+            weight[int(numbers[each, i] * len(classes))] += 1
+        for i in range(len(classes)):
+            weight[i] *= weights[i]
         for j in range(members + 1):
             if n_values[j] <= FEW_VALUES:
                 continue
@@ -219,7 +227,7 @@ def grow(
                 continue
             found, last, n_drawn = purest(
                 *(rank, n_values, classes, weight, rows[:, begin:end], here),
-                *(tried, n_tries, numbers, n_drawn, counted),
+                *(tried, n_tries, draws, n_drawn, counted),
             )
             if found < 0:
                 continue

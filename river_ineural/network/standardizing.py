@@ -22,7 +22,7 @@ from river_ineural.network.constants import (
 )
 from river_ineural.network.loops import inlined, loop
 
-__all__ = ["observe", "standardize_row", "standardized", "weigh"]
+__all__ = ["standardize_row", "standardized", "update", "weigh"]
 
 Array = NDArray[Any]
 
@@ -117,3 +117,26 @@ def weigh(n: int, squash: bool, reference: Array, moments: Array, scaling: Array
         if varies:
             total += SQUASHED if squashed else square / (q * q)
     scaling[0, 0] = -np.sqrt(total)
+
+
+@loop
+def update(
+    rows: Array,
+    absent: Array,
+    n: int,
+    squash: bool,
+    reference: Array,
+    moments: Array,
+    scaling: Array,
+) -> int:
+    """`observe` rows (B, d) after n examples, then `weigh`.
+
+    Returns how many of their values are not those of absent features (d,).
+    """
+    observe(rows, n, moments)
+    weigh(n + len(rows), squash, reference, moments, scaling)
+    n_there = 0
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            n_there += rows[i, j] != absent[j]
+    return n_there
