@@ -26,11 +26,15 @@ def put(
 
     `n_before` examples were added to it before.
     """
-    for i in range(len(given[0])):
+    (stored_x, stored_targets, stored_weight), (x, targets, weight) = stored, given
+    for i in range(len(x)):
         row = first + (n_before + i) % capacity
-        stored[0][row] = given[0][i]
-        stored[1][row] = given[1][i]
-        stored[2][row] = given[2][i]
+        for j in range(stored_x.shape[1]):
+            stored_x[row, j] = x[i, j]
+        for kind in range(2):
+            for label in range(stored_targets.shape[2]):
+                stored_targets[row, kind, label] = targets[i, kind, label]
+        stored_weight[row] = weight[i]
 
 
 @loop
