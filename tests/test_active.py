@@ -8,7 +8,15 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
-from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
+from river import (
+    compose,
+    evaluate,
+    feature_extraction,
+    linear_model,
+    metrics,
+    naive_bayes,
+    preprocessing,
+)
 from river.compose import Pipeline
 from river.linear_model import SoftmaxRegression
 from streams import Eager, Scored, WithoutRandomAsks, blobs, small
@@ -175,6 +183,15 @@ def test_unsupervised_steps_see_once_what_was_not_asked_for(predicted):
             model.predict_one(x)
         model.learn_one(x, y)
     assert set(scaler.counts.values()) == {len(STREAM)}
+
+
+def test_a_step_that_learns_nothing_is_applied_once_a_round():
+    applied = []
+    step = compose.FuncTransformer(lambda x: applied.append(x) or x)
+    model = active.INeurALSampler(step | small(), seed=1)
+    for x, _ in STREAM[:5]:
+        model.predict_one(x)
+    assert applied == [x for x, _ in STREAM[:5]]
 
 
 @pytest.mark.parametrize("delay", [0, 3])

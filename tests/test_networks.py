@@ -6,7 +6,8 @@ import pytest
 import torch
 from hypothesis import given
 
-from river_ineural.network.layout import Shape
+from river_ineural.network import part
+from river_ineural.network.layout import Shape, Weights
 from river_ineural.network.modules import Modules
 from river_ineural.network.passes import Loops
 
@@ -82,3 +83,29 @@ def test_a_step_that_is_not_finite_is_not_taken(form):
         assert torch.equal(passed.flat, before)
         assert not any(moment.any() for moment in passed.moments)
     assert passed.step(passed.targets)
+
+
+@given(shape=shapes, exploring=st.booleans(), data=st.data())
+def test_a_part_of_the_columns_is_copied_alike_on_every_device(shape, exploring, data):
+    """What is taken, changed and put back; elsewhere than on the CPU with tensors."""
+    kept = data.draw(st.sets(st.integers(0, shape.n_features - 1)))
+    columns = np.array(sorted(kept), np.int64)
+    seeded = torch.Generator().manual_seed(1)
+    flat, other = torch.randn(2, shape.n_parameters, dtype=torch.float64, generator=seeded)
+    found = []
+    for views in (part.views, Weights):
+        whole, target = flat.clone(), other.clone()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(part, "views", views)
+            some = part.Part(shape, columns, exploring and shape.explores)
+            some.put_columns(whole, target)
+            taken = some.of(whole)
+            some.put(-taken, whole)
+        found.append(torch.cat([taken, whole, target]))
+    assert torch.equal(*found)
+    inputs = taken.new_zeros(shape.n_features)
+    inputs[columns] = torch.arange(1.0, len(columns) + 1, dtype=torch.float64)
+    small = Weights(taken, some.shape).first_layers
+    for one, all_ in zip(small, Weights(flat, some.included).first_layers, strict=True):
+        torch.testing.assert_close(one @ inputs[columns], all_ @ inputs)
+    assert torch.equal(flat.eq(-whole), flat.ne(whole))  # moved, or as they were

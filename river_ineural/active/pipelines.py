@@ -6,6 +6,7 @@ import copy
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+from river import base
 from river.base.typing import FeatureName
 
 from river_ineural.active.learner import find_learner
@@ -85,10 +86,17 @@ def prepared(
     learner, pipelines = find_learner(classifier)
     if pipelines:
         known = learner.known_labels  # x must be fit to be learned, too
-        checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
+        found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
+        if not any(learns(step) for step in list(pipelines[0].steps.values())[:-1]):
+            return learner, found
         with steps_learn(classifier):
             x = transformed(pipelines, x, kwargs)
     return learner, learner.check_one(x)
+
+
+def learns(step: Any) -> bool:
+    """Whether a transformer may learn from examples; one that does not is applied only once."""
+    return getattr(type(step), "learn_one", None) is not base.Transformer.learn_one
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:

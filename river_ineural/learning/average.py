@@ -63,5 +63,4 @@ class Average(Tensors):
         mine, theirs = Weights(self.flat, part.whole), Weights(flat, part.whole)
         for old, new in zip(mine.shared, theirs.shared, strict=True):
             old.lerp_(new, share)
-        places = part.of_columns.to(flat.device)
-        self.flat.scatter_(0, places, flat.index_select(0, places))
+        part.put_columns(flat, self.flat)

@@ -190,11 +190,10 @@ class Scaling(Tensors):
 
         A feature that a row does not have is at its mean.
         """
-        absent = rows == self.absent
-        absent[:, :CONSTANT] = False
-        columns = np.flatnonzero(~absent.all(axis=0))
-        scaling = self.raw.scaling[:, columns]
-        return columns, np.where(absent[:, columns], scaling[0], rows[:, columns]), scaling
+        found: tuple[NDArray[np.int64], Floats, Floats] = self.loops.there(
+            rows, self.absent, CONSTANT, self.raw.scaling
+        )
+        return found
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns vary by more than rounding, (d,)."""

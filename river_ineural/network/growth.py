@@ -24,7 +24,7 @@ class Fresh(NamedTuple):
     columns: Columns
     drawn: list[Tensor]  # (m, known blocks, columns) of each first layer
 
-    def write(self, weights: Weights, zero: bool = False) -> None:
+    def write(self, weights: Weights[Tensor], zero: bool = False) -> None:
         """Write the drawn values, or zeros, into `weights`."""
         for block, drawn in zip(weights.first_layers, self.drawn, strict=True):
             known = drawn.shape[1]

@@ -20,12 +20,14 @@ x, with the same distribution at the start. If L = 2, h1 is h, and all k + 1 cop
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Arrays", "Layers", "Shape", "Weights"]
+__all__ = ["Arrays", "Layers", "Shape", "Weights", "arrays"]
+
+Memory = TypeVar("Memory", Tensor, NDArray[Any])  # of weights: on any device, or on the CPU
 
 
 class Shape(NamedTuple):
@@ -55,19 +57,22 @@ class Shape(NamedTuple):
             return self.hidden_dim * min(2, self.n_layers - 1)
         return 2 * self.blocks * self.n_features
 
-    def layers_of_f1(self, theta: Tensor) -> Layers:
+    def layers_of_f1(self, theta: Memory) -> Layers[Memory]:
         """Views of the weights of f1."""
         return self._layers(theta, self.parts[:3], 1, self.blocks * self.n_features)
 
-    def layers_of_f2(self, theta: Tensor) -> Layers:
+    def layers_of_f2(self, theta: Memory) -> Layers[Memory]:
         """Views of the weights of f2, empty without an f2."""
         n, inputs = (1, self.n_embedded) if self.outputs else (2, self.n_embedded // 2)
         return self._layers(theta, self.parts[3:], n * self.explores, inputs)
 
-    def _layers(self, theta: Tensor, parts: tuple[int, ...], n: int, inputs: int) -> Layers:
-        m, (a, b, _) = self.hidden_dim, parts  # not `split`: its views must not be written to
-        first, hidden, output = theta[:a], theta[a : a + b], theta[a + b :]
-        return Layers(first.view(n, m, inputs), hidden.view(-1, m, m), output.view(-1, m))
+    def _layers(self, theta: Memory, parts: tuple[int, ...], n: int, inputs: int) -> Layers[Memory]:
+        m, (a, b, c) = self.hidden_dim, parts  # not `split`: its views must not be written to
+        first, hidden, output = theta[:a], theta[a : a + b], theta[a + b : a + b + c]
+        deep, rows = b // (m * m), c // m
+        return Layers(
+            first.reshape(n, m, inputs), hidden.reshape(deep, m, m), output.reshape(rows, m)
+        )
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -83,12 +88,12 @@ class Shape(NamedTuple):
         return sum(self.parts)
 
 
-class Layers(NamedTuple):
+class Layers(NamedTuple, Generic[Memory]):
     """Views of the weights of one of the two networks."""
 
-    first: Tensor  # (1, m, inputs); f2 of contexts (2, m, kd): for x_i, and for the gradient
-    hidden: Tensor  # (L - 2, m, m)
-    output: Tensor  # (rows, m)
+    first: Memory  # (1, m, inputs); f2 of contexts (2, m, kd): for x_i, and for the gradient
+    hidden: Memory  # (L - 2, m, m)
+    output: Memory  # (rows, m)
 
 
 class Arrays(NamedTuple):
@@ -100,51 +105,52 @@ class Arrays(NamedTuple):
     output: NDArray[Any]  # (rows, m)
 
 
-class Weights:
-    """Views of one flat tensor, first the weights of f1, then those of f2.
+class Weights(Generic[Memory]):
+    """Views of one flat tensor or array, first the weights of f1, then those of f2.
 
     Without an f2, the layers of f2 are empty.
     """
 
-    def __init__(self, flat: Tensor, shape: Shape) -> None:
-        self.flat, self.shape = flat, shape
+    def __init__(self, flat: Memory, shape: Shape) -> None:
+        self.flat: Memory = flat
+        self.shape = shape
         of_f1 = sum(shape.parts[:3])
-        self.networks = flat[:of_f1], flat[of_f1:]
-        self.f1 = shape.layers_of_f1(self.networks[0])
-        self.f2 = shape.layers_of_f2(self.networks[1])
+        self.networks: tuple[Memory, Memory] = (flat[:of_f1], flat[of_f1:])
+        self.f1: Layers[Memory] = shape.layers_of_f1(self.networks[0])
+        self.f2: Layers[Memory] = shape.layers_of_f2(self.networks[1])
 
     @property
-    def arrays(self) -> tuple[Arrays, Arrays]:
-        """The arrays of f1 and f2; without an f2, those of f1 twice."""
-        sizes = self.shape.hidden_dim * self.shape.blocks, self.shape.n_features
-        at_x = self.f1.first[0].view(sizes)
-        layers = [(at_x, self.f1.first[0], *self.f1[1:])]
-        if self.shape.explores:
-            at_x = at_x[:0] if self.shape.outputs else self.f2.first[0].view(sizes)
-            layers.append((at_x, self.f2.first[-1], *self.f2[1:]))
-        f1, f2 = (Arrays(*(each.numpy() for each in one)) for one in (layers[0], layers[-1]))
-        return f1, f2
-
-    @property
-    def first_layers(self) -> list[Tensor]:
+    def first_layers(self) -> list[Memory]:
         """The first layers, each (m, blocks, d), with one column per feature."""
         layers = [*self.f1.first] if self.shape.outputs else [*self.f1.first, *self.f2.first]
         return [
-            layer.view(len(layer), self.shape.blocks, self.shape.n_features) for layer in layers
+            layer.reshape(len(layer), self.shape.blocks, self.shape.n_features) for layer in layers
         ]
 
     @property
-    def deep(self) -> list[Tensor]:
+    def deep(self) -> list[Memory]:
         """Layers whose size does not depend on the numbers of classes and features."""
-        embedded = [*self.f2.first] if self.shape.outputs else []
+        embedded: list[Memory] = [*self.f2.first] if self.shape.outputs else []
         return [*self.f1.hidden, *self.f2.hidden, *embedded]
 
     @property
-    def outputs(self) -> list[Tensor]:
+    def outputs(self) -> list[Memory]:
         """Output layers, with one row per class, or one row."""
         return [self.f1.output, self.f2.output]
 
     @property
-    def shared(self) -> list[Tensor]:
+    def shared(self) -> list[Memory]:
         """All layers without columns of features."""
-        return [*self.deep, *self.outputs]
+        return self.deep + self.outputs
+
+
+def arrays(weights: Weights[NDArray[Any]]) -> tuple[Arrays, Arrays]:
+    """The arrays of f1 and f2; without an f2, those of f1 twice."""
+    shape, f1, f2 = weights.shape, weights.f1, weights.f2
+    sizes = shape.hidden_dim * shape.blocks, shape.n_features
+    at_x = f1.first[0].reshape(sizes)
+    exploitation = Arrays(at_x, f1.first[0], f1.hidden, f1.output)
+    if not shape.explores:
+        return exploitation, exploitation
+    at_x = at_x[:0] if shape.outputs else f2.first[0].reshape(sizes)
+    return exploitation, Arrays(at_x, f2.first[-1], f2.hidden, f2.output)

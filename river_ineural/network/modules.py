@@ -49,7 +49,7 @@ class Network(nn.Module):
         self.theta, self.shape = nn.Parameter(theta), shape
 
     @property
-    def layers(self) -> Layers:
+    def layers(self) -> Layers[Tensor]:
         """Views of θ."""
         raise NotImplementedError
 
@@ -69,7 +69,7 @@ class Exploitation(Network):
     """f1 of the context of each class, or of x with one output per class."""
 
     @property
-    def layers(self) -> Layers:
+    def layers(self) -> Layers[Tensor]:
         return self.shape.layers_of_f1(self.theta)
 
     def products(self, x: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ class Exploration(Network):
     """f2 of the embedding of each class, or of x with one output per class."""
 
     @property
-    def layers(self) -> Layers:
+    def layers(self) -> Layers[Tensor]:
         return self.shape.layers_of_f2(self.theta)
 
     def forward(self, *embedded: Tensor) -> Tensor:

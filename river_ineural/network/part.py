@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.network.layout import Shape
+from river_ineural.network.layout import Shape, Weights
+from river_ineural.network.loops import loop
 
 __all__ = ["Part"]
 
+Array = NDArray[Any]
+
 
 class Part:
-    """The positions of the weights of some columns, and of all deep and output layers.
+    """The weights of some columns, and of all deep and output layers.
 
-    These weights in sequence are those of smaller networks without the other features. So the same
-    passes score and learn, at a cost that depends on the features present.
+    In sequence they are those of smaller networks without the other features. So the same passes
+    score and learn, at a cost that depends on the features present.
 
     Parameters
     ----------
@@ -29,24 +33,54 @@ class Part:
     """
 
     def __init__(self, shape: Shape, columns: NDArray[np.int64], exploring: bool) -> None:
-        self.whole = shape
-        self.shape = shape._replace(n_features=len(columns), explores=exploring)
-        places, of_columns, start = [], [], 0
-        for i, size in enumerate(shape._replace(explores=exploring).parts):
-            if i == 0 or (i == 3 and not shape.outputs):  # a first layer, one column per feature
-                rows = np.arange(start, start + size, shape.n_features)
-                places.append((rows[:, None] + columns).ravel())
-                of_columns.append(places[-1])
-            else:
-                places.append(np.arange(start, start + size))
-            start += size
-        self.places = torch.from_numpy(np.concatenate(places))
-        self.of_columns = torch.from_numpy(np.concatenate(of_columns))
+        self.whole, self.columns = shape, columns
+        self.included = shape._replace(explores=exploring)
+        self.shape = self.included._replace(n_features=len(columns))
 
     def of(self, flat: Tensor) -> Tensor:
         """A copy of these weights, taken from flat weights."""
-        return flat.index_select(0, self.places.to(flat.device))
+        weights = flat.new_empty(self.shape.n_parameters)
+        whole, part = views(flat, self.included), views(weights, self.shape)
+        self._copy_columns(whole, self.columns, part, np.arange(len(self.columns)))
+        for source, target in zip(whole.shared, part.shared, strict=True):
+            target[...] = source
+        return weights
 
     def put(self, weights: Tensor, flat: Tensor) -> None:
         """Write these weights back into flat weights."""
-        flat.scatter_(0, self.places.to(flat.device), weights)
+        whole, part = views(flat, self.included), views(weights, self.shape)
+        self._copy_columns(part, np.arange(len(self.columns)), whole, self.columns)
+        for source, target in zip(part.shared, whole.shared, strict=True):
+            target[...] = source
+
+    def put_columns(self, flat: Tensor, other: Tensor) -> None:
+        """Copy the weights of the columns from flat weights into others."""
+        source, target = views(flat, self.included), views(other, self.included)
+        self._copy_columns(source, self.columns, target, self.columns)
+
+    @staticmethod
+    def _copy_columns(
+        source: Weights[Any],
+        out_of: NDArray[np.int64],
+        target: Weights[Any],
+        into: NDArray[np.int64],
+    ) -> None:
+        for layer, other in zip(source.first_layers, target.first_layers, strict=True):
+            if isinstance(layer, np.ndarray):
+                copy_columns(layer, out_of, other, into)
+            else:
+                other[..., into] = layer[..., out_of]
+
+
+def views(flat: Tensor, shape: Shape) -> Weights[Any]:
+    """Views of flat weights, on the CPU of an array, which are made faster."""
+    return Weights(flat.numpy() if flat.device.type == "cpu" else flat, shape)
+
+
+@loop
+def copy_columns(source: Array, out_of: Array, target: Array, into: Array) -> None:
+    """Copy columns (T,) of a first layer (m, blocks, d) into columns (T,) of another."""
+    for u in range(source.shape[0]):
+        for block in range(source.shape[1]):
+            for t in range(len(out_of)):
+                target[u, block, into[t]] = source[u, block, out_of[t]]

@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.network.layout import Arrays, Shape, Weights
+from river_ineural.network.layout import Arrays, Shape, Weights, arrays
 
 __all__ = ["Passes", "Plan", "Stored", "passes"]
 
@@ -99,16 +98,16 @@ class Loops:
         from river_ineural.network import compiled
 
         self.loops = compiled
-        self.networks, self.radius = Weights(flat, shape).arrays, radius.view(1).numpy()
+        self.networks = arrays(Weights(flat.numpy(), shape))
+        self.radius = radius.view(1).numpy()
         self.shape, self.flats = shape, (flat, *moments, n_updates)
 
     @cached_property
     def memory(self) -> tuple[tuple[Arrays, Arrays], tuple[Floats, ...]]:
         """The memory that steps write: views of the gradient, and all flat arrays."""
-        flat, *others = self.flats
-        gradient = torch.empty_like(flat)
-        every = flat, gradient, *others
-        return Weights(gradient, self.shape).arrays, tuple(each.numpy() for each in every)
+        flat, *others = (each.numpy() for each in self.flats)
+        gradient = np.empty_like(flat)
+        return arrays(Weights(gradient, self.shape)), (flat, gradient, *others)
 
     def forget(self) -> None:
         """Do nothing: no steps are captured."""

@@ -22,7 +22,7 @@ from river_ineural.network.constants import (
 )
 from river_ineural.network.loops import inlined, loop
 
-__all__ = ["standardize_row", "standardized", "update", "weigh"]
+__all__ = ["standardize_row", "standardized", "there", "update", "weigh"]
 
 Array = NDArray[Any]
 
@@ -140,3 +140,27 @@ def update(
         for j in range(rows.shape[1]):
             n_there += rows[i, j] != absent[j]
     return n_there
+
+
+@loop
+def there(rows: Array, absent: Array, first: int, scaling: Array) -> tuple[Array, Array, Array]:
+    """The columns (T,) before `first` and those that any row has, rows (B, T), scaling (3, T).
+
+    `absent` (d,) are the values of absent features, which are put at their means.
+    """
+    found = np.zeros(rows.shape[1], np.bool_)
+    found[:first] = True
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            found[j] |= rows[i, j] != absent[j]
+    columns = np.flatnonzero(found)
+    x = np.empty((len(rows), len(columns)), rows.dtype)
+    scale = np.empty((3, len(columns)), rows.dtype)
+    for t in range(len(columns)):
+        j = columns[t]
+        for kind in range(3):
+            scale[kind, t] = scaling[kind, j]
+        for i in range(len(rows)):
+            given = j < first or rows[i, j] != absent[j]
+            x[i, t] = rows[i, j] if given else scaling[0, j]
+    return columns, x, scale
