@@ -1,6 +1,7 @@
 """The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
 
 import contextlib
+import itertools
 
 import numpy as np
 import pytest
@@ -70,12 +71,11 @@ def test_work_and_memory_are_bounded(monkeypatch):
 
 
 def test_the_oldest_trees_are_replaced():
-    model, seen = INeurAL(hidden_dim=4, n_steps=0, drift_detector=None, seed=1), set()
-    stream = list(corners(220))
-    for x, y in stream[:180]:
+    model, stream = INeurAL(hidden_dim=4, n_steps=0, drift_detector=None, seed=1), corners(220)
+    for x, y in itertools.islice(stream, 180):
         model.learn_one(x, y)
-    forest = forest_of(model)
-    for x, y in stream[180:]:
+    forest, seen = forest_of(model), set()
+    for x, y in stream:
         before, oldest = forest.child.copy(), forest.oldest
         model.learn_one(x, not y)  # so that each tree becomes another
         due = (forest.oldest - oldest) % TREES
