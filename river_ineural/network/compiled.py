@@ -44,7 +44,7 @@ from river_ineural.network.loops import loop
 from river_ineural.network.products import product
 from river_ineural.network.standardizing import standardized
 
-__all__ = ["adam", "score", "step"]
+__all__ = ["adam", "copy_columns", "score", "step"]
 
 Array = NDArray[Any]
 
@@ -317,3 +317,12 @@ def step(
     if exploring:
         adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], rates[1])
     return True
+
+
+@loop
+def copy_columns(source: Array, out_of: Array, target: Array, into: Array) -> None:
+    """Copy columns (T,) of a first layer (m, blocks, d) into columns (T,) of another."""
+    for u in range(source.shape[0]):
+        for block in range(source.shape[1]):
+            for t in range(len(out_of)):
+                target[u, block, into[t]] = source[u, block, out_of[t]]

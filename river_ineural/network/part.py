@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from river_ineural.network.layout import Shape, Weights
-from river_ineural.network.loops import loop
 
 __all__ = ["Part"]
-
-Array = NDArray[Any]
 
 
 class Part:
@@ -65,6 +62,8 @@ class Part:
         target: Weights[Any],
         into: NDArray[np.int64],
     ) -> None:
+        from river_ineural.network.compiled import copy_columns  # an import is not to wait for it
+
         for layer, other in zip(source.first_layers, target.first_layers, strict=True):
             if isinstance(layer, np.ndarray):
                 copy_columns(layer, out_of, other, into)
@@ -75,12 +74,3 @@ class Part:
 def views(flat: Tensor, shape: Shape) -> Weights[Any]:
     """Views of flat weights, on the CPU of an array, which are made faster."""
     return Weights(flat.numpy() if flat.device.type == "cpu" else flat, shape)
-
-
-@loop
-def copy_columns(source: Array, out_of: Array, target: Array, into: Array) -> None:
-    """Copy columns (T,) of a first layer (m, blocks, d) into columns (T,) of another."""
-    for u in range(source.shape[0]):
-        for block in range(source.shape[1]):
-            for t in range(len(out_of)):
-                target[u, block, into[t]] = source[u, block, out_of[t]]
