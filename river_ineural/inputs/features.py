@@ -117,15 +117,14 @@ class FeatureIndex:
     def _forget_last(self) -> None:
         self._keys: tuple[FeatureName, ...] | None = None  # names of the last x; None: no cache
         self.found = np.empty(0, np.int64)  # columns of these names, -1 where there is none
-        self.known = self.found  # of these, the columns
-        self._new = False  # whether a name has no column
+        self.known = self.found  # of these, the columns; fewer if a name is new
 
     def __len__(self) -> int:
         """The number of columns in use, from `first_column` on."""
         return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        cached = ("columns", "_keys", "found", "known", "_new", "_flood")
+        cached = ("columns", "_keys", "found", "known", "_flood")
         return {name: part for name, part in self.__dict__.items() if name not in cached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -145,7 +144,6 @@ class FeatureIndex:
             self._keys = None  # an interrupt before the last line must not leave wrong columns
             self.found = np.array([self.columns.get(name, -1) for name in keys], np.int64)
             self.known = self.found[self.found >= 0]
-            self._new = len(self.known) < len(keys)
             self._keys = keys
         return keys
 
@@ -227,7 +225,7 @@ class FeatureIndex:
         """
         names, end = tuple(names), self.first_column + len(self)
         keys = names and self._look_up(names)  # without names, the last ones stay looked up
-        if not (keys and self._new):
+        if len(self.known) == len(self.found) or not keys:
             return self, slice(end, end)
         new = self._new_names(keys)
         room = self.max_features - len(self.columns)
@@ -289,6 +287,6 @@ class FeatureIndex:
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""
         keys = self._look_up(names)
-        if not self._new:
+        if len(self.known) == len(self.found):
             return len(self)
         return min(self.max_features, len(self.names) + len(self._new_names(keys)))

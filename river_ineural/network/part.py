@@ -24,7 +24,7 @@ class Part:
     shape
         Shape of the whole networks.
     columns
-        Columns (T,) of the first layers.
+        Columns (T,) of the first layers, ascending.
     exploring
         Whether f2 is included.
     """
@@ -37,33 +37,30 @@ class Part:
     def of(self, flat: Tensor) -> Tensor:
         """A copy of these weights, taken from flat weights."""
         weights = flat.new_empty(self.shape.n_parameters)
-        whole, part = views(flat, self.included), views(weights, self.shape)
-        self._copy_columns(whole, self.columns, part, np.arange(len(self.columns)))
-        for source, target in zip(whole.shared, part.shared, strict=True):
-            target[...] = source
+        self._copy(views(flat, self.included), views(weights, self.shape))
         return weights
 
     def put(self, weights: Tensor, flat: Tensor) -> None:
         """Write these weights back into flat weights."""
-        whole, part = views(flat, self.included), views(weights, self.shape)
-        self._copy_columns(part, np.arange(len(self.columns)), whole, self.columns)
-        for source, target in zip(part.shared, whole.shared, strict=True):
-            target[...] = source
+        self._copy(views(weights, self.shape), views(flat, self.included))
 
     def put_columns(self, flat: Tensor, other: Tensor) -> None:
         """Copy the weights of the columns from flat weights into others."""
-        source, target = views(flat, self.included), views(other, self.included)
-        self._copy_columns(source, self.columns, target, self.columns)
+        self._copy_columns(views(flat, self.included), views(other, self.included))
 
-    @staticmethod
-    def _copy_columns(
-        source: Weights[Any],
-        out_of: NDArray[np.int64],
-        target: Weights[Any],
-        into: NDArray[np.int64],
-    ) -> None:
+    def _copy(self, source: Weights[Any], target: Weights[Any]) -> None:
+        """Copy all of these weights, of which one side holds nothing else."""
+        self._copy_columns(source, target)
+        for layer, other in zip(source.shared, target.shared, strict=True):
+            other[...] = layer
+
+    def _copy_columns(self, source: Weights[Any], target: Weights[Any]) -> None:
         from river_ineural.network.compiled import copy_columns  # an import is not to wait for it
 
+        out_of, into = (
+            np.arange(len(self.columns)) if weights.shape == self.shape else self.columns
+            for weights in (source, target)
+        )
         for layer, other in zip(source.first_layers, target.first_layers, strict=True):
             if isinstance(layer, np.ndarray):
                 copy_columns(layer, out_of, other, into)
