@@ -33,7 +33,7 @@ def code(message, before, after):
 NOON = dt.datetime(2024, 2, 29, 12, 30)
 TIMES = [
     *(NOON, pd.Timestamp(NOON), NOON.date(), NOON.time(), dt.timedelta(minutes=2)),
-    *(pd.Timedelta("2min"), np.datetime64("1970-01-02"), np.timedelta64(3, "m")),
+    *(pd.Timedelta(np.timedelta64(2, "m")), np.datetime64("1970-01-02"), np.timedelta64(3, "m")),
 ]
 
 

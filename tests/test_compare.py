@@ -282,7 +282,7 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
     outcome = run(CONTENDERS[name], table, budget, late, seed=4)
     assert outcome.error == ""
     if time:
-        late = pd.Timedelta(delay or 0)
+        late = pd.to_timedelta([delay or 0])[0]
         comes = [(at, at + late) for at in frame["at"]]
     else:
         comes = [(t, t + int(delay)) for t in range(len(frame))]

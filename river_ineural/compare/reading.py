@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
@@ -234,7 +235,7 @@ def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Se
         "weekday": times.day_of_week,
         "hour": times.hour + times.minute / 60 + times.second / 3600,
         "month": times.month,
-        "days": (values - pd.Timestamp(0, tz="UTC")) / pd.Timedelta("1D"),
+        "days": (values - pd.Timestamp(0, tz="UTC")) / np.timedelta64(1, "D"),
     }
     for part, numbers in parts.items():
         if not numbers.dropna().is_monotonic_increasing:

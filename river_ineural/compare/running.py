@@ -45,7 +45,7 @@ def parse_delay(text: str, table: Table) -> float:
     """Parse the delay of labels, in the unit of the table's `moments`, or in rows without them."""
     numbers = table.time is None or is_numeric_dtype(table.time)
     try:
-        delay = float(text) if numbers else pd.Timedelta(text).value
+        delay = float(text) if numbers else pd.to_timedelta([text])[0].value
         if not 0 <= delay < float("inf") or (text.isdigit() and not numbers):  # "5" would be 5 ns
             raise ValueError
         return delay
