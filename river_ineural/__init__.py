@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from river_ineural import active
-from river_ineural.classifier import INeurAL
-from river_ineural.neuronal import NeurONAL
+from river_ineural.classifier.ineural import INeurAL
+from river_ineural.classifier.neuronal import NeurONAL
 
 if TYPE_CHECKING:
     from river_ineural.persistence import load, save

@@ -19,7 +19,7 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
 from river_ineural.active.budget import Budget
-from river_ineural.inputs.printed import check_parameters, theorem_rate, unit_vector
+from river_ineural.features.printed import check_parameters, theorem_rate, unit_vector
 
 __all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
 

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from river_ineural.persistence import from_bytes, to_bytes
-from river_ineural.storage.model import SAMPLERS
+from river_ineural.persistence import SAMPLERS, from_bytes, to_bytes
 
 try:
     from pyspark.sql import DataFrame, Row

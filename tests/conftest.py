@@ -8,7 +8,8 @@ import hypothesis
 import pytest
 import torch
 
-from river_ineural.network import passes
+from river_ineural.active import query
+from river_ineural.networks import weights
 
 # No deadline: the machine may be busy. Derandomised: a failure seen once is seen by everybody.
 hypothesis.settings.register_profile(
@@ -33,7 +34,13 @@ def cuda() -> str:
 @pytest.fixture
 def by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled for the CPU is done by the modules that serve other devices."""
-    monkeypatch.setattr(passes, "compiles", False)
+    monkeypatch.setattr(weights, "compiles", False)
+
+
+@pytest.fixture
+def no_random_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sampler asks at random."""
+    monkeypatch.setattr(query, "random_ask", lambda *given: False)
 
 
 @pytest.fixture(params=["compiled", "modules"])

@@ -17,11 +17,10 @@ from pathlib import Path
 import numpy as np
 import safetensors.numpy
 from river import drift
-from streams import blobs, learned, shifting, small
+from streams import blobs, dump, learned, shifting, small
 
 from river_ineural import active, load, save
-from river_ineural.persistence import LoadError, from_bytes, to_bytes
-from river_ineural.storage import values
+from river_ineural.persistence import LoadError, encoding, from_bytes, to_bytes
 
 LATE = 5  # rounds after which a label that was asked for is there
 REST = 25  # rounds after a model is saved
@@ -107,7 +106,7 @@ def survives_kills():
             time.sleep(rng.random() * 0.05)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            found.add(load(path)._state.features.now)
+            found.add(dump(load(path)).features.now)
     assert found <= {11, 49}, found
 
 
@@ -123,15 +122,16 @@ def victim():
 
 def opened(data):
     """JSON and tensors of a file."""
-    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
-    text = json.loads(header)["__metadata__"][values.KEY][8:]
-    return json.loads(text), safetensors.numpy.load(data)
+    arrays = safetensors.numpy.load(data)
+    return json.loads(arrays.pop(encoding.DOCUMENT).tobytes()), arrays
 
 
 def signed(text, arrays):
     """A file whose checksum is right, whatever is in it."""
-    data = safetensors.numpy.save(arrays, {values.KEY: "0" * 8 + text})
-    return data[: values.AT] + values.checksum(data) + data[values.AT + 8 :]
+    arrays = {**arrays, encoding.DOCUMENT: np.frombuffer(text.encode(), np.uint8)}
+    data = safetensors.numpy.save(arrays, {"river_ineural": "0" * 8})
+    at = encoding.AT
+    return data[:at] + encoding.checksum(data) + data[at + 8 :]
 
 
 def sealed(document, arrays):

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import math
 import os
 import pickle
 import subprocess
@@ -10,6 +9,7 @@ import sys
 import threading
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from river import base
 
 import river_ineural
 from river_ineural import INeurAL, NeurONAL
-from river_ineural.active import INeurALSampler
+from river_ineural.active.pipelines import find_learner
 
 
 def small(kind=INeurAL, **settings):
@@ -38,6 +38,12 @@ class Outputs64(NeurONAL):
     _dtype = torch.float64
 
 
+def f1_of(model, x):
+    """f1 of each class, (k,)."""
+    scores, added = model.explained_one(x)
+    return np.array([*scores.values()]) - sum(map(np.array, added.values()))
+
+
 def assert_near(actual, expected, tolerance, what):
     """Each number, relative to it where it is above 1."""
     actual = torch.as_tensor(actual, dtype=torch.float64)
@@ -46,13 +52,6 @@ def assert_near(actual, expected, tolerance, what):
     if actual.numel():
         error = ((actual - expected).abs() / (1 + expected.abs())).max().item()
         assert error <= tolerance, f"{what} differ by {error:.2g}"
-
-
-class WithoutRandomAsks(INeurALSampler):
-    """It never asks at random."""
-
-    def _asks_at_random(self, margin):
-        return False
 
 
 def learned(model, stream):
@@ -150,11 +149,24 @@ def shifting(n, n_features, n_classes, seed=0):
     return stream
 
 
-class Eager(INeurALSampler):
-    """Would ask in every round."""
+def every_gap(t, n_classes, n_layers):
+    """A width within which every gap is."""
+    return 1e9
 
-    def _threshold(self, *given):
-        return math.inf
+
+def dump(model):
+    """What a classifier, alone or in a sampler or pipeline, has learned; tests look nowhere else.
+
+    `features`, `labels`, `detector` and `recovery` are of the learner; `networks`, `history`,
+    `scaling` and `explorers` of the model in use; `incumbent` and `snapshot` hold the same of the
+    others during a recovery.
+    """
+    learner = find_learner(getattr(model, "classifier", model))[0]._learner
+    parts = {name: getattr(learner, name) for name in ("features", "detector", "recovery")}
+    for name in ("incumbent", "snapshot"):
+        other = getattr(learner, name)
+        parts[name] = other and SimpleNamespace(**vars(other))
+    return SimpleNamespace(**vars(learner.model), **parts, labels=learner.labels.labels)
 
 
 class Scored(base.Classifier):

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
 from river.compose import FuncTransformer, Pipeline
 from river.linear_model import SoftmaxRegression
-from streams import Eager, Scored, WithoutRandomAsks, blobs, small
+from streams import Scored, blobs, dump, every_gap, small
 
 from river_ineural import active
-from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, ineural
-from river_ineural.active.learner import find_learner
+from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, query
+from river_ineural.active.pipelines import find_learner
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
 BURST = Budget(0.2, burst=3)
@@ -52,7 +52,7 @@ def test_a_budget_buys_what_it_says_and_no_more_in_any_calling_order(kind, limit
     model = {  # each would ask in every round, but for those while it knows one class or none
         "random": active.RandomSampler(softmax, p=1.0, seed=1, **given),
         "margin": active.MarginSampler(softmax, threshold=1.0, **given),
-        "ineural": Eager(small(lr=0.01), seed=1, **given),
+        "ineural": active.INeurALSampler(small(lr=0.01), width=every_gap, seed=1, **given),
     }[kind]
     waiting, n_asked, n_rounds = [], 0, 0
     for operation, (x, y) in zip(operations, STREAM, strict=False):
@@ -102,6 +102,7 @@ def test_a_margin_at_the_threshold_is_wide_enough():
         assert model.predict_one({"a": 1.0}) == (1, ask)
 
 
+@pytest.mark.usefixtures("no_random_asks")
 @pytest.mark.parametrize(
     ("beta", "confidence", "ask", "learned"),
     [(0.25, 0.5, False, [1]), (0.25, 0.51, False, []), (0.26, 0.5, True, [])],
@@ -111,8 +112,8 @@ def test_a_gap_at_the_threshold_is_not_asked_for_and_one_at_the_confidence_is_le
 ):
     """f(î) - f(i°) < 2γβ asks, ≥ confidence is a pseudo-label: 0.5 to the last bit."""
     learner = Scored(0.25, 0.75)
-    monkeypatch.setattr(ineural, "PSEUDO_LABEL_GAP", confidence)
-    model = WithoutRandomAsks(learner, gamma=1.0, width=ConstantWidth(beta))
+    monkeypatch.setattr(query, "PSEUDO_LABEL_GAP", confidence)
+    model = active.INeurALSampler(learner, gamma=1.0, width=ConstantWidth(beta))
     assert model.predict_one({"a": 1.0}) == (1, ask)
     assert learner.pseudo_labels == learned
     assert "threshold" in model.debug_one({"a": 1.0})
@@ -129,14 +130,14 @@ DELAYS = {
 }
 
 
-def shaped(shape, kind, **settings):
+def shaped(shape, **settings):
     """A classifier, the scaler before it if there is one, a sampler, and what River evaluates."""
     classifier, scaler = small(), preprocessing.StandardScaler()
     inner = {
         "around a scaler": scaler | classifier,
         "around two steps": Pipeline(scaler, preprocessing.MinMaxScaler(), classifier),
     }.get(shape, classifier)
-    sampler = kind(inner, seed=1, **settings)
+    sampler = active.INeurALSampler(inner, seed=1, **settings)
     if shape == "last step":
         return classifier, scaler, sampler, scaler | sampler
     return classifier, None if shape == "alone" else scaler, sampler, sampler
@@ -146,7 +147,7 @@ def shaped(shape, kind, **settings):
 @pytest.mark.parametrize("shape", ["alone", "around a scaler", "around two steps", "last step"])
 def test_progressive_validation(shape, timing):
     """Unsupervised steps see every round once, asked or not, and however late the label."""
-    classifier, scaler, sampler, model = shaped(shape, Eager, budget=20)
+    classifier, scaler, sampler, model = shaped(shape, width=every_gap, budget=20)
     stream = [({**x, "f0": 10.0 * t}, y, {"w": 0.5 + t}) for t, (x, y) in enumerate(STREAM)]
     metric = metrics.CrossEntropy() if timing else metrics.Accuracy()
     *_, last = evaluate.iter_progressive_val_score(
@@ -154,7 +155,7 @@ def test_progressive_validation(shape, timing):
     )
     assert last["Step"] == sampler.n_rounds == len(STREAM)
     assert last["Samples used"] == sampler.n_queries == 20
-    history = classifier._state.history
+    history = dump(classifier).history
     assert history.added == [20, sampler.n_pseudo_labels]
     weights = history.weight[:20].tolist()  # those of the data set, in its order
     assert weights == sorted({*weights}) == [math.floor(w) + 0.5 for w in weights]
@@ -169,7 +170,7 @@ def test_progressive_validation(shape, timing):
 
 @pytest.mark.parametrize("predicted", [True, False])
 def test_unsupervised_steps_see_once_what_was_not_asked_for(predicted):
-    _, scaler, model, _ = shaped("around a scaler", active.INeurALSampler, budget=10)
+    _, scaler, model, _ = shaped("around a scaler", budget=10)
     for x, y in STREAM:
         if predicted:
             model.predict_one(x)
@@ -214,11 +215,12 @@ def test_other_samplers_pass_weights_on(kind):
     assert sampler.classifier.predict_proba_one(x) == plain.predict_proba_one(x)
 
 
+@pytest.mark.usefixtures("no_random_asks")
 @pytest.mark.parametrize("shape", ["alone", "around a scaler"])
 def test_debug_one_says_what_the_next_round_does(shape):
     """With labels on their way, a budget that shrinks, and a newcomer; it changes nothing."""
     budget, newcomer = Budget(0.1, burst=200), 0
-    _, _, model, _ = shaped(shape, WithoutRandomAsks, gamma=1e3, budget=budget)
+    _, _, model, _ = shaped(shape, gamma=1e3, budget=budget)
     for i, (x, y) in enumerate(STREAM):
         if i >= 10 and i % 3:
             text, after = model.debug_one(x), copy.deepcopy(model)
@@ -227,7 +229,7 @@ def test_debug_one_says_what_the_next_round_does(shape):
             assert all(
                 str(label) in text for label in find_learner(model.classifier)[0].known_labels
             )
-            newcomer += model._late_classes.present
+            newcomer += model._late
         model.predict_one(x)
         if i % 10:
             model.learn_one(x, y if i > 110 else y % 2)

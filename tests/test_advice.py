@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import river
 from river import compose, evaluate, metrics, preprocessing, stream
-from streams import learned, small, told
+from streams import dump, learned, small, told
 
 from river_ineural import active
 from river_ineural.active import Budget
-from river_ineural.inputs import features
+from river_ineural.features import index as features
 
 
 def said(x):
@@ -117,12 +117,12 @@ def test_names_that_hold_ids():
     assert "the latest of which is 'clicked_" in message
     assert "the value of one feature" in message
     assert "river.preprocessing.FeatureHasher" in message
-    assert len(model._state.features) == 100 * 50 + 1
+    assert len(dump(model).features) == 100 * 50 + 1
     assert told(learned, model, rows[100:]) == []
-    assert len(model._state.features) == 130 * 50 + 1
+    assert len(dump(model).features) == 130 * 50 + 1
     model = preprocessing.FeatureHasher(n_features=64, seed=1) | quick()
     assert told(learned, model, rows) == []
-    assert len(model["INeurAL"]._state.features.columns) == 64
+    assert len(dump(model["INeurAL"]).features.columns) == 64
     assert told(learned, quick(), rows_with(lambda i: {"clicked": float(i)})) == []
 
 
@@ -135,7 +135,7 @@ def test_a_category_that_is_an_id():
     assert "e.g. with river.compose.Discard" in str(found[0].message)
     model = compose.Discard("who") | quick(categories=True)
     assert told(learned, model, rows_with(strings, 20)) == []
-    assert set(model["INeurAL"]._state.features.columns) == {"size", "job=a", "job=b"}
+    assert set(dump(model["INeurAL"]).features.columns) == {"size", "job=a", "job=b"}
     quick(categories=True).learn_many(frame.drop(columns="who"), labels)
 
 
@@ -144,7 +144,7 @@ def test_wide_tables_and_slow_growth_are_no_flood():
     assert told(learned, quick(), [(wide, 0), (wide, 1)]) == []
     index = features.FeatureIndex(10**9)
     for i in range(features.MANY + 1_000):
-        index, _ = index.grown([f"user_{i}"])
-        index.touch()
+        index.learn([f"user_{i}"])
+        index.touch(index.look_up([f"user_{i}"]))
     assert len(index) == features.MANY + 1_000
     assert not index._flood.told

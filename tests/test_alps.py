@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from streams import blobs
 
+from river_ineural.active.query import gap
 from river_ineural.baselines import ALPS
-from river_ineural.network.scores import gap
 
 STREAM = blobs(200, n_features=3, n_classes=2, seed=2, noise=0.6)
 SMALL = {"n_hypotheses": 4, "n_pretraining": 20, "hidden_dim": 6, "n_epochs": 5, "seed": 1}

@@ -317,7 +317,7 @@ def test_what_is_not_there_is_an_error_that_names_it(wanted, said):
 
 
 def test_constants_that_a_page_names_are_in_the_code():
-    source = "\n".join(path.read_text() for path in ROOT.glob("river_ineural/*/*.py"))
+    source = "\n".join(path.read_text() for path in ROOT.glob("river_ineural/**/*.py"))
     constants = re.findall(r"`([A-Z][A-Z_]+)`", (DOCS / "deviations.md").read_text())
     assert len(constants) > 20
     assert not [n for n in constants if not re.search(rf"^ *(?:\w+, )*{n}\b.* = ", source, re.M)]

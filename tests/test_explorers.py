@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from streams import blobs, small
+from streams import blobs, dump, f1_of, small
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
-from river_ineural.learning.explorers import EXPLORERS
+from river_ineural.explorers.trust import EXPLORERS
 
 BOTH = pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 
@@ -22,7 +22,7 @@ class Toy:
     def estimate(self, x, f1, f2):
         return 0.5 * f1
 
-    def learn(self, history, scaling, features, n, pseudo_label):
+    def learn(self, history, scaling, n, pseudo_label):
         self.n_learned += n
 
     def renewed(self):
@@ -30,7 +30,7 @@ class Toy:
 
 
 def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
-    monkeypatch.setitem(EXPLORERS, "toy", lambda rng, dtype: Toy())
+    monkeypatch.setitem(EXPLORERS, "toy", lambda rng: Toy())
     names = "network", "forest", "last_label", "toy"
     model = INeurAL(hidden_dim=8, explorers=names, seed=1)
     assert model.trust["toy"] == 0.25
@@ -41,11 +41,12 @@ def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
             break
     assert (*model.trust,) == names
     assert 0 <= model.trust["toy"] <= 1 != model.trust["toy"] / 0.25
-    f1, added, _ = model._explained(x)
-    np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1)
+    _, added = model.explained_one(x)
+    f1 = f1_of(model, x)
+    np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1, atol=1e-6)
     assert model.n_drifts == 1
-    snapshot = model._state.recovery.snapshot.explorers.parts["toy"]
-    assert model._state.explorers.parts["toy"] is not snapshot
+    snapshot = dump(model).snapshot.explorers.by_name["toy"]
+    assert dump(model).explorers.by_name["toy"] is not snapshot
     assert snapshot.n_learned == i + 1
 
 
@@ -55,14 +56,15 @@ def test_what_explorers_added_to_the_gap_is_told_with_the_decision(kind):
     for x, y in blobs(60, n_features=4, n_classes=3, seed=1):
         labels = sampler.classifier.known_labels
         if len(labels) > 1:
-            f1, added, _ = sampler.classifier._explained(x)
-            ranked = np.argsort(-sum(added.values(), f1)[0])
+            scores, _ = sampler.classifier.explained_one(x)
+            ranked = np.argsort(-np.array([*scores.values()]))
+            f1 = f1_of(sampler.classifier, x)
         label, ask = sampler.predict_one(x)
         decision = sampler.last_decision
         if len(labels) > 1:
             top, second = ranked[:2]
             assert label == labels[top]
-            own = f1[0, top] - f1[0, second]
+            own = f1[top] - f1[second]
             assert own + sum(decision.added.values()) == pytest.approx(decision.gap, abs=1e-5)
         if ask:
             sampler.learn_one(x, y)

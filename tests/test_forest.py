@@ -6,11 +6,11 @@ import itertools
 import numpy as np
 import pytest
 from kept import opened, sealed
-from streams import learned, small
+from streams import dump, learned, small
 
 from river_ineural import INeurAL
-from river_ineural.learning import trees
-from river_ineural.learning.forest import FEW, NODES, POWER, SELDOM, TREES
+from river_ineural.explorers import trees
+from river_ineural.explorers.forest import FEW, NODES, POWER, SELDOM, TREES
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 
 
@@ -28,7 +28,7 @@ def slopes(n):
 
 
 def forest_of(model):
-    return model._state.explorers.parts["forest"]
+    return dump(model).explorers.by_name["forest"]
 
 
 def wrong(stream, **settings):
@@ -100,7 +100,7 @@ def test_trees_that_lead_nowhere_are_refused(name, value, fine):
     document, arrays = opened(to_bytes(model))
     leaf = int(np.flatnonzero(forest_of(model).feature[0] < 0)[0])
     place = ("child", leaf) if name == "leaf" else (name, 0)
-    arrays[f"explorers.parts.forest.{place[0]}"][0, place[1]] = value
+    arrays[f"learner.model.explorers.forest.{place[0]}"][0, place[1]] = value
     data = sealed(document, arrays)
     with contextlib.nullcontext() if fine else pytest.raises(LoadError):
         from_bytes(data)

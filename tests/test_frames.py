@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from streams import blobs, learned, raises_and_keeps, small
+from streams import blobs, dump, f1_of, learned, raises_and_keeps, small
 
 from river_ineural import NeurONAL
-from river_ineural.inputs.frames import Frame
-from river_ineural.learning.state import ROWS_A_PASS
+from river_ineural.features.frames import Frame
+from river_ineural.learner import ROWS_A_PASS
 
 STREAM = blobs(80, n_features=5, n_classes=3, seed=3)
 XS = [x for x, _ in STREAM]
@@ -122,16 +122,16 @@ def test_a_frame_longer_than_the_history_and_than_a_pass():
     n = ROWS_A_PASS + 50
     X = pd.DataFrame({"t": np.arange(n, dtype=float), "u": 1.0})
     model.learn_many(X, pd.Series([0, 1] * (n // 2)))
-    history, column = model._state.history, model._state.features.columns["t"]
+    history, column = dump(model).history, dump(model).features.columns["t"]
     assert history.n_labelled == 15
     stored = history.x[:15, column].tolist()
     assert sorted(stored) == [float(t) for t in range(n - 15, n)]
     mean = (n * (n - 1) / 2 + 2_000) / (n + 2)
-    assert model._state.scaling.moments[0, column].item() == pytest.approx(mean, rel=1e-5)
+    assert dump(model).scaling.moments[0, column].item() == pytest.approx(mean, rel=1e-5)
     # residuals of the second pass are under the weights and the mean before the frame too
     f1 = history.targets[:15, 0] - history.targets[:15, 1]
-    expected = [before._explained({"t": t, "u": 1.0})[0][0] for t in stored]
-    assert f1.numpy() == pytest.approx(np.array(expected), abs=1e-6)
+    expected = [f1_of(before, {"t": t, "u": 1.0}) for t in stored]
+    assert f1 == pytest.approx(np.array(expected), abs=1e-6)
     assert np.ptp(expected, axis=0).min() > 1e-4
 
 

@@ -12,7 +12,7 @@ from river import datasets, evaluate, linear_model, metrics, preprocessing, util
 from streams import small
 
 from river_ineural import INeurAL, active, inspection
-from river_ineural.active import ineural
+from river_ineural.active import query
 from river_ineural.active.decision import REASONS
 from river_ineural.datasets import KnownPosterior
 
@@ -103,7 +103,7 @@ def test_every_decision_has_its_words(model, monkeypatch):
             model.learn_one(x, y)
         seen[model.last_decision.reason] = model.last_decision
     model.budget = 1
-    monkeypatch.setattr(ineural, "BUDGET_EXPONENT", 0.0)
+    monkeypatch.setattr(query, "BUDGET_EXPONENT", 0.0)
     model._threshold = lambda *given: math.inf
     model.predict_one(x)
     seen[model.last_decision.reason] = model.last_decision

@@ -2,21 +2,19 @@
 
 import ast
 import importlib
-import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 import river_ineural
-from river_ineural.inputs import loops
-from river_ineural.network import batch, compiled
 
 ROOT = Path(river_ineural.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LEVELS = (  # from the bottom; each imports from itself and from below
-    *("network", "inputs", "learning", "protocol datasets", "classifier", "neuronal", "active"),
-    *("storage", "persistence", "baselines inspection paper spark", "compare", "__main__"),
+    *("features", "networks history", "explorers drift", "recovery", "learner datasets"),
+    *("classifier", "active", "persistence baselines inspection paper", "compare spark"),
+    "__main__",
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms.split()}
 
@@ -40,7 +38,7 @@ def test_a_room_imports_only_from_below(path):
             imported = f"{getattr(node, 'module', None) or ''}.{alias.name}".lstrip(".")
             if imported.startswith("river_ineural."):
                 other = imported.split(".")[1]
-                known = {"INeurAL": "classifier", "NeurONAL": "neuronal"}.get(other, other)
+                known = "classifier" if other in ("INeurAL", "NeurONAL") else other
                 test_hook = name(path) == "active/ineural.py" and known == "classifier"
                 below = LEVEL[known] < level or known == room(path)
                 assert below or test_hook, f"{name(path)} imports {other}"
@@ -65,14 +63,6 @@ def test_active_touches_no_underscore_name_of_a_learner(path):
             own = isinstance(owner, ast.Name) and owner.id in ("self", "model", "cls")
             own |= isinstance(owner, ast.Call) and ast.unparse(owner) == "super()"
             assert own or node.attr == "_wrapped_model", f"{ast.unparse(node)} at {node.lineno}"
-
-
-def test_no_loop_takes_more_than_eight_arrays():
-    for module in (batch, compiled, loops):
-        for function, loop in vars(module).items():
-            if hasattr(loop, "py_func"):
-                kinds = inspect.get_annotations(loop.py_func).values()
-                assert sum("Array" in str(kind) for kind in kinds) <= 8, function
 
 
 def test_what_is_public_can_be_imported():

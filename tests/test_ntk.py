@@ -63,8 +63,8 @@ def test_bounds_are_those_written_out(kind):
 def test_before_anything_is_learned_the_width_is_that_of_the_ridge(kind):
     """√(γ Σ g² / λ), new features and the last layer included. Weights are N(0, 2/m), N(0, 1/m)."""
     classifier = small(kind, ridge=4.0, hidden_dim=2000).classifier
-    classifier.features, _ = classifier.features.grown(NAMES)
-    classifier.labels = classifier.labels.grown([0, 1])
+    classifier.features.learn(NAMES)
+    classifier.labels.learn([0, 1])
     classifier.widen()
     x = unit(STREAM[0][0])
     both = [output_and_gradient(classifier.first, classifier.last, x, i) for i in range(2)]
@@ -145,7 +145,7 @@ def test_features_that_appear_change_no_prediction(kind):
     classifier = learned(small(kind), STREAM[:20]).classifier
     x = STREAM[30][0]
     before = classifier.predict_proba_one(x)
-    classifier.features, _ = classifier.features.grown({**x, "new": 1.0})
+    classifier.features.learn({**x, "new": 1.0})
     classifier.widen()
     assert classifier.first.shape == (2, 6, 4)
     assert classifier.predict_proba_one(x) == pytest.approx(before, abs=1e-6)

@@ -14,18 +14,16 @@ import kept
 import numpy as np
 import pytest
 import safetensors.numpy
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import drift, preprocessing
-from streams import blobs, learned, python, shifting, small, waits_its_turn
+from streams import blobs, dump, learned, python, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active, load, save
 from river_ineural.active import width as widths
-from river_ineural.inputs.validation import SCHEMA
-from river_ineural.learning.explorers import EXPLORERS
+from river_ineural.explorers.trust import EXPLORERS
+from river_ineural.features.validation import SCHEMA
 from river_ineural.persistence import LoadError, SaveError, from_bytes, to_bytes
-from river_ineural.storage import values
 
 STREAM = shifting(60, 6, 3, seed=2)
 
@@ -110,9 +108,9 @@ def test_labels_and_names_keep_their_types():
     model = active.INeurALSampler(small(classes=LABELS), seed=1)
     model.learn_one(dict.fromkeys(NAMES, 1.0), LABELS[0])
     loaded = from_bytes(to_bytes(model))
-    learner, names = loaded.classifier, model.classifier._state.features.names
+    learner, names = loaded.classifier, dump(model.classifier).features.names
     assert repr(learner.known_labels) == repr(learner.classes) == repr(LABELS)  # and so their types
-    assert repr(learner._state.features.names) == repr(names)
+    assert repr(dump(learner).features.names) == repr(names)
     assert to_bytes(loaded) == to_bytes(model)
 
 
@@ -131,14 +129,13 @@ def test_each_explorer_and_width_and_what_was_set_since_is_saved():
 
 def test_on_a_device(model, cuda):
     on_gpu = from_bytes(to_bytes(model), device=cuda)
-    assert on_gpu._state.trainer.flat.device.type == "cuda"
+    assert dump(on_gpu).networks.block[0].device.type == "cuda"
     back = from_bytes(to_bytes(on_gpu), device="cpu")
     assert to_bytes(back) == to_bytes(model)
     assert from_bytes(to_bytes(on_gpu)).device == "cuda"
 
 
-OF_SAMPLER, OF_LEARNER = ("sampler", "$tuple"), ("learner", "$tuple")
-DEVICE = (*OF_LEARNER, 1, "device")
+DEVICE = ("parameters", "device")
 
 
 def test_a_device_that_is_not_there(opened):
@@ -175,7 +172,12 @@ def changed(path, value):
     return model
 
 
-NAN = torch.full((8,), math.nan)
+def with_nan_weights():
+    model = active.INeurALSampler(learned(small(), STREAM), seed=1)
+    dump(model).networks.block[0, 3] = math.nan
+    return model
+
+
 PIPELINE = preprocessing.StandardScaler() | INeurAL()
 REFUSED = {
     r"Pipeline cannot be saved.*save\(model\[-1\], path\)": lambda: PIPELINE,
@@ -184,12 +186,9 @@ REFUSED = {
     "drift_detector is Own(?s:.*) of objects only .* DDM, EDDM": lambda: INeurAL(
         drift_detector=Own()
     ),
-    "sampler.width is <function": lambda: changed("width", lambda t, k, n: 0.1),
-    "notes.sampler.note is <object": lambda: changed("note", object()),
-    "tensor trainer.flat must be ": lambda: changed("classifier._state.trainer.flat", NAN),
-    "history.capacities must be .* as in a new model": lambda: changed(
-        "classifier._state.history.capacities", (3, 1)
-    ),
+    "width is <function": lambda: changed("width", lambda t, k, n: 0.1),
+    "notes.INeurALSampler.note is <object": lambda: changed("note", object()),
+    "tensor learner.model.networks.block must be finite": with_nan_weights,
 }
 
 
@@ -258,17 +257,18 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     """Weights, averaged weights, optimiser, rows in use; not the room for more of them."""
     model = learned(small(hidden_dim=50), blobs(50, n_features=200))
     model.learn_one({"one more": 1.0}, 0)
-    state = model._state
-    used, room = state.trainer.n_features, state.trainer.shape.n_features
+    state = dump(model)
+    used, room = state.networks.n_features, state.networks.shape.n_features
     assert (used, room) == (202, 251)
-    weights = state.trainer.shape._replace(n_features=used).n_parameters
-    least = 4 * (4 * weights + 51 * (used + 2 * 2 + 1)) + (4 * 3 + 8 * (1 + 4 + 6)) * room
-    least += state.explorers.parts["forest"].__getstate__()["child"].size * (2 + 4 + 4)
+    weights = state.networks.shape._replace(n_features=used).n_parameters
+    least = 4 * (4 * weights + 51 * (2 * 2 + 1)) + 8 * (51 * used + (4 + 3 + 6) * room)
+    forest = state.explorers.by_name["forest"].__getstate__()
+    least += forest["child"].size * (2 + 8 + 4)
     for written, read in ((to_bytes, from_bytes), (pickle.dumps, pickle.loads)):
         data = written(model)
         assert least < len(data) < least + 20_000
-        state = read(data)._state
-        assert state.trainer.shape.n_features == state.history.x.shape[1] == room
+        state = dump(read(data))
+        assert state.networks.shape.n_features == state.history.x.shape[1] == room
         assert to_bytes(read(data)) == to_bytes(model)
 
 
@@ -290,43 +290,50 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch):
 
 
 def of_learner(name):
-    return (*OF_LEARNER, 1, name)
+    return "parameters", name
+
+
+SAMPLER = "around", "$tuple"
 
 
 def at(path):
-    return "values", path
+    """The place of a value, by its path in the model."""
+    first, *way = path.split(".")
+    return (*SAMPLER, 2, *way) if first == "sampler" else ("learner", *path.split("."))
 
 
 FORGED = [
-    ((*OF_SAMPLER, 0), "os.system", "sampler must be one of INeurALSampler"),
-    ((*OF_LEARNER, 0), "os.system", "learner must be one of INeurAL"),
-    (of_learner("hidden_dim"), 9, "trainer.flat must be .* weights"),
-    (of_learner("n_layers"), 10**9, "trainer.flat must be .* weights"),
+    ((*SAMPLER, 0), "os.system", "sampler must be one of INeurALSampler"),
+    (("kind",), "os.system", "learner must be one of INeurAL"),
+    (of_learner("hidden_dim"), 9, "networks.block must be .* weights"),
+    (of_learner("n_layers"), 10**9, "networks.block must be .* weights"),
     (of_learner("capacity"), 10**15, "no model can be made of it|capacities"),
     (of_learner("lr"), -1.0, "lr must be finite and in"),
     (of_learner("lr"), 10**400, "too large"),
     (of_learner("seed"), kept.DROPPED, "lacks its parameter seed"),
     (of_learner("drift_detector"), {"$os.system": {}}, "os.system"),
     (DEVICE, "meta", "device must be 'cpu', 'cuda' or"),
-    ((*OF_SAMPLER, 1, "budget"), {"$Budget": {"limit": 1.5}}, "Budget lacks its parameter"),
+    ((*SAMPLER, 1, "budget"), {"$Budget": {"limit": 1.5}}, "Budget lacks its parameter"),
     (("room",), 10**9, "room must be columns of the names"),
     (("labels",), [1, 1, 1], "label"),
     (("labels",), [0, 1, math.inf], "label inf"),
     (("names",), [{"$dict": []}] * 5, "name {} "),
-    (at("sampler._budget_manager.left"), math.nan, "_budget_manager.left is nan"),
-    (at("sampler._rng.state"), "x", "Expected `array`"),
-    (at("sampler.predict_one"), 1, "nothing refers to sampler.predict_one"),
-    (at("explorers.trust"), {"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
-    (at("explorers.trust"), {"$tuple": [0.5]}, "explorers.trust must be of 3"),
-    (at("explorers.trust"), kept.DROPPED, "explorers.trust must be in the file"),
-    (at("explorers.parts.last_label.last"), -1, "counts must be of the last label too"),
-    (at("explorers.parts.last_label.examples"), 0.0, "changes must be at most the examples"),
-    (at("detector.n_of_class"), {"$dict": [[3, 1]]}, "Expected `int` <= 2"),
+    (at("sampler._budget_manager.left"), math.nan, "Expected `float` >= .*_budget_manager.left"),
+    (at("sampler._rng"), "x", "Expected `array`"),
+    (at("sampler.predict_one"), 1, "unknown field `predict_one`"),
+    (at("model.explorers.trust"), {"$tuple": [0.5, 1.1]}, "Expected `float` <= 1.0"),
+    (at("model.explorers.trust"), {"$tuple": [0.5]}, "explorers.trust must be of 3"),
+    (at("model.explorers.trust"), kept.DROPPED, "missing required field `trust`"),
+    (at("model.explorers.forest"), None, "explorers.forest must be as its model's parameters"),
+    (at("model.explorers.last_label.last"), -1, "counts must be of the last label too"),
+    (at("model.explorers.last_label.examples"), 0.0, "changes must be at most the examples"),
+    (at("detector.n_of_class"), {"$dict": [[3, 1]]}, "n_of_class must be of 3 classes"),
     (at("detector.cusum.sums"), {"$dict": [[1, 0.5]]}, "sums that began at some label each"),
-    (at("scaling.n"), 10**400, "scaling.n is 1000"),
-    (at("history.added"), {"$tuple": [9, 0]}, "history must be tensors of 9 rows"),
+    (at("detector.river"), {}, "river must be as drift_detector says"),
+    (at("model.scaling.n"), 10**400, "scaling.n"),
+    (at("model.history.added"), [9, 0], "history must be tensors of 9 rows"),
     (at("recovery.n_since"), 10**6, "recovery.n_since must be at most"),
-    (at("trainer"), "history", "trainer must be a Trainer, got 'history'"),
+    (at("recovery"), None, "snapshot must be as its model's parameters say"),
 ]
 
 
@@ -341,18 +348,35 @@ def begins_with(value):
 
 
 SPOILED = [
-    ("trainer.flat", begins_with(math.nan), "finite"),
-    ("explorers.b", begins_with(-math.inf), "finite"),
-    ("explorers.a", np.triu, "symmetric"),
-    ("explorers.a", lambda array: np.diag([1.0, 1.0, -1.0]), "symmetric, with no negative eigen"),
-    ("scaling.moments", lambda array: array[:, 1:], r"float64 .*\(4, 6\), got float64 .*\(4, 5\)"),
-    ("history.x", lambda array: array[:, 1:], r"float32 .*, 6\), got float32 of shape .*, 5\)"),
+    (
+        "model.networks.block",
+        lambda array: np.where(array == array[0, 0], math.nan, array),
+        "finite",
+    ),
+    ("model.explorers.b", begins_with(-math.inf), "finite"),
+    ("model.explorers.a", np.triu, "symmetric"),
+    (
+        "model.explorers.a",
+        lambda array: np.diag([1.0, 1.0, -1.0]),
+        "symmetric, with no negative eigen",
+    ),
+    (
+        "model.scaling.moments",
+        lambda array: array[:, 1:],
+        r"float64 .*\(4, 6\), got float64 .*\(4, 5\)",
+    ),
+    (
+        "model.history.x",
+        lambda array: array[:, 1:],
+        r"float64 .*, 6\), got float64 of shape .*, 5\)",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "change", "message"), SPOILED)
 def test_numbers_that_would_spoil_each_prediction(opened, name, change, message):
     document, arrays = opened
+    name = f"learner.{name}"
     data = kept.sealed(document, {**arrays, name: change(arrays[name])})
     refused(data, f"tensor {name} must be {message}")
 
@@ -367,7 +391,7 @@ NUMBERS = b",".join([b"9" * 4_000] * 1_500)
 BOMBS = {
     "names": {"names": COLLIDING},
     "labels": {"labels": COLLIDING},
-    "counts": {"values": {"sampler._late_classes._seen": COUNTS}},
+    "counts": {"around": {"$tuple": ["INeurALSampler", {}, {"_seen": COUNTS}]}},
     "shape": header(b'{"a":{"dtype":"F32","shape":[%s],"data_offsets":[0,4]}}' % NUMBERS),
     "lists": kept.signed(f'{{"a":[{",".join(["[[]]"] * (8 << 18))}]}}', {}),
     "lists that just fit": kept.signed(f'{{"a":[{",".join(["[[]]"] * 49_000)}]}}', {}),
@@ -394,7 +418,7 @@ def test_bombs_are_refused_at_once(opened, kind):
 @pytest.mark.parametrize("text", ["[", '{"a":', "[]}", "3}", "{}}", "NaN}"])
 def test_json_that_is_no_model(text):
     arrays = {"a": np.zeros(2)}
-    for metadata in (None, {"other": "x"}, {values.KEY: text}):
+    for metadata in (None, {"other": "x"}, {"river_ineural": text}):
         refused(safetensors.numpy.save(arrays, metadata))
     refused(kept.signed('{"a":' + text, arrays))
 
@@ -412,9 +436,8 @@ def test_another_schema_is_refused(opened, schema):
 
 
 def test_a_copy_shares_no_memory_of_a_full_history(model):
-    history = model._state.history
+    history = dump(model).history
     history.added = list(history.capacities)
     for other in (copy.copy(history), copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
-        other.x.zero_()
-        other.x.add_(1)
+        other.x[:] = 1
     assert not (history.x == 1).all()

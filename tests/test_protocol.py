@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
-from streams import Scored, blobs, learned, raises_and_keeps, small, waits_its_turn
+from streams import Scored, blobs, dump, learned, raises_and_keeps, small, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active
-from river_ineural.active.learner import find_learner
+from river_ineural.active.pipelines import find_learner
 from river_ineural.baselines import RetrainedNetwork
-from river_ineural.network.layout import Weights
 
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
 X = STREAM[0][0]
@@ -82,7 +81,7 @@ def test_river_s_wrappers_of_one_learner(name, scaled):
     assert len(pipelines) == scaled
     assert len(seen) == model.n_queries <= 60
     assert model.n_pseudo_labels > 10
-    assert learner._state.history.n_labelled > 0
+    assert dump(learner).history.n_labelled > 0
     assert score.get() > 0.8
     if name == "drift":  # the sampler decides by what predicts now
         assert wrapper.model is not inner
@@ -107,22 +106,16 @@ class Cold(base.Transformer):
         return {i: value if i in self.learned else math.nan for i, value in x.items()}
 
 
-def test_a_refused_x_copies_no_learner(monkeypatch):
-    """Where a step that has not learned makes a good x bad, that step is tried on a copy."""
+def test_a_refused_x_teaches_no_step():
+    """But a value that only a step that has not learned it makes bad is let through."""
     model = active.INeurALSampler(Cold() | small(), seed=1)
     for x, y in STREAM[:10]:
         model.predict_one(x)
         model.learn_one(x, y)
-    copied = []
-    usual = copy.deepcopy
-    monkeypatch.setattr(copy, "deepcopy", lambda part, *memo: (copied.append(part), usual(part))[1])
     for bad in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="feature 'f1'"):
+        with raises_and_keeps(model, "feature 'f1'"):
             model.predict_one({**X, "f1": bad})
-    assert copied == []
     model.predict_one({**X, "not learned": 5.0})
-    assert len(copied) == 1
-    assert not any(isinstance(step, INeurAL) for step in copied[0])
     assert "not learned" in model.classifier["Cold"].learned
 
 
@@ -137,21 +130,21 @@ def test_a_string_that_a_cold_encoder_takes_is_taken():
     both.predict_one({"size": 1.0, "kind": 2.0})  # the first call makes River's plan of it
     with raises_and_keeps(both, "feature 'kind' is 'a'"):
         both.predict_one({"size": 1.0, "kind": "a"})
-    for size in (1.0, 3.0):  # of a size that has not varied the scaler says 0, whatever comes
-        with raises_and_keeps(both, None):
-            both.predict_one({"size": None, "kind": 2.0})
-        both.predict_one({"size": size, "kind": 2.0})
+    both.predict_one({"size": 3.0, "kind": 2.0})
+    with raises_and_keeps(both, None):
+        both.predict_one({"size": None, "kind": 2.0})
 
 
 @pytest.mark.parametrize("change", [{"lr": 1e-30}, {"n_steps": 0}], ids=str)
 @pytest.mark.parametrize("mutate", [True, False])
 def test_a_parameter_set_later_counts(change, mutate):
     model, moved = learned(small(), STREAM[:20]), []
-    trainer, ((name, value),) = model._state.trainer, change.items()
+    networks, ((name, value),) = dump(model).networks, change.items()
+    of_f1 = networks.block[0, : networks.shape.n_of_f1]
     for example in STREAM[20:22]:
-        before = Weights(trainer.flat, trainer.shape).networks[0].clone()
+        before = of_f1.clone()
         model.learn_one(*example)
-        moved.append(not before.equal(Weights(trainer.flat, trainer.shape).networks[0]))
+        moved.append(not before.equal(of_f1))
         model.mutate(change) if mutate else setattr(model, name, value)
     assert moved == [True, False]
     with pytest.raises(ValueError, match=name):
@@ -214,10 +207,8 @@ def test_too_large_a_rate_ends_in_no_nan(lr, recwarn):
     if lr > 1e20:
         assert "not finite and was not taken" in str(recwarn[0].message)
         assert model.n_queries < 20  # scores that are no numbers ask for nothing
-    state = model.classifier._state
-    trainer = state.trainer
-    for flat in (trainer.flat, *trainer.optimizer.moments, trainer.average.flat):
-        assert flat.isfinite().all()
+    state = dump(model.classifier)
+    assert state.networks.block.isfinite().all()
     assert np.isfinite(state.explorers.a).all()
     assert np.isfinite(state.explorers.b).all()
 
@@ -247,7 +238,7 @@ def test_words_are_learned_with_given_labels_only():
     rng, n_sure = np.random.default_rng(0), 0
     for t in range(200):
         y, words = int(rng.integers(2)), rng.integers(0, 400, size=200 if t < 5 else 6)
-        sparse, n_before = model.classifier._state.scaling.sparse, model.n_pseudo_labels
+        sparse, n_before = dump(model.classifier).scaling.sparse, model.n_pseudo_labels
         x = {f"w{word}": 1.0 for word in words} | {f"of {y}": 3.0}
         if model.predict_one(x)[1]:
             model.learn_one(x, y)

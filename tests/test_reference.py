@@ -1,7 +1,6 @@
 """The package against the slow reference twin, everything compared after every round."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,12 +8,12 @@ import pytest
 import reference_forest
 from reference import ReferenceClassifier, ReferenceSampler, flatten
 from reference_outputs import ReferenceOutputs
-from streams import Float64, Outputs64, assert_near, blobs, shifting
+from streams import Float64, Outputs64, assert_near, blobs, dump, shifting
 
 from river_ineural import NeurONAL
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
-from river_ineural.learning import forest
-from river_ineural.network.layout import Weights
+from river_ineural.explorers import forest
+from river_ineural.networks.layout import Weights
 
 DIRECT = {"hidden_dim": 16, "batch_size": 6}  # n < m contexts in a training batch
 FOLD = {"hidden_dim": 8, "batch_size": 16}  # n >= m of them: the other order of the product
@@ -35,10 +34,10 @@ def quick(kind=Float64, **settings):
 
 
 def assert_same_state(model, twin, tolerance):
-    """All that both have learned."""
-    state, d, k = model._state, len(twin.features), len(twin.labels)
+    """All that both have learned, the models of a recovery too."""
+    state = dump(model)
     assert state.features.columns == {name: 1 + i for i, name in enumerate(twin.features)}
-    assert state.labels.labels == twin.labels
+    assert state.labels == twin.labels
     assert list(model.trust) == list(twin.explorers)
     assert_near(list(model.trust.values()), twin.trust, tolerance, "trust")
     if twin.detector:
@@ -55,36 +54,9 @@ def assert_same_state(model, twin, tolerance):
             detector.counts,
             detector.n_of_class,
         )
-    if not twin.seen:
-        return
-    reference = state.scaling.reference[1 : 1 + d]
-    assert_near(state.scaling.moments[0, 1 : 1 + d] + reference, twin.mean, tolerance, "means")
-    shift, inverse, squashed = state.scaling.scaling
-    assert_near(1 / inverse[1 : 1 + d], twin.scale, tolerance, "scales")
-    assert_near(-shift[0], twin.rms, tolerance, "rms")
-    assert squashed[1 : 1 + d].bool().tolist() == twin.squashed.tolist()
-    assert_near(state.trainer.adversary.radius, twin.radius, tolerance, "radii")
-    for rows, ring in zip(state.history.filled, twin.rings, strict=True):
-        assert rows.stop - rows.start == len(ring)
-        if ring:
-            x = state.history.x[rows]
-            expected = twin.raw([example["x"] for example in ring])
-            assert_near(x[:, 1 : 1 + d] + reference, expected, tolerance, "x")
-            assert not x[:, 0].any()
-            assert not x[:, 1 + d :].any()
-            for i, name in enumerate(("reward", "residual")):
-                padded = [e[name] + [0.0] * (k - len(e[name])) for e in ring]
-                assert_near(state.history.targets[rows, i], padded, tolerance, f"{name}s")
-            weights = [e["weight"] for e in ring]
-            assert_near(state.history.weight[rows], weights, tolerance, "stored weights")
-    trainer = state.trainer
-    pairs = (trainer.flat, (twin.theta1, twin.theta2)), (trainer.average.flat, twin.average)
-    for flat, expected in pairs:
-        weights = Weights(flat, trainer.shape)
-        for actual, theta, name in zip(twin.dense(weights), expected, ("θ1", "θ2"), strict=True):
-            assert_near(flatten(actual), flatten(theta), tolerance, name)
+    assert_same_model(state, twin, tolerance)
     if twin.recovery:
-        recovery, other = state.recovery, twin.recovery
+        recovery, other, k = state.recovery, twin.recovery, len(twin.labels)
         for name in ("n_since", "n_after", "lead"):
             assert getattr(recovery, name) == getattr(other, name), name
         assert_near(recovery.log_ratio, other.ratios[-1], tolerance, "evidence of a change")
@@ -92,15 +64,44 @@ def assert_same_state(model, twin, tolerance):
         found = recovery.old_labels(k)
         assert tuple(found[0]) == becomes
         assert_near(found[1], worth, tolerance, "worth of old labels")
-        detector, explorers = recovery.incumbent.detector, recovery.incumbent.explorers
-        told = {
-            "n_drifts": detector.n_drifts,
-            "changing": False,
-            "warning": detector.warning_detected,
-        }
-        told["trust"] = dict(zip(explorers.parts, explorers.trust, strict=True))
-        standing = SimpleNamespace(_state=recovery.incumbent, **told)
-        assert_same_state(standing, other.incumbent, tolerance)
+        assert recovery.detector.n_drifts == other.incumbent.detector.n_drifts
+        assert not recovery.detector.warning_detected
+        trust = state.incumbent.explorers.trust
+        assert_near(trust, other.incumbent.trust, tolerance, "trust of the incumbent")
+        assert_same_model(state.incumbent, other.incumbent, tolerance)
+
+
+def assert_same_model(state, twin, tolerance):
+    """Statistics, history and weights of one model."""
+    d, k = len(twin.features), len(twin.labels)
+    if not twin.seen:
+        return
+    assert_near(state.scaling.moments[0, 1 : 1 + d], twin.mean, tolerance, "means")
+    shift, inverse, squashed = state.scaling.scaling
+    assert_near(1 / inverse[1 : 1 + d], twin.scale, tolerance, "scales")
+    assert_near(-shift[0], twin.rms, tolerance, "rms")
+    assert squashed[1 : 1 + d].astype(bool).tolist() == twin.squashed.tolist()
+    assert_near(state.networks.radius, twin.radius, tolerance, "radii")
+    for rows, ring in zip(state.history.filled, twin.rings, strict=True):
+        assert rows.stop - rows.start == len(ring)
+        if ring:
+            x = state.history.x[rows]
+            expected = twin.raw([example["x"] for example in ring])
+            assert_near(x[:, 1 : 1 + d], expected, tolerance, "x")
+            assert not x[:, 0].any()
+            assert not x[:, 1 + d :].any()
+            for i, name in enumerate(("reward", "residual")):
+                padded = [e[name] + [0.0] * (k - len(e[name])) for e in ring]
+                assert_near(state.history.targets[rows, i], padded, tolerance, f"{name}s")
+            weights = [e["weight"] for e in ring]
+            assert_near(state.history.weight[rows], weights, tolerance, "stored weights")
+    networks = state.networks
+    for row, expected in zip(
+        networks.block, ((twin.theta1, twin.theta2), twin.average), strict=False
+    ):
+        weights = Weights(row, networks.shape)
+        for actual, theta, name in zip(twin.dense(weights), expected, ("θ1", "θ2"), strict=True):
+            assert_near(flatten(actual), flatten(theta), tolerance, name)
 
 
 def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decision):
@@ -130,7 +131,7 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
             reference.told(x, y)
             twin.learn(x, y, **weights)
             assert_near(
-                [sampler._confirmed_gap.gap],
+                [sampler._confirmed_gap],
                 [reference.confirmed_gap],
                 tolerance,
                 f"round {t}: confirmed gap",
@@ -234,7 +235,7 @@ def test_other_explorers_agree(kind, explorers):
     """Without f2 there is none, and nothing in its place; trees are of the rows still held."""
     model, twin = quick(kind, explorers=explorers, drift_detector=None)
     run_side_by_side(model, twin, shifting(70, 5, 3), 1e-6)
-    assert bool(model._state.trainer.shape.parts[3]) == ("network" in explorers)
+    assert dump(model).networks.shape.explores == ("network" in explorers)
 
 
 @BOTH
@@ -261,10 +262,10 @@ def test_few_of_many_features_agree(kind):
         y = int(rng.integers(3))
         stream.append(({f"w{word}": 1.0 for word in words} | {f"of {y}": 1.0 + rng.random()}, y))
     model, twin = quick(kind, hidden_dim=4, n_layers=3, explorers=("network",))
-    assert not model._state.scaling.sparse
+    assert not dump(model).scaling.sparse
     run_side_by_side(model, twin, stream, 1e-6, budget=0.8)
     assert twin.sparse
-    assert model._state.scaling.sparse
+    assert dump(model).scaling.sparse
 
 
 @BOTH

@@ -15,13 +15,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from river import drift, linear_model
-from streams import blobs, learned, raises_and_keeps, rounds, small, told
+from streams import blobs, dump, learned, raises_and_keeps, rounds, small, told
 
 from river_ineural import INeurAL, NeurONAL, active, datasets, paper
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.learning import trainer
-from river_ineural.network.layout import Weights
-from river_ineural.network.scores import nearest_distribution, probabilities
+from river_ineural.networks import weights
+from river_ineural.networks.layout import Weights
+from river_ineural.networks.scores import nearest_distribution, probabilities
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
 X = STREAM[0][0]
@@ -66,7 +66,7 @@ OF_LEARNERS = ("learn_one", 1, True), ("scores_one",)
 def test_a_bad_x_is_refused_by_its_name(models, others, x, error, match):
     """A sampler counts no round, no query and no draw."""
     for model in models + others:
-        calls = CALLS + OF_LEARNERS if isinstance(model, INeurAL) else CALLS
+        calls = CALLS if hasattr(model, "classifier") else CALLS + OF_LEARNERS
         if model in others:
             calls = CALLS[:3]
         for name, *more in calls:
@@ -102,7 +102,7 @@ def test_an_empty_x_is_an_example_whose_features_are_absent(make):
     assert sum(absent.values()) == pytest.approx(1)
     empty = learned(small(classes=(0, 1)), [({}, 1)] * 5)  # neither name nor class appears
     assert set(empty.scores_one({})) == {0, 1}
-    assert empty._state.history.n_labelled == 5
+    assert dump(empty).history.n_labelled == 5
 
 
 # Labels, weights, frames
@@ -242,10 +242,10 @@ def test_those_learned_longest_ago_make_room():
     with pytest.warns(UserWarning, match="max_features=4") as caught:
         model.learn_one({"e": 1.0, "d": 2.0}, 1)
     assert caught[0].filename == __file__
-    assert list(model._state.features.columns) == ["a", "c", "d", "e"]
+    assert list(dump(model).features.columns) == ["a", "c", "d", "e"]
     model.predict_one({"a": 1.0})  # a prediction is no use
     model.learn_one({"c": 1.0, "g": 1.0, "f": 1.0}, 1)
-    assert set(model._state.features.columns) == {"c", "d", "f", "g"}
+    assert set(dump(model).features.columns) == {"c", "d", "f", "g"}
 
 
 @pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
@@ -254,27 +254,20 @@ def test_a_name_that_takes_the_place_of_another_starts_anew(kind):
     model = small(kind, max_features=3, capacity=20, n_steps=3)
     for x, y in STREAM[:10]:
         model.learn_one({"a": 50 + x["f0"], "b": x["f1"], "old": -3 - x["f2"] ** 2}, y)
-    old = copy.deepcopy(model._state)
-    column = old.features.columns["old"]
+    was, now = dump(copy.deepcopy(model)), dump(model)
+    column = was.features.columns["old"]
     with pytest.warns(UserWarning, match="make room"):
-        grown = model._state.grown({"a": 1, "b": 1, "new": 1}, np.array([[51.0, 0.0, 7.0]]), [0])
-    grown.settle()
-    assert grown.features.columns["new"] == column
-    assert grown.scaling.reference[column] == 7
-    assert grown.scaling.moments[:, column].tolist() == [-7, 0, 0, 0]
-    assert (grown.history.x[: grown.history.n_labelled, column] == -7).all()
-    was, now, shape = old.trainer, grown.trainer, grown.trainer.shape
-    for before, after in (was.flat, now.flat), (was.average.flat, now.average.flat):
-        layers = Weights(before, shape).first_layers, Weights(after, shape).first_layers
-        for first, other in zip(*layers, strict=True):
-            assert (first[..., column] != other[..., column]).all()
-            first[..., column] = other[..., column]
-        assert torch.equal(before, after)  # nothing else has moved
-    for moment in grown.trainer.optimizer.moments:
-        layers = Weights(moment, shape).first_layers
-        for layer in layers:
-            assert not layer[..., column].any()
-        assert layers[0][..., 1:3].any()
+        model._learner.grow(("a", "b", "new"), np.ones((1, 3)), [0])
+    assert now.features.columns == {"a": 1, "b": 2, "new": column}
+    assert not now.scaling.moments[:, column].any()
+    assert not now.history.x[: now.history.n_labelled, column].any()
+    before, after = (Weights(each.networks.block, each.networks.shape) for each in (was, now))
+    for first, other in zip(before.first_layers, after.first_layers, strict=True):
+        assert (first[:2, ..., column] != other[:2, ..., column]).all()
+        assert not other[2:, ..., column].any()
+        first[..., column] = other[..., column]
+    assert torch.equal(was.networks.block, now.networks.block)  # nothing else has moved
+    assert before.first_layers[0][2:, ..., 1:3].any()
 
 
 def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monkeypatch):
@@ -283,7 +276,7 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
         INeurAL(hidden_dim=10**6).learn_one({f"f{i}": 1.0 for i in range(100)}, 0)
     with pytest.raises(ValueError, match="weights, more than 25,000,000: lower hidden_dim, max_f"):
         INeurAL(hidden_dim=10**9)
-    monkeypatch.setattr(trainer, "MOST_WEIGHTS", 3 * 8 * 2 * 8 + 2 * 8)
+    monkeypatch.setattr(weights, "MOST_WEIGHTS", 3 * 8 * 2 * 8 + 2 * 8)
     model = learned(small(), [({**x, "f7": 1.0, "f8": 2.0, "f9": 3.0}, y) for x, y in STREAM])
     for call in (model.learn_one, model.check_one):  # there is no room for a third class
         with raises_and_keeps(model, "weights, more than", ValueError):
@@ -294,7 +287,7 @@ def test_weights_beyond_the_limit_are_an_error_before_anything_is_allocated(monk
         sampler.learn_one(more, 1)
     model.predict_one(more)  # what is not learned takes no room
     model.learn_one({**X, "new": 1.0}, 0)
-    assert len(model._state.features) == 7
+    assert len(dump(model).features) == 7
 
 
 def test_examples_of_a_class_beyond_the_cap_are_left_out_and_ask_for_no_room(monkeypatch):
@@ -306,14 +299,14 @@ def test_examples_of_a_class_beyond_the_cap_are_left_out_and_ask_for_no_room(mon
         model.learn_many(X, pd.Series([*"ccdeb"]), pd.Series([1, 2, 3, 4, 5]))
     assert caught[0].filename == __file__
     assert model.known_labels == ("a", "b", "c", "d")
-    assert model._state.history.weight[len(STREAM) :][:4].tolist() == [1, 2, 3, 5]
-    before = model._state.trainer.flat.clone()
-    monkeypatch.setattr(trainer, "MOST_WEIGHTS", len(before))
+    assert dump(model).history.weight[len(STREAM) :][:4].tolist() == [1, 2, 3, 5]
+    before = dump(model).networks.block[0].clone()
+    monkeypatch.setattr(weights, "MOST_WEIGHTS", len(before))
     model.check_one(STREAM[0][0], "e")
     model.learn_one(STREAM[0][0], "e")
     model.learn_many(X[:2], pd.Series(["e", "f"]))  # another warning would be an error
-    assert model._state.trainer.flat.equal(before)
-    assert model._state.history.added[0] == len(STREAM) + 4
+    assert dump(model).networks.block[0].equal(before)
+    assert dump(model).history.added[0] == len(STREAM) + 4
     with pytest.raises(ValueError, match="max_classes=2"):
         small(max_classes=2, classes=("a", "b", "c"))
 
@@ -379,8 +372,8 @@ def test_any_stream_in_any_order_of_keys(stream, last, random):
     x = last[0]
     proba, scores = model.predict_proba_one(x), model.scores_one(x)
     assert scores == shuffled.scores_one(in_another_order(x))
-    assert model._state.features.names == shuffled._state.features.names
-    assert torch.equal(model._state.trainer.flat, shuffled._state.trainer.flat)
+    assert dump(model).features.names == dump(shuffled).features.names
+    assert torch.equal(dump(model).networks.block[0], dump(shuffled).networks.block[0])
     assert list(proba) == list(scores) == list(dict.fromkeys(y for _, y, _ in stream))
     if not proba:
         assert model.predict_one(x) is None
@@ -425,7 +418,7 @@ def test_a_stream_that_keeps_naming_new_features_moves_its_weights_rarely():
     model, places = small(hidden_dim=2, n_steps=0, explorers=("network",)), set()
     for t in range(300):
         model.learn_one({f"f{t}": 1.0, "always": 0.5}, t % 2)
-        places.add((len(model._state.trainer.flat), model._state.history.x.shape))
-    assert model._state.trainer.n_features == 302
-    assert 302 <= model._state.trainer.shape.n_features <= 302 * 1.25
+        places.add((len(dump(model).networks.block[0]), dump(model).history.x.shape))
+    assert dump(model).networks.n_features == 302
+    assert 302 <= dump(model).networks.shape.n_features <= 302 * 1.25
     assert len(places) <= 30  # a tenth of the rounds

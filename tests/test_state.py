@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 import torch
 from river import preprocessing
-from streams import blobs, learned, shifting, small
+from streams import blobs, dump, learned, shifting, small
 
 from river_ineural import INeurAL, NeurONAL, active, baselines, paper
-from river_ineural.active.learner import find_learner
 from river_ineural.active.pending import Pending
 
 STREAM = shifting(150, 6, 3, seed=2)
@@ -50,7 +49,7 @@ def run(model, stream):
             model.learn_one(x, y)
     weights = [*model.hat.theta, *model.returned().theta] if printed and stream else []
     if isinstance(model, active.INeurALSampler):
-        weights = [find_learner(model.classifier)[0]._state.trainer.flat]
+        weights = [dump(model).networks.block[0]]
     for each in weights:
         digest.update(each.detach().cpu().numpy().tobytes())
     return digest.hexdigest()
@@ -171,8 +170,8 @@ def test_predicting_and_what_is_refused_change_nothing(settings):
 
 def test_memory_counts_what_torch_holds():
     model = learned(INeurAL(hidden_dim=200, capacity=2000, seed=1), blobs(3, n_features=50))
-    parameters = 4 * model._state.trainer.shape.n_parameters
-    history = 4 * 2000 * (50 + 2 * len(model._state.labels) + 1)
+    parameters = 4 * dump(model).networks.shape.n_parameters
+    history = 2000 * (8 * 50 + 4 * (2 * len(dump(model).labels) + 1))
     least = 3 * parameters + history  # Adam keeps two more numbers a parameter
     assert least < model._raw_memory_usage < 3 * least
     sampler = active.INeurALSampler(preprocessing.StandardScaler() | model)
@@ -221,7 +220,7 @@ def test_cuda_agrees_with_the_cpu(cuda, settings):
         assert actual == pytest.approx(expected, abs=2e-3)
         on_cpu.learn_one(x, y)
         on_cuda.learn_one(x, y)
-    assert on_cuda._state.trainer.flat.is_cuda
+    assert dump(on_cuda).networks.block[0].is_cuda
     difference = on_cpu.predict_proba_many(FRAME) - on_cuda.predict_proba_many(FRAME)
     assert difference.abs().max().max() < 2e-3
 
@@ -233,7 +232,7 @@ def test_cuda_models_travel(cuda):
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         for device in (cuda, "cpu", cuda):
             assert copied.classifier.to(device).scores_one(x) == expected
-            state = copied.classifier._state
-            for part in (state.trainer.flat, state.history.x, state.scaling.moments):
+            state = dump(copied.classifier)
+            for part in (state.networks.block[0], state.history.x, state.scaling.moments):
                 assert part.device.type == device
         run(copied, STREAM[70:])

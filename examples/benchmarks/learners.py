@@ -34,7 +34,7 @@ Run = BudgetedSampler | compose.Pipeline
 Make = Callable[..., Run]  # arguments: budget, horizon, seed
 
 
-def ineural(kind: type[INeurAL] = INeurAL, **settings: Any) -> Make:
+def ineural(kind: type[INeurAL | NeurONAL] = INeurAL, **settings: Any) -> Make:
     """I-NeurAL with some settings of the classifier."""
     return lambda seed, **limits: INeurALSampler(kind(seed=seed, **settings), seed=seed, **limits)
 

@@ -24,9 +24,9 @@ from torch import nn
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
-from river_ineural.learning.scaling import NARROW
-from river_ineural.network.device import available
-from river_ineural.network.threads import single_threaded
+from river_ineural.features.scaling import NARROW
+from river_ineural.networks.device import available
+from river_ineural.networks.threads import single_threaded
 
 SIZES = ((22, 2), (68, 2), (784, 2), (3072, 2), (784, 10), (16, 26))  # d, k
 CLASSES, OF_CLASSES = (2, 5, 10, 26, 50, 100), 784  # k and d of the times by k
@@ -34,7 +34,7 @@ LABEL_SIZES, LABELS = ((22, 2), (68, 2)), (50, 100, 200, 400, 800, 1600, 3200)  
 FRAME_SIZE, FRAME_ROWS = (68, 2), 1000
 WARM_UP, TURNS, WIDTH = 30, 5, 100
 EARLY, LATE, WINDOW, LONG = 1_000, 100_000, 500, 1_000  # rounds of a long stream
-ON_DEVICES = (  # learner, d, k, hidden_dim
+ON_DEVICES: tuple[tuple[type[INeurAL | NeurONAL], int, int, int], ...] = (  # and hidden_dim
     *((INeurAL, 22, 2, 100), (INeurAL, 784, 2, 100), (INeurAL, 784, 10, 100)),
     *((INeurAL, 784, 10, 800), (NeurONAL, 22, 2, 400), (NeurONAL, 784, 10, 400)),
     *((NeurONAL, 784, 10, 1000), (NeurONAL, 784, 10, 3000)),
@@ -85,13 +85,15 @@ def examples_of(d: int, k: int) -> tuple[list[X], list[int]]:
     return [dict(zip(names, row, strict=True)) for row in rows], rng.integers(0, k, 64).tolist()
 
 
-def new_model(k: int, kind: type[INeurAL] = INeurAL, **settings: Any) -> INeurAL:
+def new_model(
+    k: int, kind: type[INeurAL | NeurONAL] = INeurAL, **settings: Any
+) -> INeurAL | NeurONAL:
     """A model with one step per example, and by default without a forest."""
     usual: dict[str, Any] = {"hidden_dim": WIDTH, "explorers": ("network",), "capacity": 512}
     return kind(n_steps=1, classes=tuple(range(k)), seed=0, **usual | settings)
 
 
-def lasting_model(d: int, k: int) -> INeurAL:
+def lasting_model(d: int, k: int) -> INeurAL | NeurONAL:
     """A model with a history as full as after a long stream, when the forest grows more slowly."""
     if d > NARROW:  # no forest is grown
         return new_model(k)
@@ -136,7 +138,7 @@ def measure(d: int, k: int, n_calls: int) -> Row:
 
 @single_threaded
 def measure_device(
-    kind: type[INeurAL], d: int, k: int, width: int, device: str, n_calls: int
+    kind: type[INeurAL | NeurONAL], d: int, k: int, width: int, device: str, n_calls: int
 ) -> Row:
     """Microseconds of each call on the CPU and on the device; for a frame, per row."""
     xs, ys = examples_of(d, k)

@@ -57,7 +57,7 @@ def scores_of(classifier: Any, x: Floats) -> tuple[NDArray[np.int64], Floats]:
     if not isinstance(classifier, paper.Networks):
         names = [f"x{j}" for j in range(x.shape[1])]
         known = np.array(classifier.known_labels, int)
-        return known, classifier._state.scores_of_many(names, x) if len(known) else x[:, :0]
+        return known, classifier._learner.score(names, x).scores.astype(float)
     k, points = len(classifier.classes), torch.as_tensor(x).to(classifier.e)
     repeated = points.repeat_interleave(k, dim=0), classifier.e.repeat(len(x), 1)
     scores = classifier.f(classifier.contexts(*repeated)).view(len(x), k).numpy()

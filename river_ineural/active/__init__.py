@@ -5,8 +5,7 @@ from river_ineural.active.budget import Budget
 from river_ineural.active.decision import Decision
 from river_ineural.active.ineural import INeurALSampler
 from river_ineural.active.learner import ChangingLearner, Learner
-from river_ineural.active.margin import MarginSampler
-from river_ineural.active.random import RandomSampler
+from river_ineural.active.samplers import MarginSampler, RandomSampler
 from river_ineural.active.width import ConstantWidth, TheoreticalWidth, Width
 
 __all__ = [

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from river import base
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.budget import Budget, combined
-from river_ineural.active.budget_manager import BudgetManager, whole_labels
+from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
-from river_ineural.active.learner import find_learner
 from river_ineural.active.pending import Pending
-from river_ineural.inputs.parameters import Fixed, Live
-from river_ineural.inputs.validation import SCHEMA, check_schema, check_seed
-from river_ineural.network.locks import Order, lock
+from river_ineural.active.pipelines import find_learner
+from river_ineural.active.query import FIRST, few_classes
+from river_ineural.classifier.locks import Order, lock
+from river_ineural.features.parameters import Fixed, Live
+from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
+from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["BudgetedSampler"]
 
-FIRST = 10  # labels that are always asked for while fewer than two classes are known
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
@@ -80,7 +78,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         super().__init__(classifier, seed=seed)
         self.budget = budget
         self.horizon = horizon
-        self._last: tuple[bool, Reason, float, float, float, dict[str, float]] | None = None
+        self._last: tuple[Any, ...] | None = None  # the latest decision, from which it is made
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, at the last look
@@ -115,10 +113,11 @@ class BudgetedSampler(ActiveLearningClassifier):
         """The decision of the last round and its reason; None before the first round."""
         if self._last is None:
             return None
-        ask, reason, gap, threshold, left, added = self._last
+        ask, reason, gap, threshold, left, added, top, second = self._last
         # Made here, so that a round whose decision is not read costs nothing.
         trust = dict(getattr(find_learner(self.classifier)[0], "trust", {}))
-        return Decision(ask, reason, gap, threshold, whole_labels(left), trust, dict(added))
+        parts = {name: each[top] - each[second] for name, each in added.items() if top != second}
+        return Decision(ask, reason, gap, threshold, whole_labels(left), trust, parts)
 
     @property
     def n_drifts(self) -> int:
@@ -140,47 +139,45 @@ class BudgetedSampler(ActiveLearningClassifier):
         raise NotImplementedError
 
     def _decide(
-        self, x: dict[FeatureName, Any], wanted: Wanted, added: dict[str, float] | None = None
+        self,
+        x: dict[FeatureName, Any],
+        wanted: Wanted,
+        added: dict[str, list[float]] | None = None,
+        top: int = 0,
+        second: int = 0,
     ) -> bool:
-        """Whether a wanted label is asked for: if the budget allows it, it counts from now on."""
+        """Whether a wanted label is asked for: if the budget allows it, it counts from now on.
+
+        `added` is what explorers added to the scores, of which classes `top` and `second` are first
+        and second.
+        """
         (reason, gap, threshold), manager = wanted, self._budget_manager
         ask = False
         if reason != "none":
-            if ask := manager.allows():
+            if manager.left >= 1:
+                ask = True
                 manager.spend()
                 self._pending.add(x, manager.n_rounds)
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1
-        self._last = ask, reason, gap, threshold, manager.left, added or {}
+        self._last = ask, reason, gap, threshold, manager.left, added or {}, top, second
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
-        """Which labels are wanted while fewer than two classes have a label.
-
-        Without a limit all are. Otherwise the first ten are, and then fewer the more were asked
-        for, so that the budget lasts. With a horizon the rate of the budget holds once half of the
-        labels are used.
-        """
-        manager, n = self._budget_manager, self.n_queries
-        if manager.budget.limit is not None:
-            if n_classes:
-                self._warn_once(
-                    f"Only one class was seen in {self._n_labels} labels: labels are asked for "
-                    "more rarely until another appears. INeurAL(classes=...) names the classes "
-                    "beforehand."
-                )
-            total, rate = manager.budget.total, manager.rate or 0.0
-            rarely = FIRST / n if n and not (rate and total and 2 * n >= total) else 0.0
-            if n >= FIRST and self._rng.random() >= max(rate, rarely):
-                return UNWANTED
-        return FEW_CLASSES
+        """Which labels are wanted while fewer than two classes have a label."""
+        if self._budget_manager.budget.limit is not None and n_classes:
+            self._warn_once(
+                f"Only one class was seen in {self._n_labels} labels: labels are asked for more "
+                "rarely until another appears. INeurAL(classes=...) names the classes beforehand."
+            )
+        return FEW_CLASSES if few_classes(self._budget_manager, self._rng.random) else UNWANTED
 
     def _warn_once(self, text: str) -> None:
         """Warn once, after the first ten labels, that a class has no label yet."""
         if self._n_labels >= FIRST and not self._warned:
             self._warned = True
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn(text)
 
     def _note_drifts(self, learner: Any) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""
@@ -209,32 +206,19 @@ class BudgetedSampler(ActiveLearningClassifier):
         return (max(y_pred, key=y_pred.__getitem__) if y_pred else None), ask
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
-        """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one."""
-        with self._lock, self._counting(x):
-            self.classifier.learn_one(x, y, **self._accepted(kwargs))
+        """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
 
-    @contextmanager
-    def _counting(self, x: dict[FeatureName, Any], *more: Any) -> Iterator[None]:
-        """Count the label of x that the classifier learns in this context.
-
-        After an interrupt it counts if the learner has stored the example.
+        Ctrl-C takes effect after it, so that the classifier and the sampler agree.
         """
-        learner, _ = find_learner(self.classifier)
-        before = getattr(learner, "n_labels", None)
-        counts = self._n_labels + 1, self._pending.find(x), *more
-        try:
-            yield
-            self._count(*counts)
-        except BaseException:
-            if getattr(learner, "n_labels", None) != before:
-                self._count(*counts)
-            raise
+        with self._lock, uninterrupted():
+            self.classifier.learn_one(x, y, **self._accepted(kwargs))
+            self._count(x, find_learner(self.classifier)[0])
 
-    def _count(self, n_labels: int, asked: int | None) -> None:
-        """Count the label of round `asked`, the n-th learned; a second call changes nothing."""
-        self._n_labels = n_labels
-        self._pending.remove(asked)
-        self._note_drifts(find_learner(self.classifier)[0])
+    def _count(self, x: dict[FeatureName, Any], learner: Any) -> None:
+        """Count the label of x, which was learned."""
+        self._n_labels += 1
+        self._pending.remove(self._pending.find(x))
+        self._note_drifts(learner)
 
     def _accepted(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments without a weight, if the classifier takes none."""

@@ -1,4 +1,4 @@
-"""How many labels may be asked for."""
+"""How many labels may be asked for, and counting them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from river_ineural.inputs.validation import check_integer, check_real
+from river_ineural.features.validation import check_integer, check_real
 
-__all__ = ["Budget", "combined"]
+__all__ = ["Budget", "BudgetManager", "combined", "whole_labels"]
 
 BURST_ROUNDS = 2_500  # whose labels a bucket holds
 LEAST_BURST = 20  # labels pay most early on
@@ -155,3 +155,93 @@ def combined(budget: Budget | float | int | None, horizon: int | None) -> Budget
             "leave the horizon to the Budget, or write the same in both."
         )
     return budget
+
+
+class BudgetManager:
+    """Counts rounds, and labels asked for, against a budget.
+
+    A token bucket of depth b and rate r was full at round s, and n labels were asked for since. At
+    round t it holds b + r · (t - s) - n labels. This is computed anew in each round, so that no
+    rounding errors add up.
+
+    Parameters
+    ----------
+    budget
+        A `Budget`.
+
+    Attributes
+    ----------
+    n_rounds, n_asked
+        Rounds started, labels asked for so far.
+    rate, bucket
+        Those of the budget.
+    left
+        Labels that may still be asked for now, as a float: those in the bucket, or those left of a
+        total; inf without a limit.
+
+    Examples
+    --------
+    >>> manager, asked = BudgetManager(Budget(0.25, burst=2)), []
+    >>> for t in range(1, 11):
+    ...     manager.round()
+    ...     if manager.left >= 1:
+    ...         manager.spend()
+    ...         asked.append(t)
+    >>> asked
+    [1, 2, 5, 9]
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.n_rounds = 0
+        self.n_asked = 0
+        self._full(budget)
+
+    def _full(self, budget: Budget) -> None:
+        self.budget = budget
+        self.rate, self.bucket = budget.rate, budget.bucket
+        total = math.inf if budget.total is None else budget.total
+        self.size = float(total if self.bucket is None else self.bucket)  # when full
+        self._since = self.n_rounds  # when the bucket was last full
+        self._missing = 0.0  # labels asked for since then
+        self._count()
+
+    def _count(self) -> None:
+        if self.bucket is None or self.rate is None:
+            self.left = self.size - self.n_asked
+        else:
+            self.left = self.bucket + self.rate * (self.n_rounds - self._since) - self._missing
+
+    def change(self, budget: Budget) -> None:
+        """Go on with another budget.
+
+        Earlier queries count against a new total. A new bucket takes over what the old one held, up
+        to its own depth. After a total, or no limit, it holds what it would hold now if it had been
+        full at the start only.
+        """
+        held = None if self.bucket is None else self.left
+        self._full(budget)
+        if self.bucket is not None and self.rate is not None:
+            if held is None:
+                held = max(0.0, self.bucket + self.rate * self.n_rounds - self.n_asked)
+            self._missing = max(0.0, self.bucket - held)
+            self._count()
+
+    def round(self) -> None:
+        """Start a round."""
+        self.n_rounds += 1
+        bucket = self.bucket
+        if bucket is not None:
+            self._count()
+            if self.left >= bucket:
+                self._since, self._missing, self.left = self.n_rounds, 0.0, self.size
+
+    def spend(self) -> None:
+        """Count a label that is asked for."""
+        self.n_asked += 1
+        self._missing += 1
+        self._count()
+
+
+def whole_labels(labels: float) -> float:
+    """⌊labels⌋, at least 0; inf is inf."""
+    return labels if labels == math.inf else max(0, int(labels))

@@ -10,44 +10,33 @@ from typing import Any
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.base import FIRST, BudgetedSampler
-from river_ineural.active.budget import Budget
-from river_ineural.active.budget_manager import BudgetManager
-from river_ineural.active.confirmed_gap import ConfirmedGap
+from river_ineural.active import query
+from river_ineural.active.base import BudgetedSampler
+from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Wanted
-from river_ineural.active.late_classes import LateClasses
-from river_ineural.active.learner import check_learner, find_learner
-from river_ineural.active.pipelines import checked, prepared, steps_learn, transformed
+from river_ineural.active.pipelines import (
+    check_learner,
+    checked,
+    find_learner,
+    prepared,
+    steps_learn,
+    transformed,
+)
 from river_ineural.active.width import ConstantWidth, Width
-from river_ineural.inputs.parameters import Live
-from river_ineural.inputs.validation import choice, real
-from river_ineural.network.scores import nearest_distribution, top_and_gap
+from river_ineural.features.parameters import Live
+from river_ineural.features.validation import choice, real
+from river_ineural.networks.scores import nearest_distribution
+from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["INeurALSampler"]
 
 DEFAULT_WIDTH = ConstantWidth()
-PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
-BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the threshold
-RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
-RANDOM_SHARE_OF_TOTAL = 0.05  # the same, where the number of labels is fixed
-RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
-RANDOM_IN_CHANGE = 0.25  # probability of a random ask while the model recovers from a change
 
 
 def check_width(name: str, width: Any) -> None:
     """Raise unless it is None or can be called."""
     if width is not None and not callable(width):
         raise TypeError(f"{name} must be None or callable, e.g. ConstantWidth, got {width!r}.")
-
-
-def scores_and_added(
-    learner: Any, x: dict[FeatureName, Any]
-) -> tuple[dict[ClfTarget, float], dict[str, float]]:
-    """The scores, and what each explorer added to the gap, if the learner has explorers."""
-    if hasattr(learner, "explained_one"):
-        scores, added = learner.explained_one(x)
-        return scores, added
-    return learner.scores_one(x), {}
 
 
 class INeurALSampler(BudgetedSampler):
@@ -141,8 +130,9 @@ class INeurALSampler(BudgetedSampler):
         self.self_training = self_training
         self._n_learned = 0  # learned labels of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
-        self._confirmed_gap = ConfirmedGap()
-        self._late_classes = LateClasses()
+        self._confirmed_gap = query.SURE  # the largest gap at which a label has confirmed î
+        self._seen: dict[ClfTarget, tuple[int, int]] = {}  # labels, and the number of the first
+        self._late = False  # whether a class has come late and has few labels
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
 
@@ -177,40 +167,47 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
-            learner, encoded = prepared(self.classifier, x, kwargs)
-            scores, added = scores_and_added(learner, encoded)  # lines 4 to 7
-            top, margin = top_and_gap(scores)  # lines 8 and 9
-            confident = self.self_training and len(scores) > 1 and margin >= PSEUDO_LABEL_GAP
+            learner, pipelines = find_learner(self.classifier)
+            if pipelines:
+                example = prepared(learner, pipelines, self.classifier, x, kwargs)
+            else:
+                example = learner.check_one(x)
+            if hasattr(learner, "explained_one"):
+                scores, added = learner.explained_one(example)  # lines 4 to 7
+            else:
+                scores, added = learner.scores_one(example), {}
+            labels, (top, second, margin) = [*scores], query.top_two([*scores.values()])
             self._budget_manager.round()
-            ask = self._decide(x, self._wanted(x, scores), added)
+            wanted = self._wanted_at(learner, len(labels), margin)
+            ask = self._decide(x, wanted, added, top, second)
+            label = labels[top] if labels else None
+            sure = self.self_training and len(labels) > 1 and margin >= query.PSEUDO_LABEL_GAP
             if ask:
                 self._last_ask = self.n_rounds
-            elif confident and getattr(learner, "takes_pseudo_labels", True):
-                learner.learn_one(encoded, top, pseudo_label=True)
-                self.n_pseudo_labels += 1
-                self._note_drifts(learner)
-            return scores, top, ask
+            elif sure and getattr(learner, "takes_pseudo_labels", True):
+                with uninterrupted():
+                    learner.learn_one(example, label, pseudo_label=True)
+                    self.n_pseudo_labels += 1
+                    self._note_drifts(learner)
+            return scores, label, ask
 
     def _threshold(self, manager: BudgetManager, n_classes: int, learner: Any) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending."""
         beta, t, k = self.width or DEFAULT_WIDTH, manager.n_rounds, max(2, n_classes)
-        threshold: float = 2 * self.gamma * beta(t, k, learner.n_layers)
-        if not self._late_classes.present:  # their labels are worth a full budget
+        left = 1.0
+        if not self._late:  # its labels are worth a full budget
             changing = getattr(learner, "changing", False)
             dependent = getattr(learner, "temporal_dependence", False)
-            threshold *= manager.share(not changing, k, dependent) ** BUDGET_EXPONENT
-        if n_pending := self._pending.count(t):
-            n_learned = self._n_labels + FIRST  # more, so that a model without labels asks
-            threshold *= n_learned / (n_learned + n_pending)
-        return threshold
+            left = query.share(manager, not changing, k, dependent)
+        width = 2 * self.gamma * beta(t, k, learner.n_layers)
+        return query.threshold(width, left, self._n_labels, self._pending.count(t))
 
-    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
+    def _wanted_at(self, learner: Any, n_classes: int, margin: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
 
         None is wanted at a NaN gap: such a model would waste the budget.
         """
-        n_classes, (_, margin) = len(y_pred), top_and_gap(y_pred)
-        learner, _ = find_learner(self.classifier)
+        manager = self._budget_manager
         if margin != margin:
             return UNWANTED
         if self._unseen is None:
@@ -219,35 +216,32 @@ class INeurALSampler(BudgetedSampler):
             self._warn_once(f"No label of {unseen[0]!r} has come: it is looked for at random.")
         if n_classes - len(unseen) < 2:
             return self._of_few_classes(n_classes - len(unseen))
-        manager, changing = self._budget_manager, getattr(learner, "changing", False)
-        self._confirmed_gap.fade(manager.rate or RANDOM_AFTER_SILENCE)
+        changing = getattr(learner, "changing", False)
+        self._confirmed_gap = query.faded_gap(self._confirmed_gap, manager.rate)
         threshold = self._threshold(manager, n_classes, learner)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         if changing:  # labels decide what old labels are worth
-            return "change" if self._rng.random() < RANDOM_IN_CHANGE else "none", margin, threshold
+            asks = self._rng.random() < query.RANDOM_IN_CHANGE
+            return "change" if asks else "none", margin, threshold
         if getattr(learner, "warning", False):  # a sure model sees a change last
             return "warning", margin, threshold
         return "random" if self._asks_at_random(margin) else "none", margin, threshold
 
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
-        manager, p = self._budget_manager, 0.0
-        if self._confirmed_gap.exceeded_by(margin):
-            # The more labels are pending, the less often: the first of them may confirm the gap.
-            n_pending = self._pending.count(manager.n_rounds)
-            if not n_pending or self._rng.random() * (1 + n_pending) < 1:
-                return True
-        if manager.rate:
-            p = manager.rate
-            if not self._unseen:
-                p *= RANDOM_SHARE_OF_TOTAL if manager.bucket is None else RANDOM_SHARE
-        elif (manager.n_rounds - self._last_ask) * RANDOM_AFTER_SILENCE >= 1:
-            p = RANDOM_AFTER_SILENCE
-        return p > 0 and self._rng.random() < p
+        manager, unconfirmed = self._budget_manager, margin > self._confirmed_gap + query.STEP
+        n_pending, n_silent = (
+            self._pending.count(manager.n_rounds),
+            manager.n_rounds - self._last_ask,
+        )
+        searching, random = bool(self._unseen), self._rng.random
+        return query.random_ask(manager, unconfirmed, n_pending, n_silent, searching, random)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
+
+        Ctrl-C takes effect after it, so that the classifier and the sampler agree.
 
         Parameters
         ----------
@@ -258,27 +252,36 @@ class INeurALSampler(BudgetedSampler):
         kwargs
             Go to the classifier: `w` weighs the example in the loss.
         """
-        with self._lock:
-            learner, _ = find_learner(self.classifier)
-            given = {"y": y, "w": kwargs.get("w", 1.0)}
-            scores = learner.scores_one(checked(self.classifier, x, {}, **given))
+        with self._lock, uninterrupted():
+            learner, pipelines = find_learner(self.classifier)
+            n_before, scores = getattr(learner, "n_labels", None), {}
+            if learner is not self.classifier or n_before is None:
+                example = checked(self.classifier, x, {}, y=y, w=kwargs.get("w", 1.0))
+                if n_before is None:
+                    scores = learner.scores_one(example)
             # Unsupervised steps have learned x if it was predicted. It was not if more examples are
             # learned than were predicted, as in a warm start.
             seen = self._n_learned < self.n_rounds
-            steps = steps_learn(self.classifier) if seen else nullcontext()
-            with self._counting(x, self._n_learned + seen, y, scores), steps:
+            with steps_learn(self.classifier) if seen and pipelines else nullcontext():
                 self.classifier.learn_one(x, y, **self._accepted(kwargs))
+            if n_before is not None and learner.n_labels == n_before + 1:
+                scores = learner.scores_before
+            self._n_learned += seen
+            self._count(x, find_learner(self.classifier)[0])
+            self._hear(y, scores, learner)
 
-    def _count(self, n_labels: int, asked: int | None, *more: Any) -> None:
-        self._n_learned, y, scores = more  # as `learn_one` hands them to `_counting`
-        super()._count(n_labels, asked)
+    def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
+        """Learn from a label whether the prediction was right, and how many each class has."""
         if len(scores) > 1:
-            top, margin = top_and_gap(scores)
-            self._confirmed_gap.update(margin, correct=top == y)
-        if self._unseen:
-            self._unseen = None
-        if y in find_learner(self.classifier)[0].known_labels:
-            self._late_classes.update(y)
+            top, _, margin = query.top_two([*scores.values()])
+            right = [*scores][top] == y
+            self._confirmed_gap = query.confirmed_gap(self._confirmed_gap, margin, right)
+        self._unseen = self._unseen and None
+        if y in learner.known_labels:
+            n = 1 + sum(count for count, _ in self._seen.values())
+            count, first = self._seen.get(y, (0, n))
+            self._seen[y] = count + 1, first
+            self._late = query.some_class_is_late(self._seen.values(), n)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """The learner's explanation of its scores, and the threshold of the next round."""
@@ -292,6 +295,6 @@ class INeurALSampler(BudgetedSampler):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        from river_ineural.classifier import INeurAL
+        from river_ineural import INeurAL
 
         yield {"classifier": INeurAL()}

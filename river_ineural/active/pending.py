@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from river_ineural.inputs.encoder import is_missing
+from river_ineural.features.encoder import is_missing
 
 __all__ = ["MOST", "PATIENCE", "Pending"]
 

@@ -1,22 +1,68 @@
-"""Passing examples through the pipelines around a learner."""
+"""Finding the learner inside a classifier, and passing examples through the pipelines around it."""
 
 from __future__ import annotations
 
-import copy
+import functools
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from river import base
 from river.base.typing import FeatureName
 
-from river_ineural.active.learner import find_learner
-from river_ineural.inputs.features import REAL
-from river_ineural.network.locks import Order, lock
+from river_ineural.classifier.locks import Order, lock
 
-__all__ = ["checked", "prepared", "steps_learn", "transformed"]
+__all__ = ["check_learner", "checked", "find_learner", "prepared", "steps_learn", "transformed"]
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
+
+MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
+
+
+WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
+
+
+@functools.lru_cache(maxsize=256)
+def nesting(kind: type) -> str:
+    """How to get from an object of this class to the model inside; "" if it is the model itself.
+
+    River's wrappers of one model are recognised by name, so that nothing has to be imported.
+    """
+    names = {each.__name__ for each in kind.__mro__ if each.__module__.startswith("river.")}
+    if "Pipeline" in names:
+        return "last step"
+    return "wrapped" if names & WRAPPERS else ""
+
+
+def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
+    """The `Learner` inside a classifier, or the classifier itself, and the pipelines around it.
+
+    The outermost pipeline comes first. Look again in each call: a wrapper may replace its model.
+    """
+    pipelines = []
+    while how := nesting(type(classifier)):  # type: ignore[arg-type]  # types are hashable
+        if how == "last step":
+            pipelines.append(classifier)
+            classifier = classifier[-1]
+        else:
+            classifier = classifier._wrapped_model
+    return classifier, pipelines
+
+
+def check_learner(name: str, classifier: Any) -> None:
+    """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
+    learner, pipelines = find_learner(classifier)
+    missing = [name for name in MEMBERS if not hasattr(learner, name)]
+    if missing:
+        raise TypeError(
+            f"{name} must be an INeurAL, a pipeline that ends in one, or River's "
+            f"DriftRetrainingClassifier or an imblearn sampler around one. "
+            f"{type(learner).__name__} has no {', '.join(missing)}, which active.Learner asks for."
+        )
+    if len(pipelines) > 1:
+        raise TypeError(
+            f"{name} has a pipeline within a pipeline: put the steps of the inner one in the outer."
+        )
 
 
 def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
@@ -45,8 +91,11 @@ def transformed(
 
 def checked(
     classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any], **given: Any
-) -> Any:
-    """x as the learner has checked it, before any step learns.
+) -> dict[FeatureName, Any]:
+    """x as the pipelines hand it on, and as the learner has checked it; no step learns it.
+
+    A value that is refused only because a step has not learned it yet, such as the NaN of a
+    `MinMaxScaler`, is let through.
 
     Raises
     ------
@@ -54,44 +103,41 @@ def checked(
         If x, or a label or a weight given, would be refused.
     """
     learner, pipelines = find_learner(classifier)
-    if not pipelines:
-        return learner.check_one(x, **given)
-    found: dict[FeatureName, Any] | None = None
+    found = transformed(pipelines, x, kwargs)
     try:
-        found = transformed(pipelines, x, kwargs)
-        accepted = learner.check_one(found, **given)
-        if pipelines[0] is not classifier or not replaced(learner, x, found):
-            return accepted
-    except (TypeError, ValueError):  # x is bad, or a step that has learned nothing spoiled it
-        if pipelines[0] is not classifier or spoiled(learner, x, found):
+        accepted: dict[FeatureName, Any] = learner.check_one(found, **given)
+        return accepted
+    except (TypeError, ValueError):
+        if not (pipelines and pipelines[0] is classifier and isinstance(found, dict)):
             raise
-    from river import compose
-
-    steps = copy.deepcopy(list(pipelines[0].steps.values())[:-1])
-    with PIPELINES, compose.learn_during_predict():
-        after = compose.Pipeline(*steps).transform_one(x, **kwargs)
-    return learner.check_one(transformed(pipelines[1:], after, {}), **given)
+        bad = [name for name, value in found.items() if refused(learner, name, value)]
+        if not bad or any(name in x and refused(learner, name, x[name]) for name in bad):
+            raise
+        return found
 
 
 def prepared(
-    classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any]
-) -> tuple[Any, dict[FeatureName, Any]]:
-    """The learner, and x as it has checked it; unsupervised steps of a pipeline have learned x.
+    learner: Any,
+    pipelines: list[Any],
+    classifier: Any,
+    x: dict[FeatureName, Any],
+    kwargs: dict[str, Any],
+) -> dict[FeatureName, Any]:
+    """x as the learner has checked it; unsupervised steps of the pipelines have learned x.
 
     Raises
     ------
     TypeError, ValueError
-        If x could not be predicted or learned; no step has learned then.
+        If x could not be predicted or learned. Then no step has learned it, unless it is a step
+        that hides it: a scaler makes 0 of a feature that has not varied yet, even of NaN.
     """
-    learner, pipelines = find_learner(classifier)
-    if pipelines:
-        known = learner.known_labels  # x must be fit to be learned, too
-        found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
-        if not any(learns(step) for step in list(pipelines[0].steps.values())[:-1]):
-            return learner, found
+    known = learner.known_labels  # x must be fit to be learned, too
+    found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
+    if any(learns(step) for step in list(pipelines[0].steps.values())[:-1]):
         with steps_learn(classifier):
             x = transformed(pipelines, x, kwargs)
-    return learner, learner.check_one(x)
+        found = learner.check_one(x)
+    return found
 
 
 def learns(step: Any) -> bool:
@@ -106,23 +152,3 @@ def refused(learner: Any, name: FeatureName, value: Any) -> bool:
     except (TypeError, ValueError):
         return True
     return False
-
-
-def replaced(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
-    """Whether a step has replaced a value that the learner would refuse by a number.
-
-    The step itself may refuse to learn that value. A scaler returns 0 for a feature that has not
-    varied yet, whatever its value is.
-    """
-    if not isinstance(found, dict) or not isinstance(x, dict):
-        return False
-    odd = [name for name, value in x.items() if type(value) not in REAL or value != value]
-    return any(name in found and refused(learner, name, x[name]) for name in odd)
-
-
-def spoiled(learner: Any, x: dict[FeatureName, Any], found: Any) -> bool:
-    """Whether all refused values of an example were bad before any step saw them."""
-    if not isinstance(found, dict) or not isinstance(x, dict):
-        return False
-    bad = [name for name, value in found.items() if refused(learner, name, value)]
-    return all(name in x and refused(learner, name, x[name]) for name in bad)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from river_ineural.inputs.validation import check_integer, check_real
+from river_ineural.features.validation import check_integer, check_real
 
 __all__ = ["ConstantWidth", "TheoreticalWidth", "Width"]
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from torch import Tensor
 
-from river_ineural.inputs.features import FeatureIndex
-from river_ineural.inputs.parameters import Live
-from river_ineural.inputs.validation import check_integer, integer, real
-from river_ineural.network.threads import single_threaded
+from river_ineural.features.index import FeatureIndex
+from river_ineural.features.parameters import Live
+from river_ineural.features.validation import check_integer, integer, real
+from river_ineural.networks.threads import single_threaded
 
 __all__ = ["Cached", "Stored", "TrainedInEpochs", "placed"]
 
@@ -107,6 +107,5 @@ class Cached:
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
     """Checked values of x as a float32 vector of all known features."""
-    nothing = np.zeros(len(features))
-    vector: Floats = features.place(x, values[None], nothing, nothing.astype(np.float32))[0]
+    vector: Floats = features.place(x, values[None], len(features))[0].astype(np.float32)
     return vector

@@ -11,10 +11,10 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
 from river_ineural.baselines.epochs import Stored, TrainedInEpochs, placed
-from river_ineural.inputs.features import FeatureIndex
-from river_ineural.inputs.labels import LabelIndex
-from river_ineural.inputs.validation import check_integer, check_seed
-from river_ineural.network.threads import single_threaded
+from river_ineural.features.index import FeatureIndex
+from river_ineural.features.labels import LabelIndex
+from river_ineural.features.validation import check_integer, check_seed
+from river_ineural.networks.threads import single_threaded
 
 __all__ = ["RetrainedNetwork"]
 
@@ -133,11 +133,11 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
     def _store(self, x: dict[FeatureName, Any], y: ClfTarget) -> bool:
         """Store the example; returns False if there is no room for its class."""
         values, label = self._features.values(x), self._labels.checked(y)
-        self._labels = self._labels.grown([label])
+        self._labels.learn([label])
         index = self._labels.index.get(label)
         if index is None:
             return False
-        self._features, _ = self._features.grown(x)
+        self._features.learn(x)
         self._grow()
         self._stored.add(placed(self._features, x, values), index)
         return True

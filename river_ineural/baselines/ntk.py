@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import Wanted
 from river_ineural.baselines.epochs import Cached, Stored, TrainedInEpochs, placed
-from river_ineural.inputs.features import FeatureIndex
-from river_ineural.inputs.labels import LabelIndex
-from river_ineural.inputs.validation import check_integer, check_real, check_seed
-from river_ineural.network.scores import probabilities
-from river_ineural.network.threads import single_threaded
+from river_ineural.features.index import FeatureIndex
+from river_ineural.features.labels import LabelIndex
+from river_ineural.features.validation import check_integer, check_real, check_seed
+from river_ineural.networks.scores import probabilities
+from river_ineural.networks.threads import single_threaded
 
 __all__ = ["NeuALNTKD", "NeuALNTKF"]
 
@@ -105,7 +105,8 @@ class TangentUCB(Cached, base.Classifier):
                 f"label {label!r} is a third class: NTK methods are defined for two, "
                 f"{self.labels.labels}. Use INeurALSampler, or make the task binary."
             )
-        (self.features, _), self.labels = self.features.grown(x), self.labels.grown([label])
+        self.features.learn(x)
+        self.labels.learn([label])
         self.widen()
         vector = unit(placed(self.features, x, values))
         chosen = int(self.bounds(vector)[0].argmax())

@@ -67,7 +67,7 @@ def at_random(classifier: Any, budget: active.Budget, seed: int) -> active.Rando
     return active.RandomSampler(classifier, p=p, budget=budget, seed=seed)
 
 
-def of_ours(kind: type[INeurAL]) -> Sampler:
+def of_ours(kind: type[INeurAL | NeurONAL]) -> Sampler:
     """An `INeurALSampler` around `kind`, which encodes categories and missing values itself."""
     return lambda table, budget, seed: active.INeurALSampler(
         kind(categories=True, missing=True, seed=seed), budget=budget, seed=seed

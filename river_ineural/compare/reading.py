@@ -12,7 +12,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
-from river_ineural.inputs.values import LARGEST
+from river_ineural.features.values import LARGEST
 
 __all__ = ["Table", "parts_of_times", "read_column", "read_table"]
 

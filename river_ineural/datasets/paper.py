@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from river.datasets import base
 
-from river_ineural.inputs.validation import check_choice, check_seed
+from river_ineural.features.validation import check_choice, check_seed
 
 __all__ = [
     "CIFAR10",

@@ -10,7 +10,7 @@ from river.base.typing import FeatureName
 from river.datasets import base
 from scipy.special import softmax  # type: ignore[import-untyped]
 
-from river_ineural.inputs.validation import check_integer, check_real
+from river_ineural.features.validation import check_integer, check_real
 
 __all__ = ["KnownPosterior"]
 

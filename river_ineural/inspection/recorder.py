@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from river import utils
 
 from river_ineural.active.decision import REASONS, Reason
-from river_ineural.inputs.validation import check_integer
+from river_ineural.features.validation import check_integer
 from river_ineural.inspection.words import metrics_of, sampler_of
 
 if TYPE_CHECKING:

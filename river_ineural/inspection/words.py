@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.decision import REASONS, Decision, Reason
-from river_ineural.active.learner import find_learner
+from river_ineural.active.pipelines import find_learner
 
 if TYPE_CHECKING:
     from rich.console import Console

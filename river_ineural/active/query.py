@@ -1,0 +1,245 @@
+"""The query rule of I-NeurAL's sampler, as plain functions: Algorithm 1, lines 8, 9 and 11."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+
+from river_ineural.active.budget import BudgetManager
+
+__all__ = [
+    "FIRST",
+    "PSEUDO_LABEL_GAP",
+    "RANDOM_IN_CHANGE",
+    "SURE",
+    "confirmed_gap",
+    "faded_gap",
+    "few_classes",
+    "gap",
+    "random_ask",
+    "share",
+    "some_class_is_late",
+    "threshold",
+    "top_two",
+]
+
+FIRST = 10  # labels that are always asked for while fewer than two classes are known
+PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
+BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the threshold
+
+# Shares of the labels that are held back unless the stream changes.
+HELD_BUCKET = 0.2
+HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
+MOST_HELD = 0.15
+HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
+
+RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
+RANDOM_SHARE_OF_TOTAL = 0.05  # the same, where the number of labels is fixed
+RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
+RANDOM_IN_CHANGE = 0.25  # probability of a random ask while the model recovers from a change
+
+SURE = 1.0  # the gap of the probabilities 1 and 0
+STEP = 0.1  # a gap that is larger than the confirmed one by more than this is not confirmed
+MEMORY = 1024  # labels that the budget adds while the confirmed gap falls back towards 1
+
+RARE = 32  # a late class has at most this part of its even share of the labels
+PATIENCE = 64  # labels after its first; a class that is still rare then may be a typing error
+SEVERAL = 2  # new classes after which more may come
+FEW = 2  # labels of a class that counts as new
+SETTLED = 10  # labels a class, on average, from which on several new classes are late
+
+
+def top_two(scores: list[float]) -> tuple[int, int, float]:
+    """The first class with the highest score î, the runner-up i°, and their gap (lines 8 and 9).
+
+    Without a runner-up i° is î and the gap is 0. The gap is NaN if a score is NaN, or if two scores
+    are inf.
+
+    Examples
+    --------
+    >>> top_two([0.25, 1.0, -0.5])
+    (1, 0, 0.75)
+    """
+    top = second = 0
+    best, runner_up = -math.inf, -math.inf
+    for i, score in enumerate(scores):
+        if score > best:
+            top, best, second, runner_up = i, score, top, best
+        elif score > runner_up:
+            second, runner_up = i, score
+        elif score != score:
+            return max(range(len(scores)), key=scores.__getitem__), top, math.nan
+    return top, second, best - runner_up if runner_up > -math.inf else 0.0
+
+
+def gap(scores: Iterable[float]) -> float:
+    """f(î) - f(i°): top score minus runner-up; 0 for one class.
+
+    NaN if a score is NaN, or if two scores are inf.
+
+    Examples
+    --------
+    >>> gap([0.25, 1.0, -0.5])
+    0.75
+    """
+    return top_two([*scores])[2]
+
+
+def threshold(two_gamma_beta: float, share: float, n_labels: int, n_pending: int) -> float:
+    """The gap below which a label is asked for (line 11).
+
+        2γβ_t · share^(3/4) · (labels + 10) / (labels + 10 + pending)
+
+    Parameters
+    ----------
+    share
+        Of the budget that is left, in [0, 1].
+    n_labels, n_pending
+        Labels learned; labels asked for that have not come yet.
+    """
+    n_learned = n_labels + FIRST  # more, so that a model without labels asks
+    kept: float = two_gamma_beta * share**BUDGET_EXPONENT
+    return kept * n_learned / (n_learned + n_pending)
+
+
+def share(
+    manager: BudgetManager, reserve: bool, n_classes: int = 2, dependent: bool = False
+) -> float:
+    """Share of the bucket or of the total that is left, in [0, 1]; 1 without a limit.
+
+        max(0, (left - held) / (1 - held at the start))
+
+    Parameters
+    ----------
+    reserve
+        Whether a part is held back for a change of the stream. Of a bucket this is a fifth. Of a
+        total with a horizon it is at first a twentieth for each class but one, three twentieths at
+        most, and it falls in proportion to the rounds left. Of a total without a horizon nothing is
+        held back.
+    n_classes
+        Known classes, at least 2. The more there are, the likelier it is that others come late.
+    dependent
+        Whether labels depend on the ones before. Half of a total is then held back.
+
+    Examples
+    --------
+    >>> from river_ineural.active import Budget
+    >>> manager = BudgetManager(Budget(0.25, burst=10))
+    >>> for _ in range(6):
+    ...     manager.spend()
+    >>> share(manager, reserve=False), round(share(manager, reserve=True), 6)
+    (0.4, 0.25)
+    """
+    if manager.size == math.inf:
+        return 1.0
+    left = manager.left / manager.size if manager.size else 0.0
+    if reserve:
+        if manager.bucket is not None:
+            left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
+        elif manager.budget.horizon is not None:
+            held = HELD_DEPENDENT if dependent else min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
+            to_come = 1 - manager.n_rounds / manager.budget.horizon
+            left = (left - held * max(0.0, to_come)) / (1 - held)
+    return min(1.0, max(0.0, left))
+
+
+def few_classes(manager: BudgetManager, random: Callable[[], float]) -> bool:
+    """Whether to ask while fewer than two classes have a label.
+
+    Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
+    were, so that the budget lasts. With a horizon the rate of the budget holds once half of the
+    labels are used.
+    """
+    n, total, rate = manager.n_asked, manager.budget.total, manager.rate or 0.0
+    if manager.budget.limit is None or n < FIRST:
+        return True
+    half_used = rate and total and 2 * n >= total
+    return random() < max(rate, 0.0 if half_used else FIRST / n)
+
+
+def random_ask(
+    manager: BudgetManager,
+    unconfirmed: bool,
+    n_pending: int,
+    n_silent: int,
+    searching: bool,
+    random: Callable[[], float],
+) -> bool:
+    """Whether to ask where the gap is wide and nothing points to a change.
+
+    Parameters
+    ----------
+    unconfirmed
+        Whether the gap is larger than labels have confirmed. The more labels are pending, the less
+        often such a gap is asked about: the first of them may confirm it.
+    n_silent
+        Rounds since the last ask.
+    searching
+        Whether a named class has no label yet.
+    """
+    p = 0.0
+    if unconfirmed and (not n_pending or random() * (1 + n_pending) < 1):
+        return True
+    if manager.rate:
+        of_rate = RANDOM_SHARE_OF_TOTAL if manager.bucket is None else RANDOM_SHARE
+        p = manager.rate * (1.0 if searching else of_rate)
+    elif n_silent * RANDOM_AFTER_SILENCE >= 1:
+        p = RANDOM_AFTER_SILENCE
+    return p > 0 and random() < p
+
+
+def confirmed_gap(confirmed: float, gap: float, correct: bool) -> float:
+    """The largest gap at which a label has confirmed the prediction, at least 1, after one more.
+
+    Scores estimate probabilities, so the model never learns a gap above 1. A network reaches such a
+    gap where features lie beyond those of the labelled examples, or where its own pseudo-labels
+    have pushed it. It may still be right, and on many streams it is. So labels have to confirm
+    large gaps step by step: a gap that exceeds the confirmed one by more than 0.1 is asked about. A
+    wrong prediction at a gap above 1 takes the confirmed gap back to 1.
+
+    Examples
+    --------
+    >>> confirmed_gap(1.0, 1.3, correct=True), confirmed_gap(1.3, 1.5, correct=False)
+    (1.3, 1.0)
+    """
+    if gap <= SURE or gap != gap:
+        return confirmed
+    return max(confirmed, gap) if correct else SURE
+
+
+def faded_gap(confirmed: float, rate: float | None) -> float:
+    """The confirmed gap after a round: it falls by 1/1024 of its distance from 1 with each label
+    that the budget adds, because streams change.
+    """
+    if confirmed <= SURE:
+        return confirmed
+    return confirmed + (SURE - confirmed) * (rate or RANDOM_AFTER_SILENCE) / MEMORY
+
+
+def some_class_is_late(seen: Collection[tuple[int, int]], n: int) -> bool:
+    """Whether a class has appeared late and still has few of the n labels.
+
+    This holds in two cases. In the first, one class has at most 1/32 of its even share of the
+    labels, and its first label came at most 64 labels ago. A class with one label among a hundred
+    is hardly learned. It is seldom predicted, so its examples do not look like close calls, and its
+    next labels are worth more than those of close calls. In the second case at least ten labels a
+    class have come, and at least two classes have one or two labels, the first of them at most 32
+    labels ago: where two classes are new, more may come.
+
+    Parameters
+    ----------
+    seen
+        Of each class, its labels and the number of the first of them.
+
+    Examples
+    --------
+    >>> [some_class_is_late(seen, 101) for seen in ([(101, 1)], [(100, 1), (1, 101)])]
+    [False, True]
+    >>> some_class_is_late([(100, 1), (2, 101)], 102)
+    False
+    """
+    most = n / (RARE * max(1, len(seen)))
+    ages = [(count, n - first) for count, first in seen]
+    rare = any(count <= most and age < PATIENCE for count, age in ages)
+    n_new = sum(count <= FEW and age < PATIENCE // 2 for count, age in ages)
+    return rare or (n >= SETTLED * len(ages) and n_new >= SEVERAL)

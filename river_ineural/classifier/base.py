@@ -1,0 +1,373 @@
+"""River's methods of a classifier that holds a `Learner`, and its parameters."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from river import base
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.classifier.locks import Order, lock
+from river_ineural.classifier.settings import (
+    MOST_CONTEXTS,
+    MOST_EXAMPLES,
+    MOST_LAYERS,
+    MOST_STEPS,
+    SMALLEST,
+    check_classes,
+    check_detector,
+    check_explorers,
+    first_learner,
+)
+from river_ineural.explorers.last_label import LastLabel
+from river_ineural.features.index import Checked
+from river_ineural.features.parameters import Fixed, Live
+from river_ineural.features.validation import (
+    ONE,
+    SCHEMA,
+    check_schema,
+    check_seed,
+    check_weight,
+    choice,
+    integer,
+    real,
+)
+from river_ineural.learner import Learner, Said
+from river_ineural.networks.device import available
+from river_ineural.networks.layout import Shape
+from river_ineural.networks.scores import nearest_distribution, probabilities, table
+from river_ineural.networks.weights import Recipe
+
+if TYPE_CHECKING:
+    from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+
+    from river_ineural.features.frames import Frame
+
+__all__ = ["NeuralClassifier"]
+
+Scores = dict[ClfTarget, float]
+
+UNKNOWN = object()  # stands for a missing argument y
+
+
+class NeuralClassifier(base.MiniBatchClassifier):
+    """A classifier that learns one example at a time, or frames; its parameters are in `INeurAL`.
+
+    Each access to the learner holds a lock, which no copy and no pickle contains.
+    """
+
+    _dtype: ClassVar[torch.dtype] = torch.float32
+    _form: ClassVar[Callable[..., Shape]]  # of the networks
+    _recipe: ClassVar[Recipe]
+    _multiclass = True
+
+    hidden_dim = Fixed[int](integer(1))
+    n_layers = Fixed[int](integer(2, MOST_LAYERS))
+    lr = Live[float](real(SMALLEST))
+    batch_size = Fixed[int](integer(1, MOST_CONTEXTS))
+    n_steps = Live[float](real(0, MOST_STEPS))
+    capacity = Fixed[int](integer(2, MOST_EXAMPLES))
+    explorers = Fixed[tuple[str, ...]](check_explorers)
+    drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)
+    classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)
+    categories = Fixed[bool](choice(True, False))
+    missing = Fixed[bool](choice(True, False))
+    max_features = Fixed[int](integer(1))
+    max_classes = Fixed[int](integer(2))
+    device = Fixed[str](advice="`to` moves the model")
+    seed = Fixed[int | None](lambda name, seed: check_seed(seed))
+
+    def __init__(self, **parameters: Any) -> None:
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        self._lock = lock(Order.LEARNER)
+        self._learner = first_learner(self, self._form, self._recipe, self._dtype)
+
+    @property
+    def known_labels(self) -> tuple[ClfTarget, ...]:
+        """The labels known so far, in the order of the scores."""
+        return tuple(self._learner.labels.labels)
+
+    @property
+    def n_labels(self) -> int:
+        """Labels stored so far, without pseudo-labels."""
+        return self._learner.n_labels
+
+    @property
+    def scores_before(self) -> Scores:
+        """The scores of the example whose label was stored last, from before it was learned."""
+        return by_label(self._learner, self._learner.scores_before)
+
+    @property
+    def unseen_labels(self) -> tuple[ClfTarget, ...]:
+        """Known labels that no labelled example in the history has."""
+        with self._lock:
+            return self._learner.unseen_labels
+
+    @property
+    def takes_pseudo_labels(self) -> bool:
+        """Whether it learns pseudo-labels: not where examples have few of many features (words)."""
+        return not self._learner.model.scaling.sparse
+
+    @property
+    def n_drifts(self) -> int:
+        """Changes of the stream that were detected and not refuted."""
+        detector = self._learner.detector
+        return detector.n_drifts if detector else 0
+
+    @property
+    def changing(self) -> bool:
+        """Whether the model recovers from a change, so that labels are worth most."""
+        return self._learner.recovery is not None
+
+    @property
+    def temporal_dependence(self) -> bool:
+        """Whether labels depend on the ones before, as the explorer "last_label" detects it."""
+        last = self._learner.model.explorers.by_name.get("last_label")
+        return isinstance(last, LastLabel) and last.dependent
+
+    @property
+    def warning(self) -> bool:
+        """Whether labels point to a change, but not clearly enough."""
+        detector = self._learner.detector
+        return detector is not None and detector.warning_detected
+
+    @property
+    def trust(self) -> dict[str, float]:
+        """The trust in each explorer now, in [0, 1], by its name."""
+        return self._learner.model.explorers.trusted
+
+    def check_one(
+        self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
+    ) -> dict[FeatureName, Any]:
+        """Raise what `learn_one` would raise, or without y a prediction; the model does not change.
+
+        Returns an encoded copy of x, which is not checked again.
+        """
+        if w is not ONE:
+            check_weight(w)
+        with self._lock:
+            names, values = self._learner.features.read(x)
+            if y is not UNKNOWN:
+                self._learner.check(names, y)
+        checked = Checked(names)
+        checked.array = values
+        return checked
+
+    def learn_one(
+        self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = False, w: float = ONE
+    ) -> None:
+        """Store one example and train (Algorithm 1, lines 13 to 26; Algorithm 2).
+
+        Parameters
+        ----------
+        x
+            Features: finite numbers by name. Names not seen before get weights of their own.
+        y
+            Label: bool, str or int. A class not seen before gets weights of its own.
+        pseudo_label
+            Whether `y` is the model's own prediction. Such examples never replace labelled ones,
+            and their new feature names are ignored.
+        w
+            Weight of the example in the loss, in [0, 1e6].
+
+        Raises
+        ------
+        TypeError, ValueError
+            If x, y or w is not as above; the model is as it was.
+        """
+        if w is not ONE:
+            check_weight(w)
+        with self._lock:
+            learner = self._learner
+            names, values = learner.features.read(x)
+            if not (pseudo_label and isinstance(y, Hashable) and y in learner.labels.index):
+                y = learner.labels.checked(y)
+            given = names, values[None], [y], np.array([w])
+            learner.learn(*given, self.n_steps, self.lr, pseudo_label)
+
+    def _said(self, x: dict[FeatureName, Any]) -> Said:
+        """What the model says of x; the caller holds the lock."""
+        names, values = self._learner.features.read(x)
+        return self._learner.score(names, values[None])
+
+    def scores_one(self, x: dict[FeatureName, Any]) -> Scores:
+        """The score of each label: an estimate of P(y | x), not confined to [0, 1].
+
+        It is f1 and what explorers add (Algorithm 1, line 6). Empty before a class is known.
+
+        Parameters
+        ----------
+        x
+            Features: finite numbers by name. Names never learned are ignored.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a feature is not a finite number.
+        """
+        with self._lock:
+            return by_label(self._learner, self._said(x).scores[0])
+
+    def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, dict[str, list[float]]]:
+        """`scores_one`, and by name what each explorer added to each score."""
+        with self._lock:
+            names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
+            said, added = self._learner.score(names, values[None]), {}
+            parts = zip(
+                self._learner.model.explorers.by_name, said.trust, said.estimates, strict=True
+            )
+            for name, trust, estimate in parts:
+                added[name] = (trust * estimate)[0].tolist()
+            return by_label(self._learner, said.scores[0]), added
+
+    def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
+        """The label of the highest score (Algorithm 1, line 8); None before a class is known.
+
+        Takes and raises what `scores_one` does.
+        """
+        scores = self.scores_one(x, **kwargs)
+        return max(scores, key=scores.__getitem__) if scores else None
+
+    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> Scores:
+        """Probability of each label: the distribution nearest to the scores.
+
+        Takes and raises what `scores_one` does. Each is at least 0.001 (0.1 / k for more than 100
+        classes); empty before a class is known.
+        """
+        return nearest_distribution(self.scores_one(x, **kwargs))
+
+    def debug_one(self, x: dict[FeatureName, Any]) -> str:
+        """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
+        with self._lock:
+            scores, added = self.explained_one(x)
+            f1 = self._said(x).f1[0].tolist()
+            return table({"f1": f1, **added}, scores, self.trust)
+
+    def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
+        """Learn a frame as one batch.
+
+        All residuals are taken in one pass, with the weights and statistics from before the frame.
+        Then both networks take `n_steps` steps for each row.
+
+        Parameters
+        ----------
+        X
+            Frame of finite numbers, of pandas, polars or another library that narwhals reads.
+        y, w
+            Series of labels, and of weights in [0, 1e6], one a row; None weighs all 1.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Naming the column, label or length that is wrong; the model is as it was.
+        """
+        from river_ineural.features.frames import Frame  # narwhals
+
+        frame = Frame(X, self._learner.features.encoder)
+        labels, weights = frame.labels(y), frame.weights(w)
+        if labels:
+            with self._lock:
+                names, values = frame.read(self._learner.features)
+                self._learner.learn(names, values, labels, weights, self.n_steps, self.lr)
+
+    def _score_many(self, X: IntoDataFrame) -> tuple[Frame, list[ClfTarget], NDArray[np.float64]]:
+        """The frame, the labels, and scores (B, k)."""
+        from river_ineural.features.frames import Frame  # narwhals
+
+        frame = Frame(X, self._learner.features.encoder)
+        with self._lock:
+            learner = self._learner
+            scores = [learner.score(*part).scores for part in frame.parts(learner.features)]
+            return frame, learner.labels.labels, np.concatenate(scores).astype(np.float64)
+
+    def predict_many(self, X: IntoDataFrame) -> IntoSeries:
+        """`predict_one` of every row, in one pass of matrix products.
+
+        Takes a frame, and raises, as `learn_many` does. Returns a series of the same kind and
+        index; it holds None before a class is known.
+        """
+        frame, labels, scores = self._score_many(X)
+        top = scores.argmax(axis=1) if labels else [None] * len(scores)
+        return frame.native_labels(labels, top)
+
+    def predict_proba_many(self, X: IntoDataFrame) -> IntoDataFrame:
+        """`predict_proba_one` of every row, in one pass of matrix products.
+
+        Takes a frame, and raises, as `learn_many` does. Returns one of the same kind and index, a
+        float64 column a class, which polars names `str(label)`.
+        """
+        frame, labels, scores = self._score_many(X)
+        return frame.native_columns(labels, probabilities(scores))
+
+    def to(self, device: str) -> Self:
+        """Move the model to a device, in place, and return it; ValueError if it is not there."""
+        where = available(device)
+        with self._lock:
+            self._move(where)
+            self.__dict__["device"] = device
+        return self
+
+    def _move(self, device: torch.device) -> None:
+        for model in self._learner.models:
+            model.networks.to(device)
+
+    def clone(
+        self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
+    ) -> Self:
+        """A model with the same parameters, or these, that has learned nothing."""
+        if new_params and new_params.get("explorers") == ():
+            new_params = new_params | {"explorers": []}
+        return super().clone(new_params, include_attributes)
+
+    def _get_params(self) -> dict[str, Any]:
+        """With an empty list for an empty tuple, of which River would look at the first item."""
+        params = super()._get_params()
+        return params | {"explorers": params["explorers"] or []}
+
+    @property
+    def _mutable_attributes(self) -> set[str]:
+        return {"lr", "n_steps"}
+
+    def _unit_test_skips(self) -> set[str]:
+        return {"check_learn_many_matches_learn_one"}  # a frame is one batch
+
+    def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """A copy of all but the lock, made while no thread learns, with tensors on the CPU."""
+        with self._lock:
+            return copy.deepcopy({**self.__dict__, "_lock": None}, memo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"schema": SCHEMA} | self._copied({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self._copied(memo), _lock=lock(Order.LEARNER))
+        other._move(self._learner.model.networks.block.device)
+        return other
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        check_schema(state.pop("schema", None))
+        self.__dict__.update(state, _lock=lock(Order.LEARNER))  # its parts are on the CPU
+        return_to_device(self)
+
+
+def by_label(learner: Learner, scores: NDArray[np.floating[Any]]) -> Scores:
+    """Scores (k,) by label; those of classes that were not known yet are left out."""
+    return dict(zip(learner.labels.labels, scores.tolist(), strict=False))
+
+
+def return_to_device(model: NeuralClassifier) -> None:
+    """Move a model from the CPU to its device; if that is missing, warn and stay on the CPU."""
+    try:
+        model.to(model.device)
+    except ValueError:
+        said = f"device {model.device!r} is not available here: loaded on the CPU."
+        warnings.warn(said, stacklevel=3)
+        model.__dict__["device"] = "cpu"

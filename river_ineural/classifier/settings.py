@@ -1,0 +1,88 @@
+"""What the parameters of a classifier may be, and the learner that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from river import base
+
+from river_ineural.drift import DriftDetector
+from river_ineural.explorers.trust import EXPLORERS, Explorers
+from river_ineural.features.constants import CONSTANT
+from river_ineural.features.encoder import Encoder
+from river_ineural.features.index import FeatureIndex
+from river_ineural.features.labels import LabelIndex
+from river_ineural.history import History
+from river_ineural.learner import Learner, Model
+from river_ineural.networks.device import available
+from river_ineural.networks.layout import Shape
+from river_ineural.networks.weights import Networks, Recipe
+
+__all__ = [
+    "MOST_CONTEXTS",
+    "MOST_EXAMPLES",
+    "MOST_LAYERS",
+    "MOST_STEPS",
+    "SMALLEST",
+    "check_classes",
+    "check_detector",
+    "check_explorers",
+    "first_learner",
+]
+
+SMALLEST = 1e-37  # learning rate that float32 can hold
+MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1e6, 1_000_000
+
+
+def check_explorers(name: str, explorers: Any) -> None:
+    """Raise unless it is a tuple of known names without repetitions."""
+    fine = isinstance(explorers, tuple) and all(
+        isinstance(each, str) and each in EXPLORERS for each in explorers
+    )
+    if not fine or len(set(explorers)) < len(explorers):
+        raise ValueError(
+            f"{name} must be a tuple of some of {tuple(EXPLORERS)}, got {explorers!r}."
+        )
+
+
+def check_detector(name: str, detector: Any) -> None:
+    """Raise unless it can detect a change, or is None."""
+    if isinstance(detector, str) and detector == "cusum":
+        return
+    if not (detector is None or isinstance(detector, base.BinaryDriftDetector)):
+        raise TypeError(
+            f"{name} must be 'cusum', None or one of river.drift.binary, got {detector!r}."
+        )
+
+
+def check_classes(name: str, classes: Any) -> None:
+    """Raise unless they are None or a tuple of labels."""
+    if not (classes is None or (isinstance(classes, tuple) and classes)):
+        raise TypeError(f"{name} must be None or a non-empty tuple of labels, got {classes!r}.")
+
+
+def first_learner(
+    given: Any, form: Callable[..., Shape], recipe: Recipe, dtype: torch.dtype
+) -> Learner:
+    """A learner with the parameters of a classifier, which has learned nothing."""
+    like = torch.empty(0, dtype=dtype, device=available(given.device))
+    of_weights, of_batches, of_explorers = (
+        np.random.default_rng(child) for child in np.random.SeedSequence(given.seed).spawn(3)
+    )
+    shape = form(0, 0, given.hidden_dim, given.n_layers, "network" in given.explorers)
+    networks = Networks(shape, recipe, of_weights, like)
+    history = History(given.capacity, of_batches, networks.dtype)
+    explorers = Explorers({name: EXPLORERS[name](of_explorers) for name in given.explorers})
+    encodes, detector = given.categories or given.missing, given.drift_detector
+    encoder = Encoder(given.categories, given.missing) if encodes else None
+    if detector is not None:
+        detector = DriftDetector(None if isinstance(detector, str) else detector.clone())
+    return Learner(
+        FeatureIndex(given.max_features, CONSTANT, recycles=True, encoder=encoder),
+        LabelIndex(given.max_classes, given.classes or ()),
+        Model(networks, history, explorers, given.batch_size),
+        detector,
+    )

@@ -1,0 +1,209 @@
+"""Detecting from the mistakes of a model that the stream has changed."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+from river.base import BinaryDriftDetector
+
+__all__ = ["Cusum", "DriftDetector", "SURE", "changed_rate", "log_ratio", "top_of"]
+
+SURE = 0.6  # gap from which a mistake points to a change
+GAP_BINS = (0.3, SURE, 0.9)  # what separates the four bins of labels
+FIRST_RATES = (0.45, 0.3, 0.15, 0.08)  # error rate of each bin before any label has come
+FIRST_COUNT = 8  # labels that a first rate counts as
+MEMORY = 60  # labels of a bin that its error rate is a mean of
+LEAST, MOST = 0.02, 0.6  # an error rate: no single label decides
+YOUNG = 10  # labels of a class that may show a change, but not the usual error rate
+FIRST = 30  # labels of a new model before which no change is detected: it is still learning
+DRIFT = 6.0  # log likelihood ratio at which a change is detected: it is e⁶ ≈ 400 times as likely
+WARNING = DRIFT / 4  # below it the labels held back count as usual ones
+ROUNDING = 1e-9  # of a sum that is 0: a mistake and a right label may weigh the same
+RECENT = 10  # labels since a change, where a detector does not say how many
+LONGEST = 64  # labels that a change can lie back
+
+
+MODERATE, COMPLETE = -1, -2  # keys of the sums that every label moves; others are of a class
+
+
+class Cusum:
+    """Cumulative sums of log likelihood ratios of a change (CUSUM).
+
+    Let p be the expected error rate at a label, and q the error rate after a change. The label adds
+    log(q / p) to a sum if the model was wrong, and log((1 - q) / (1 - p)) if it was right. A sum
+    below 0 starts again at 0 (Page, 1954). Each label moves three sums, for three kinds of change:
+
+    - little of what was learned still holds, q = p/2 + 0.3;
+    - all labels are swapped, q = 1 - p;
+    - the labels of the predicted class are swapped, q = 1 - p.
+
+    So a label counts for much where the model was sure, and for nothing where it could not tell. A
+    single class that is renamed or gone is detected while the others stay as they were.
+
+    Examples
+    --------
+    >>> cusum = Cusum()
+    >>> [cusum.update(wrong, 0.05, top=0) for wrong in (False, True, True, True)]
+    [0, 0, 0, 3]
+
+    References
+    ----------
+    Page: Continuous inspection schemes. Biometrika, 1954.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.sums: dict[int, float] = {}  # those above 0 by more than rounding
+        self.since: dict[int, int] = {}  # the number of labels before each of them began
+
+    @property
+    def warning_detected(self) -> bool:
+        """Whether the labels of all classes together point to a change."""
+        return any(self.sums.get(kind, 0.0) > WARNING for kind in (MODERATE, COMPLETE))
+
+    def update(self, wrong: bool, rate: float, top: int) -> int:
+        """Learn whether the prediction `top` was wrong, where `rate` is the expected error rate.
+
+        Returns
+        -------
+        0, or if a change is detected the number of labels since it.
+        """
+        swapped = 1 - rate
+        kinds = (MODERATE, changed_rate(rate)), (COMPLETE, swapped), (top, swapped)
+        for kind, changed in kinds:
+            total = self.sums.get(kind, 0.0) + log_ratio(wrong, rate, changed)
+            if total > ROUNDING:
+                self.sums[kind] = total
+                self.since.setdefault(kind, self.n)
+            elif kind in self.sums:
+                del self.sums[kind], self.since[kind]
+        self.n += 1
+        largest = max(self.sums, key=self.sums.__getitem__, default=COMPLETE)
+        if self.sums.get(largest, 0.0) <= DRIFT:
+            return 0
+        begun = [self.since[largest]]
+        if largest >= 0:  # what began in this class may be a change of all
+            others = (kind for kind in (MODERATE, COMPLETE) if self.sums.get(kind, 0.0) > WARNING)
+            begun += [self.since[kind] for kind in others]
+        return self.n - min(begun)
+
+
+def changed_rate(rate: float) -> float:
+    """The error rate where little of what was learned still holds."""
+    return 0.5 * rate + 0.3
+
+
+def log_ratio(wrong: bool, rate: float, changed: float) -> float:
+    """Log likelihood ratio of an error rate that has risen to `changed`, if that is higher."""
+    changed = max(rate, changed)
+    if wrong:
+        return math.log(changed / rate)
+    return math.log((1 - changed) / (1 - rate))
+
+
+class DriftDetector:
+    """Detects changes of the stream from the mistakes at given labels.
+
+    The expected error rate depends on how sure the model was. Labels fall into four bins, by the
+    gap between the top two scores, and each bin has an error rate that follows its labels. Labels
+    that may belong to a change do not move it: they are held back until the warning is over.
+
+    Parameters
+    ----------
+    binary
+        None: `Cusum`. Or a binary drift detector of River's, which gets the labels of which the
+        model was sure. At half of the other labels the model is wrong anyway.
+    """
+
+    def __init__(self, binary: BinaryDriftDetector | None) -> None:
+        self.binary = binary
+        self.n_drifts = 0
+        self.error_rates = list(FIRST_RATES)
+        self.counts = [FIRST_COUNT] * len(FIRST_RATES)
+        self.n_of_class: dict[int, int] = {}
+        self.n = 0
+        self.recent: deque[tuple[int, float, int]] = deque(maxlen=LONGEST)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what points to a change."""
+        self.cusum = Cusum()
+        self.river = None if self.binary is None else self.binary.clone()
+        self.held_back: list[tuple[int, bool]] = []
+
+    def successor(self) -> DriftDetector:
+        """The detector of the model that takes the place of this one's."""
+        other = DriftDetector(self.binary)
+        other.n_drifts, other.n_of_class = self.n_drifts + 1, dict(self.n_of_class)
+        return other
+
+    @property
+    def warning_detected(self) -> bool:
+        """Whether labels point to a change, but not clearly enough."""
+        if self.river is not None:
+            return bool(getattr(self.river, "warning_detected", False))
+        return self.cusum.warning_detected
+
+    def expected_rate(self, gap: float) -> float:
+        """The expected error rate at this gap of the top two scores: a mean and a standard error.
+
+        It is confined to [0.02, 0.6].
+        """
+        index = bin_of(gap)
+        rate, n = self.error_rates[index], self.counts[index]
+        return min(MOST, max(LEAST, rate + math.sqrt(rate * (1 - rate) / n)))
+
+    def update(self, scores: NDArray[np.float64], label: int) -> int:
+        """Learn a label, and the scores (k,) of its example from before it was learned.
+
+        Mistakes at the first labels of a class do not move the error rates. They may still point to
+        a change: a class that is renamed comes as a new one.
+
+        Returns
+        -------
+        0, or if a change is detected the number of labels since it.
+        """
+        top, gap = top_of(scores)
+        wrong = top != label
+        n_before = self.n_of_class.get(label, 0)
+        young = n_before < YOUNG
+        if young:
+            self.n_of_class[label] = n_before + 1
+            if self.n <= max(FIRST, YOUNG * len(self.n_of_class)):  # classes are still coming
+                return 0
+        self.recent.append((top, gap, label))
+        self.n += not young
+        if self.n > FIRST and (since := self._labels_since_change(gap, wrong, top)):
+            return since
+        if young:
+            return 0
+        self.held_back.append((bin_of(gap), wrong))
+        if self.n <= FIRST or self.river is not None or not self.cusum.warning_detected:
+            for index, mistaken in self.held_back:
+                n = self.counts[index] = min(MEMORY, self.counts[index] + 1)
+                self.error_rates[index] += (mistaken - self.error_rates[index]) / n
+            self.held_back = []
+        return 0
+
+    def _labels_since_change(self, gap: float, wrong: bool, top: int) -> int:
+        """0 if no change is detected."""
+        if self.river is None:
+            return self.cusum.update(wrong, self.expected_rate(gap), top)
+        if gap < SURE:
+            return 0
+        self.river.update(wrong)
+        return RECENT if self.river.drift_detected else 0
+
+
+def bin_of(gap: float) -> int:
+    """Which of the four bins a gap is in; NaN is in the first."""
+    return sum(gap >= least for least in GAP_BINS)
+
+
+def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
+    """The top class, and its gap to the runner-up, of scores (k,), k at least 2."""
+    runner_up, best = np.partition(scores, -2)[-2:].tolist()
+    return int(scores.argmax()), best - runner_up

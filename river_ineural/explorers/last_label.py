@@ -1,0 +1,136 @@
+"""The last label as an explorer: where labels depend on the ones before, it predicts the next."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.features.scaling import Scaling
+from river_ineural.history import History
+
+__all__ = ["LastLabel"]
+
+Floats = NDArray[np.floating[Any]]
+
+NONE = -1  # before the first label
+FADING = 0.98  # of what is known of the order of labels, at each that follows
+REPLAYED = 300  # labels that a new one learns at most: older ones would have faded
+DOUBT = 0.05  # added to p
+SURE = 3.0  # standard deviations beyond chance from which labels depend on the ones before
+
+
+class LastLabel:
+    """An explorer: the class of the last given label, as far as it is likely to last.
+
+    In many streams the next label is mostly the last one, because a state lasts, or because classes
+    come one after the other. f1 and the forest see only x, and they need several labels of a new
+    class before they predict it. Let l be the class of the last given label, q its share among the
+    labels, and κ the probability that it lasts until now. Bayes' rule gives for p = f1 within
+    [0, 1], with 0.05 added because f1 may be wrong about a class that it calls impossible,
+
+        b_i ∝ (p_i + 0.05) (κ [i = l] / q + 1 - κ),    Σ_i b_i = 1
+
+    The residual r1 - f1 is estimated by b - p. At each example learned the class ends with
+    probability h, so κ = (1 - h)^(examples since that label, this one included). At each label that
+    follows another
+
+        changes ← 0.98 changes + [it differs],    examples ← 0.98 examples + examples since the last
+        h = (changes + 1) / (examples + 1)
+
+    The estimate is 0 until labels are found to depend on the ones before: until the next label was
+    the same as the last one more often than chance allows. By chance this has probability q. With
+    s = 1 if it was the same, else 0, each label moves
+
+        excess ← 0.98 excess + s - q,    variance ← 0.98 variance + q (1 - q)
+
+    and labels are dependent while excess > 3 √variance. So the explorer changes nothing where rows
+    are shuffled.
+
+    Examples
+    --------
+    >>> last = LastLabel()
+    >>> for label in [0] * 20 + [1] * 3:
+    ...     last.update(label)
+    >>> last.dependent
+    False
+    >>> last.update(1)
+    >>> last.dependent
+    True
+    >>> f1 = np.array([[0.75, 0.5]])
+    >>> f1 + last.estimate(np.zeros((1, 0)), f1, f1)
+    array([[0.0306..., 0.9693...]])
+
+    References
+    ----------
+    Žliobaitė, Bifet, Read, Pfahringer, Holmes: Evaluation methods and decision theory for
+    classification of streaming data with temporal dependence. Machine Learning, 2015.
+    """
+
+    TRUST: ClassVar[float] = 0.0
+    PRIOR: ClassVar[float] = 1.0
+
+    def __init__(self) -> None:
+        self.last = NONE
+        self.age = 0  # examples learned since the last label
+        self.counts: dict[int, float] = {}  # labels by class, the older the less
+        self.excess = self.variance = self.changes = self.examples = 0.0
+
+    @property
+    def dependent(self) -> bool:
+        """Whether labels depend on the ones before."""
+        return self.excess > SURE * math.sqrt(self.variance)
+
+    @property
+    def share(self) -> float:
+        """q: the share of the last label's class among the labels."""
+        return self.counts[self.last] / sum(self.counts.values())
+
+    @property
+    def persistence(self) -> float:
+        """κ: the probability that the class of the last label lasts until the next example."""
+        ends = (self.changes + 1) / (self.examples + 1)
+        return float((1 - ends) ** (self.age + 1))
+
+    def update(self, label: int) -> None:
+        """Learn the class of the next example, and whether it is that of the last label."""
+        self.age += 1
+        if self.last != NONE:
+            q, same = self.share, label == self.last
+            self.excess = FADING * self.excess + same - q
+            self.variance = FADING * self.variance + q * (1 - q)
+            self.changes = FADING * self.changes + (not same)
+            self.examples = FADING * self.examples + self.age
+        self.counts = {each: FADING * count for each, count in self.counts.items()}
+        self.counts[label] = self.counts.get(label, 0.0) + 1
+        self.last, self.age = label, 0
+
+    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
+        """b - p of each class, f1 (B, k) → (B, k); 0 unless labels are dependent."""
+        if self.excess <= SURE * math.sqrt(self.variance):
+            return np.zeros_like(f1)
+        kappa = self.persistence
+        likely = np.full(f1.shape[1], 1 - kappa, f1.dtype)
+        likely[self.last] += kappa / self.share
+        p = f1.clip(0, 1)
+        b = (p + DOUBT) * likely
+        found: Floats = b / b.sum(axis=1, keepdims=True) - p
+        return found
+
+    def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
+        """Learn the latest of n more labels, but for those of weight 0."""
+        if pseudo_label:
+            self.age += n
+            return
+        _, classes, w = history.examples(history.labelled()[-min(n, REPLAYED) :])
+        for label, weight in zip(classes.tolist(), w, strict=True):
+            if weight > 0:
+                self.update(label)
+            else:
+                self.age += 1
+
+    def renewed(self) -> Self:
+        """One that has seen no label; this one stays as it is."""
+        return type(self)()

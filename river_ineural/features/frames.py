@@ -1,0 +1,204 @@
+"""Checked numbers from a pandas, polars or other eager data frame."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+from numpy.typing import NDArray
+from river.base.typing import ClfTarget
+from river.utils import dataframe
+
+from river_ineural.features.encoder import Encoder, is_missing
+from river_ineural.features.index import FeatureIndex
+from river_ineural.features.labels import LabelIndex
+from river_ineural.features.validation import check_weight
+from river_ineural.features.values import LARGEST, checked
+
+__all__ = ["Frame"]
+
+CATEGORIES = (nw.Categorical, nw.Enum)
+LONG = (nw.Int128, nw.UInt128)  # NumPy lacks these types
+ROWS = 1024  # of a part: bounds its memory
+
+
+class Frame:
+    """A data frame of finite numbers; converts results to the same kind of frame.
+
+    With an encoder its rows are read one by one, like dicts. Raises ValueError with the name of the
+    column if it holds anything but finite numbers up to 1e15, or if two columns share their name.
+    """
+
+    def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
+        try:
+            self.frame = dataframe.into_frame(X)
+        except DuplicateError as error:
+            raise ValueError(
+                f"columns of X have the same name, rename or drop them first: {error}"
+            ) from None
+        self.names: list[Any] = self.frame.columns
+        if not self.names:
+            raise ValueError("X has no column: give at least one feature.")
+        self.rows: list[dict[Any, Any]] = []  # with an encoder
+        if encoder is None:
+            self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
+        else:
+            self.rows = encoded_rows(self.frame, encoder)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def read(self, features: FeatureIndex) -> tuple[list[Any], NDArray[np.float64]]:
+        """The names and values (rows, names) of all rows, to be learned."""
+        names, values = next(self.parts(features, len(self)))
+        features.check(names)
+        return names, values
+
+    def parts(
+        self, features: FeatureIndex, size: int = ROWS
+    ) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
+        """Yield names and values (B, names): all rows at once, or `size` rows with an encoder.
+
+        A feature that a row does not have is 0, and NaN stands for a number that is missing. A name
+        without a column or any number is left out.
+        """
+        if not self.rows:
+            yield (
+                self.names,
+                self.values if features.encoder is None else np.zeros((0, len(self.names))),
+            )
+            return
+        for start in range(0, len(self.rows), size):
+            rows = self.rows[start : start + size]
+            numbers = {name for row in rows for name, value in row.items() if value == value}
+            every = dict.fromkeys(name for row in rows for name in row)
+            at = {
+                name: j
+                for j, name in enumerate(n for n in every if n in numbers or n in features.columns)
+            }
+            values = np.zeros((len(rows), len(at)))
+            for i, row in enumerate(rows):
+                for name, value in row.items():
+                    if name in at:
+                        values[i, at[name]] = value
+            yield list(at), values
+
+    def labels(self, y: IntoSeries) -> list[ClfTarget]:
+        """Checked labels, one per row."""
+        labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
+        self._check_length("y", len(labels))
+        return labels
+
+    def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
+        """Checked weights, one per row; all 1 if w is None."""
+        if w is None:
+            return np.ones(len(self))
+        try:
+            weights = np.array(dataframe.into_series(w).to_list(), np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"w must be a series of numbers, got {w!r}.") from None
+        self._check_length("w", len(weights))
+        for weight in weights:
+            check_weight(weight)
+        return weights
+
+    def _check_length(self, name: str, length: int) -> None:
+        if length != len(self):
+            raise ValueError(f"X has {len(self)} rows, {name} {length}.")
+
+    def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
+        """A series of labels, of the same kind and index as the frame."""
+        chosen = [None if index is None else labels[index] for index in indices]
+        return dataframe.to_native_series(chosen, name=None, like=self.frame)
+
+    def native_columns(self, labels: list[ClfTarget], values: NDArray[np.float64]) -> IntoDataFrame:
+        """A frame of the same kind and index, one column per label: values (rows, labels)."""
+        named: dict[str, ClfTarget] = {}
+        for label in [] if self.frame.implementation.is_pandas_like() else labels:
+            other = named.setdefault(str(label), label)
+            if other is not label:
+                raise ValueError(
+                    f"labels {other!r} and {label!r} would share the column {str(label)!r} of a "
+                    "frame whose columns are named by strings: give a pandas frame, or learn "
+                    "labels of one type."
+                )
+        columns = dict(zip(labels, values.T, strict=True))
+        return dataframe.to_native_frame(columns, like=self.frame)
+
+
+def encoded_rows(frame: nw.DataFrame[Any], encoder: Encoder) -> list[dict[Any, Any]]:
+    """The rows of a frame as `Encoder.split` encodes dicts, in float64, NaN for what it encoded."""
+    names, rows = frame.columns, []
+    encoder.check(names)
+    for name, dtype in frame.schema.items():
+        if dtype in CATEGORIES:
+            for value in frame[name].unique().to_list():
+                _check_category(name, value)
+    for given in frame.iter_rows():
+        numbers, made = encoder.split(dict(zip(names, given, strict=True)))
+        rows.append({name: _checked(name, value) for name, value in numbers.items()} | made)
+    return rows
+
+
+def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
+    """The values of a frame, shape (rows, columns)."""
+    names, plain = frame.columns, [_is_plain(type(dtype)) for dtype in frame.schema.values()]
+    if all(plain):
+        values = dataframe.to_numpy(frame)
+    else:
+        values = np.empty(frame.shape)
+        if any(plain):
+            values[:, plain] = dataframe.to_numpy(frame[:, np.flatnonzero(plain).tolist()])
+        for i in np.flatnonzero(~np.array(plain)):
+            values[:, i] = _checked_column(names[i], frame[:, int(i)])
+    fine = (np.abs(values) <= LARGEST).all(axis=0)  # False for NaN and inf as well
+    for i in np.flatnonzero(~fine):
+        _checked(names[i], values[:, i][~(np.abs(values[:, i]) <= LARGEST)][0])
+    return values
+
+
+@functools.cache  # comparing types takes as long as reading a column of pixels
+def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
+    """Whether columns of this type are arrays of real numbers, apart from missing values."""
+    return issubclass(kind, nw.Boolean) or (
+        kind.is_numeric() and not issubclass(kind, (nw.Decimal, *LONG))
+    )
+
+
+def _checked_column(name: Any, column: nw.Series[Any]) -> NDArray[np.float64]:
+    """The values of a column that is not plain, as real numbers."""
+    dtype = column.dtype  # narwhals computes it at each access
+    if dtype in LONG:
+        column = column.cast(nw.Float64)
+    if dtype not in CATEGORIES:
+        values = column.to_numpy()
+        if values.ndim == 1 and values.dtype.kind in "biuf":  # such as sparse columns of pandas
+            return values.astype(np.float64)
+    found = []
+    for value in column.to_list():
+        if dtype in CATEGORIES:
+            _check_category(name, value)
+        found.append(_checked(name, value))
+    return np.array(found, np.float64)
+
+
+def _check_category(name: Any, value: Any) -> None:
+    """Raise unless a category of a column is text or missing."""
+    if not isinstance(value, str) and not is_missing(value):
+        raise ValueError(
+            f"column {name!r} holds categories that are not strings ({value!r}): turn it into "
+            "strings or into numbers first."
+        )
+
+
+def _checked(name: Any, value: Any) -> float:
+    """A value of a column as a float, by the same rules as a feature of a dict."""
+    try:
+        return checked(name, value, "column {!r} holds")
+    except TypeError as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,98 @@
+"""Loops that Numba compiles at their first call and caches on disk."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+from numba.core import event
+
+__all__ = ["inlined", "loop", "reentering"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Sums in any order and fused multiplications are allowed, so that loops vectorise; NaN and infinity
+# are kept. A loop that sums must not also store into an array: the addresses of arrays, which no
+# seed fixes, would decide whether the loop is vectorised, and so the order of the sum.
+REORDER = {"reassoc", "contract", "arcp", "nsz"}
+PATIENCE = 1.5  # seconds of compilation before a notice on a terminal
+
+
+def loop(function: Function) -> Function:
+    """Compile a function at its first call.
+
+    The compiled code is cached for the next process, next to the package or in the user's cache
+    folder. If neither these nor NUMBA_CACHE_DIR can be written, each process compiles again.
+    """
+
+    options = {"fastmath": REORDER, "error_model": "numpy", "nogil": True}
+    return compiled(function, **options, no_cfunc_wrapper=True)  # C never calls it
+
+
+def reentering(function: Function) -> Function:
+    """Compile a function that loops call, and that holds the GIL while it runs Python code."""
+    return compiled(function)
+
+
+def compiled(function: Function, **options: Any) -> Function:
+    """Compile a function; cache it on disk if a folder can be written."""
+    made: Function
+    try:
+        made = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder for a cache
+        notices.no_cache()
+        made = numba.njit(**options)(function)
+    return made
+
+
+def inlined(function: Function) -> Function:
+    """Inline a function into each loop that calls it; it is never compiled on its own."""
+    return numba.njit(inline="always", fastmath=REORDER)(function)  # type: ignore[return-value]
+
+
+class Notices(event.Listener):
+    """Notify a user once that compilation takes a while, and once that it cannot be cached."""
+
+    def __init__(self) -> None:
+        self.spent = self.started = 0.0
+        self.depth = 0
+        self.told = self.warned = False
+
+    def on_start(self, event: Any) -> None:
+        """The compilation of a function begins, perhaps within that of another."""
+        if self.depth == 0:
+            self.started = time.perf_counter()
+        self.depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """The compilation ends; print a notice on a terminal once it has taken long in total."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.spent += time.perf_counter() - self.started
+        module = event.data["dispatcher"].py_func.__module__ or ""  # None of what `exec` makes
+        ours = module.startswith("river_ineural.")
+        if ours and not self.told and self.spent > PATIENCE and sys.stderr.isatty():
+            self.told = True
+            print(
+                "river_ineural: compiling its loops for this processor; some seconds, the first "
+                "time only.",
+                file=sys.stderr,
+            )
+
+    def no_cache(self) -> None:
+        """Warn once that compiled code cannot be cached."""
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                "Numba finds no folder to keep compiled loops in: each process compiles them anew, "
+                "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written.",
+                stacklevel=3,
+            )
+
+
+notices = Notices()
+event.register("numba:compile", notices)  # type: ignore[no-untyped-call]

@@ -1,0 +1,87 @@
+"""Map labels to class indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from river.base.typing import ClfTarget
+
+from river_ineural.features.keys import KINDS, check_key, check_keys
+from river_ineural.features.validation import warn
+
+__all__ = ["LabelIndex"]
+
+LABELS = KINDS - {type(None), bytes}
+
+
+class LabelIndex:
+    """Class indices of at most `max_classes` labels: `classes` first, then others as seen."""
+
+    def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
+        self.max_classes = max_classes
+        self._warned = False
+        self.labels = list(dict.fromkeys(self.checked(label) for label in classes))
+        if len(self.labels) > max_classes:
+            raise ValueError(
+                f"classes has {len(self.labels)} labels, more than max_classes={max_classes}: "
+                "raise max_classes."
+            )
+        self.index: dict[ClfTarget, int] = {label: i for i, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "index"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.index = {label: i for i, label in enumerate(self.labels)}
+
+    @staticmethod
+    def checked(y: Any) -> ClfTarget:
+        """Return `y` if it is a bool, str, int or finite float that a file can hold; else raise."""
+        if type(y) not in LABELS:
+            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
+        if isinstance(y, int):
+            check_key(y, "label")
+        if isinstance(y, float | np.floating) and not math.isfinite(y):
+            raise ValueError(f"label {y!r} is not finite: drop the example or label it.")
+        return y  # type: ignore[no-any-return]
+
+    def new(self, labels: Iterable[ClfTarget]) -> list[ClfTarget]:
+        """The new ones of these labels, up to the cap; the index changes by `add` alone."""
+        new = list(dict.fromkeys(label for label in labels if label not in self.index))
+        room = self.max_classes - len(self.labels)
+        if len(new) > room and not self._warned:
+            self._warned = True
+            warn(f"max_classes={self.max_classes} reached: examples of new classes are ignored.")
+        if new := new[:room]:
+            check_keys(self.labels + new, "label")
+            self._warn_of_alike(new)
+        return new
+
+    def add(self, new: Iterable[ClfTarget]) -> None:
+        """Give new labels the next classes."""
+        for label in new:
+            self.index[label] = len(self.labels)
+            self.labels.append(label)
+
+    def learn(self, labels: Iterable[ClfTarget]) -> None:
+        """Give new ones of these labels the next classes, up to the cap."""
+        self.add(self.new(labels))
+
+    def _warn_of_alike(self, new: list[ClfTarget]) -> None:
+        """Warn if a new label reads like another one, as 1 and "1" do: they are two classes."""
+        read = {str(label): label for label in self.labels}
+        for label in new:
+            other = read.setdefault(str(label), label)
+            if other != label:
+                warn(
+                    f"labels {other!r} ({type(other).__name__}) and {label!r} "
+                    f"({type(label).__name__}) are two classes: make one type of all labels, e.g. "
+                    "with str()."
+                )

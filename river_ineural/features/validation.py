@@ -1,0 +1,102 @@
+"""Checks of parameters and pickles: each error names the parameter and what it must be."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "ONE",
+    "SCHEMA",
+    "Check",
+    "check_choice",
+    "check_integer",
+    "check_real",
+    "check_schema",
+    "check_seed",
+    "check_weight",
+    "choice",
+    "integer",
+    "real",
+    "warn",
+]
+
+Check = Callable[[str, Any], None]  # gets a parameter's name and value
+
+SCHEMA = 1  # version of the contents of pickles and files
+ONE = 1.0  # the usual weight, which needs no check
+PACKAGE = str(Path(__file__).parents[1])
+HEAVIEST = 1e6  # largest weight of an example: keeps squared gradients within float32
+
+
+def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise unless `value` is an integer of at least `least`, and at most `most`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}.")
+    if most is not None and int(value) > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value}.")
+
+
+def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
+    """Raise unless `value` is a finite number in [least, most]."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not (math.isfinite(value) and least <= float(value) <= most):
+        raise ValueError(f"{name} must be finite and in [{least:g}, {most:g}], got {value}.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+
+
+def check_seed(seed: int | None) -> None:
+    """Raise unless `seed` is None or an integer of at least 0."""
+    if seed is not None:
+        check_integer("seed", seed, least=0)
+
+
+def integer(least: int, most: int | None = None) -> Check:
+    """`check_integer` with these bounds."""
+    return lambda name, value: check_integer(name, value, least, most)
+
+
+def real(least: float = -math.inf, most: float = math.inf) -> Check:
+    """`check_real` with these bounds."""
+    return lambda name, value: check_real(name, value, least, most)
+
+
+def choice(*choices: Any) -> Check:
+    """`check_choice` with these choices."""
+    return lambda name, value: check_choice(name, value, choices)
+
+
+def check_weight(w: float) -> None:
+    """Raise unless w is a valid weight of an example."""
+    if w is not ONE:
+        check_real("w", w, least=0, most=HEAVIEST)
+
+
+def check_schema(schema: object) -> None:
+    """Raise ValueError unless a pickle has the schema of this version."""
+    if schema != SCHEMA:
+        raise ValueError(
+            f"this pickle is of schema {schema}, where this version has {SCHEMA}: load it with the "
+            "version of river_ineural that made it, or learn the stream anew."
+        )
+
+
+def warn(text: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside of this package that has led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, kind, stacklevel=level)

@@ -1,0 +1,190 @@
+"""Bounded history: one ring for labels paid for, one for pseudo-labels."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.features.jit import loop
+
+__all__ = ["History"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.floating[Any]]
+
+LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
+
+
+class History:
+    """H1 and H2 of Algorithm 1 in one bounded store of examples, each with all its k contexts.
+
+    Most arrivals may be pseudo-labelled, so a single first-in-first-out store would drop the labels
+    that were paid for. Here a pseudo-label can only replace an older pseudo-label.
+
+    Parameters
+    ----------
+    capacity
+        Rows in all, at least 2; a quarter of them (at least 1) belong to pseudo-labelled examples.
+    rng
+        Generator of the draws, owned by this history.
+    dtype
+        Of targets and weights.
+
+    Attributes
+    ----------
+    x
+        Raw examples, float64 (capacity, d).
+    targets
+        Rewards r1 and residuals r2, (capacity, 2, k).
+    weight
+        Of each example, (capacity,).
+    added
+        Labelled and pseudo-labelled examples ever added.
+    n_features
+        Columns in use.
+    """
+
+    def __init__(self, capacity: int, rng: np.random.Generator, dtype: Any) -> None:
+        n_pseudo = max(1, capacity // 4)
+        self.capacities = (capacity - n_pseudo, n_pseudo)  # labelled rows first, then pseudo rows
+        self.rng = rng
+        self.added = [0, 0]
+        self.n_features = 0
+        self.x = np.empty((capacity, 0))
+        self.targets = np.empty((capacity, 2, 0), dtype)
+        self.weight = np.empty(capacity, dtype)
+
+    @property
+    def n_labelled(self) -> int:
+        """Labelled examples held now."""
+        return min(self.added[0], self.capacities[0])
+
+    @property
+    def n_pseudo_labelled(self) -> int:
+        """Pseudo-labelled examples held now."""
+        return min(self.added[1], self.capacities[1])
+
+    @property
+    def filled(self) -> tuple[slice, slice]:
+        """Rows in use: labelled, pseudo-labelled."""
+        start = self.capacities[0]
+        return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
+
+    @property
+    def stored(self) -> tuple[NDArray[np.float64], Floats, Floats]:
+        """The arrays of all rows: x, targets, weight."""
+        return self.x, self.targets, self.weight
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rows and columns in use only, which makes a copy small."""
+        rows = np.concatenate([np.arange(rows.start, rows.stop) for rows in self.filled])
+        x, targets, weight = self.x[rows, : self.n_features], self.targets[rows], self.weight[rows]
+        room = self.x.shape[1]
+        return {**self.__dict__, "room": room, "x": x, "targets": targets, "weight": weight}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        room, rows = self.__dict__.pop("room"), np.split(np.arange(len(self.x)), [self.n_labelled])
+        self._resize(room, self.targets.shape[2], rows)
+
+    def _resize(self, room: int, n_classes: int, held: Sequence[Any]) -> None:
+        """Hold these rows, labelled and pseudo-labelled ones, in larger arrays, 0 elsewhere."""
+        capacity, n, k = sum(self.capacities), self.x.shape[1], self.targets.shape[2]
+        x, targets = (
+            np.zeros((capacity, room)),
+            np.zeros((capacity, 2, n_classes), self.weight.dtype),
+        )
+        weight = np.zeros(capacity, self.weight.dtype)
+        for rows, those in zip(self.filled, held, strict=True):
+            x[rows, :n], targets[rows, :, :k] = self.x[those], self.targets[those]
+            weight[rows] = self.weight[those]
+        self.x, self.targets, self.weight = x, targets, weight
+
+    def grow(self, room: int, columns: NDArray[np.int64], n_features: int, n_classes: int) -> None:
+        """Make room for features and classes; of stored examples, `columns` and new ones are 0."""
+        if (room, n_classes) != (self.x.shape[1], self.targets.shape[2]):
+            self._resize(room, n_classes, self.filled)
+        for rows in self.filled:
+            self.x[rows, columns] = 0
+        self.n_features = n_features
+
+    def emptied(self) -> History:
+        """An empty history of the same size and capacity; this one stays as it is."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, rng=copy.deepcopy(self.rng), added=[0, 0])
+        other.x, other.targets = np.empty_like(self.x), np.empty_like(self.targets)
+        other.weight = np.empty_like(self.weight)
+        return other
+
+    def labelled(self) -> NDArray[np.int64]:
+        """Rows of the labelled examples, the oldest first."""
+        n, capacity = self.added[0], self.capacities[0]
+        return np.arange(n) if n <= capacity else np.arange(n - capacity, n) % capacity
+
+    def classes(self) -> set[int]:
+        """The classes of the labelled examples."""
+        rows = self.labelled()
+        return {*self.targets[rows, 0].argmax(1).tolist()} if len(rows) else set()
+
+    def examples(
+        self, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+        """Raw x (B, d), class (B,) and weight (B,) of some rows."""
+        classes = self.targets[rows, 0].argmax(axis=1)
+        return self.x[rows], classes, self.weight[rows].astype(np.float64)
+
+    def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
+        """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
+        ring = int(pseudo_label)
+        capacity, first, n = self.capacities[ring], ring * self.capacities[0], self.added[ring]
+        put(self.stored, (x, targets, weight), first, capacity, n)
+        self.added[ring] += len(x)
+
+    def rows(self, n: int) -> NDArray[np.int64]:
+        """Draw n rows uniformly from each ring, with replacement."""
+        n_labelled, n_pseudo = map(min, self.added, self.capacities)
+        split = n if not n_pseudo else round(LABELLED_SHARE * n) if n_labelled else 0
+        found: NDArray[np.int64] = drawn(
+            self.rng.random(n), split, n_labelled, n_pseudo, self.capacities[0]
+        )
+        return found
+
+
+@loop
+def put(
+    stored: tuple[Array, Array, Array],  # x (capacity, d), targets (capacity, 2, k), weight
+    given: tuple[Array, Array, Array],  # of B examples
+    first: int,
+    capacity: int,
+    n_before: int,
+) -> None:
+    """Store examples over the oldest of a ring, which begins at row `first` of all.
+
+    `n_before` examples were added to it before.
+    """
+    (stored_x, stored_targets, stored_weight), (x, targets, weight) = stored, given
+    for i in range(len(x)):
+        row = first + (n_before + i) % capacity
+        for j in range(stored_x.shape[1]):
+            stored_x[row, j] = x[i, j]
+        for kind in range(2):
+            for label in range(stored_targets.shape[2]):
+                stored_targets[row, kind, label] = targets[i, kind, label]
+        stored_weight[row] = weight[i]
+
+
+@loop
+def drawn(draws: Array, split: int, n_labelled: int, n_pseudo: int, first: int) -> Array:
+    """Rows (B,) for draws (B,) uniform on [0, 1).
+
+    The draws before `split` are of labelled examples; the others are of pseudo-labelled ones, whose
+    ring begins at row `first`.
+    """
+    rows = np.empty(len(draws), np.int64)
+    for i in range(len(draws)):
+        rows[i] = draws[i] * n_labelled if i < split else first + int(draws[i] * n_pseudo)
+    return rows

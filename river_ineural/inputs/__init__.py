@@ -1,1 +1,0 @@
-"""Convert feature dicts, frames and labels to checked arrays."""

@@ -1,1 +1,0 @@
-"""What is learned, and how: history, scaling, mini-batch steps."""

@@ -1,0 +1,356 @@
+"""The networks on the CPU: the passes over a whole batch, compiled by Numba.
+
+`modules` has the same networks in readable form, with automatic differentiation. Here all passes
+are written out over views of the same flat weights: one call scales, does the forward and backward
+pass, and updates by Adam. Numba compiles at first use for the precision in use, and caches on disk.
+
+Notation: B examples, k classes, d features, m hidden units, L layers. The first layer of f1
+(m·b, d) has b blocks, and each output layer (r, m) has r rows: b = k and r = 1 with one context per
+class, b = 1 and r = k with one output per class. The values of a layer are (m, n), one row per
+unit, with n = b·B columns, block by block. This is the product of the first layer with x, viewed in
+another shape: no context is ever built and nothing is ever transposed. Outputs (r, n) are k·B
+numbers, class by class.
+
+With one context per class, the input gradient of f1 at x_i is dense in all k blocks: delta_i W,
+where delta_i (m,) is the gradient of f1 at the first layer's pre-activations and W (m, kd) is the
+first layer. The first layer of f2 has two halves of the size of W: one for x_i, again block i times
+x, and A (m, kd) for the gradient. (delta W) Aᵀ is computed in the cheaper order: from the left for
+few contexts, as delta (W Aᵀ) for at least as many contexts as hidden units. A ReLU network without
+biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2. So the 1/√2 of both halves of φ is
+applied once, to the output.
+
+With one output per class, the embedding is (h1, √k h) / norm: see `layout`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.features.constants import (
+    BETA1,
+    BETA2,
+    EPSILON,
+    LEAST,
+    MOST_GRADIENT,
+    SQRT_HALF,
+    TINY,
+)
+from river_ineural.features.jit import loop
+from river_ineural.features.standardizing import standardized
+from river_ineural.networks.batch import gather, oppose, perturb
+from river_ineural.networks.layout import Arrays
+from river_ineural.networks.products import product
+
+__all__ = ["adam", "copy_columns", "score", "step"]
+
+Array = NDArray[Any]
+
+
+@loop
+def forward(layers: Arrays, h: Array, f: Array) -> None:
+    """Write hidden layers h (L - 1, m, n) and outputs f; h[0] holds the first layer's products."""
+    zero = h.dtype.type(0)
+    for layer in range(len(h)):
+        if layer:
+            product(layers.hidden[layer - 1], False, h[layer - 1], False, h[layer])
+        for u in range(h.shape[1]):
+            for j in range(h.shape[2]):
+                h[layer, u, j] = max(h[layer, u, j], zero)
+    product(layers.output, False, h[len(h) - 1], False, f)
+
+
+@loop
+def backward(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
+    """Write delta (L - 1, m, n): the gradient of outputs times error (r, n) at pre-activations."""
+    zero, last = h.dtype.type(0), len(h) - 1
+    for layer in range(last, -1, -1):
+        if layer == last:
+            product(layers.output, True, error, False, delta[layer])
+        else:
+            product(layers.hidden[layer], True, delta[layer + 1], False, delta[layer])
+        for u in range(h.shape[1]):
+            for j in range(h.shape[2]):
+                delta[layer, u, j] = delta[layer, u, j] if h[layer, u, j] > 0 else zero
+
+
+@loop
+def exploit(f1: Arrays, x: Array, h: Array, f: Array) -> None:
+    """Write hidden layers h (L - 1, m, n) and outputs f (r, n) of f1 for examples x (B, d)."""
+    product(f1.at_x, False, x, True, h[0].reshape(len(f1.at_x), len(x)))
+    forward(f1, h, f)
+
+
+@loop
+def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, outputs: bool) -> None:
+    """Write the embedding φ as rows of inputs (n, e) times inverse (n,), from f1's h (L - 1, m, n).
+
+    Inverse is 1 / norm. With one output per class, the rows are (h1, √k h), otherwise the input
+    gradients deltaᵀ W, with delta[0] (m, n). For many contexts, inputs is empty: see `explore`.
+    """
+    m, n = h.shape[1], h.shape[2]
+    tiny, root = h.dtype.type(TINY), h.dtype.type(np.sqrt(len(f1.output)))
+    for j in range(n):
+        inverse[j] = 0
+    if outputs:
+        for j in range(n):
+            for u in range(inputs.shape[1]):
+                inputs[j, u] = h[0, u, j] if u < m else root * h[len(h) - 1, u - m, j]
+    else:
+        backward(f1, h, np.ones((1, n), h.dtype), delta)
+        if len(inputs):
+            product(delta[0], True, f1.first, False, inputs)
+        else:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
+            w_wt, quadratic = np.empty((m, m), h.dtype), np.empty((m, n), h.dtype)
+            product(f1.first, False, f1.first, True, w_wt)
+            product(w_wt, False, delta[0], False, quadratic)
+            for u in range(m):
+                for j in range(n):
+                    inverse[j] += delta[0, u, j] * quadratic[u, j]
+    for j in range(len(inputs)):
+        square = inverse[j]
+        for u in range(inputs.shape[1]):
+            square += inputs[j, u] * inputs[j, u]
+        inverse[j] = square
+    for j in range(n):  # rounding can make the sum slightly negative
+        inverse[j] = 1 / np.sqrt(max(inverse[j], tiny * tiny))
+
+
+@loop
+def explore(
+    networks: tuple[Arrays, Arrays], x: Array, h1: Array, delta: Array, h: Array, f: Array
+) -> tuple[Array, Array]:
+    """Write hidden layers h (L - 1, m, n) and outputs f (r, n) of f2, from f1's hidden layers h1.
+
+    Returns inputs and inverse of `embed`. With contexts, `embed` also writes delta (L - 1, m, n).
+    """
+    f1, f2 = networks
+    m, n, outputs = h.shape[1], h.shape[2], not len(f2.at_x)
+    inputs = np.empty((n if outputs or n < m else 0, f2.first.shape[1]), x.dtype)
+    inverse, embedded = np.empty(n, x.dtype), np.empty((m, n), x.dtype)
+    embed(f1, h1, delta, inputs, inverse, outputs)
+    if outputs or len(inputs):
+        product(f2.first, False, inputs, True, embedded)
+    else:
+        a_wt = np.empty((m, m), x.dtype)
+        product(f2.first, False, f1.first, True, a_wt)
+        product(a_wt, False, delta[0], False, embedded)
+    if not outputs:
+        product(f2.at_x, False, x, True, h[0].reshape(len(f2.at_x), len(x)))
+    for u in range(m):
+        for j in range(n):
+            other = x.dtype.type(0) if outputs else h[0, u, j]
+            h[0, u, j] = embedded[u, j] * inverse[j] + other
+    forward(f2, h, f)
+    if not outputs:
+        for j in range(n):
+            f[0, j] *= x.dtype.type(SQRT_HALF)
+    return inputs, inverse
+
+
+@loop
+def score(networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring: bool) -> Array:
+    """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
+    f1, n_examples = networks[0], len(raw)
+    x = np.empty(raw.shape, f1.first.dtype)
+    standardized(raw, scaling, x)
+    m, rows = len(f1.first), len(f1.output)
+    blocks = len(f1.at_x) // m
+    h = np.empty((3, len(f1.hidden) + 1, m, blocks * n_examples), x.dtype)
+    f = np.zeros((2, rows, blocks * n_examples), x.dtype)
+    exploit(f1, x, h[0], f[0])
+    if exploring:
+        explore(networks, x, h[0], h[1], h[2], f[1])
+    by_class = f.reshape(2, rows * blocks, n_examples)
+    found = np.empty((2, n_examples, rows * blocks), x.dtype)
+    for network in range(2):
+        for i in range(n_examples):
+            for c in range(rows * blocks):
+                found[network, i, c] = by_class[network, c, i]
+    return found
+
+
+@loop
+def move(
+    f1: Arrays,
+    x: Array,
+    targets: Array,
+    rows: Array,
+    n_labelled: int,
+    radius: Array,
+    most: float,
+    memory: tuple[Array, Array, Array, Array],  # h, delta (L - 1, m, n), f, sign (r, n)
+) -> None:
+    """Move each x of a batch by the radius, towards where f1 prefers another class.
+
+    The move is against the gradient of f1(its class) - f1(best other class). One product with the
+    first layer propagates both terms back.
+    """
+    h, delta, f, sign = memory
+    exploit(f1, x, h, f)
+    by_class = targets.shape[2], len(x)
+    oppose(f.reshape(by_class), targets, rows, n_labelled, most, sign.reshape(by_class), radius)
+    backward(f1, h, sign, delta)
+    direction = np.empty(x.shape, x.dtype)
+    product(delta[0].reshape(len(f1.at_x), len(x)), True, f1.at_x, False, direction)
+    perturb(direction, radius, x)
+
+
+@loop
+def errors(f: Array, targets: Array, weight: Array, kind: int, factor: float, error: Array) -> bool:
+    """Write error (k, B), the loss gradient at f of f1 (kind 0) or f2; False if not finite."""
+    share, fine = f.dtype.type(factor), True
+    for label in range(f.shape[0]):
+        for i in range(f.shape[1]):
+            value = weight[i, kind, label] * (f[label, i] - targets[i, kind, label]) * share
+            error[label, i] = value
+            fine &= abs(value) < np.inf
+    return fine
+
+
+@loop
+def adam(
+    parameters: Array,
+    gradient: Array,
+    mean: Array,
+    square: Array,
+    n_updates: Array,
+    lr: float,
+) -> None:
+    """One update of Adam on flat arrays; n_updates is (1,).
+
+    Entries of the gradient that are NaN, or whose squares would overflow, count as 0. Averages of
+    an inactive unit decay towards subnormal numbers, with which a processor takes a hundred times
+    as long. They are set to 0 before that, when they no longer have any effect.
+    """
+    n_updates[0] += 1
+    t, number = float(n_updates[0]), parameters.dtype.type
+    zero, least, most = number(0), number(LEAST), number(MOST_GRADIENT)
+    step, root = number(lr / (1 - BETA1**t)), number(1 / np.sqrt(1 - BETA2**t))
+    new1, new2, keep2, eps = number(1 - BETA1), number(1 - BETA2), number(BETA2), number(EPSILON)
+    for i in range(len(parameters)):
+        g = gradient[i]
+        g = g if abs(g) <= most else zero
+        first = mean[i] + new1 * (g - mean[i])
+        second = keep2 * square[i] + new2 * g * g
+        mean[i] = first = first if abs(first) > least else zero
+        square[i] = second = second if second > least else zero
+        parameters[i] -= step * first / (np.sqrt(second) * root + eps)
+
+
+@loop
+def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, delta: Array) -> None:
+    """Write the gradient of outputs times error (r, n) at weights except those for the embedding.
+
+    Also writes delta (L - 1, m, n), the gradient at the pre-activations.
+    """
+    backward(layers, h, error, delta)
+    product(error, False, h[len(h) - 1], True, gradient.output)
+    for layer in range(1, len(h)):
+        product(delta[layer], False, h[layer - 1], True, gradient.hidden[layer - 1])
+    if len(gradient.at_x):
+        product(delta[0].reshape(len(gradient.at_x), len(x)), False, x, False, gradient.at_x)
+
+
+@loop
+def learn_embedding(
+    f1: Arrays, gradient: Arrays, embedded: tuple[Array, Array], delta1: Array, delta: Array
+) -> None:
+    """Write the gradient at f2's weights for the embedding, a constant: no gradient flows into f1.
+
+    delta (m, n) of f2 is overwritten; delta1 (m, n) is the delta[0] that `embed` wrote.
+    """
+    inputs, inverse = embedded
+    for u in range(delta.shape[0]):
+        for j in range(delta.shape[1]):
+            delta[u, j] *= inverse[j]
+    if len(inputs):
+        product(delta, False, inputs, False, gradient.first)
+    else:
+        inner = np.empty((len(delta), len(delta)), delta.dtype)
+        product(delta, False, delta1, True, inner)
+        product(inner, False, f1.first, False, gradient.first)
+
+
+@loop
+def step(
+    networks: tuple[Arrays, Arrays],
+    gradients: tuple[Arrays, Arrays],
+    memory: tuple[Array, ...],  # weights, gradient, Adam's means, all (P,); n_updates (2,)
+    radius: Array,
+    stored: tuple[Array, Array, Array],
+    rows: Array,
+    n_labelled: int,
+    scaling: Array,
+    given: float,
+    most: float | None,
+    lr: float,
+    exploration_lr: float,
+    exploring: bool,
+) -> bool:
+    """One step of f1, and with `exploring` also of f2 (Algorithm 2, lines 1 to 6).
+
+    Parameters
+    ----------
+    networks, gradients, memory
+        Views of the weights, of the gradient, and all flat arrays.
+    radius
+        Radius (1,) by which examples are moved.
+    stored
+        The history: raw x (capacity, d), targets (capacity, 2, k), weight (capacity,).
+    rows, n_labelled
+        Rows of the history that make the batch; those before `n_labelled` have given labels.
+    scaling
+        (3, d): for each feature, the subtrahend, the factor, and whether it is squashed.
+    given
+        Factor on the error at the class of an example.
+    most
+        Largest radius by which examples are moved to where f1 errs; None to move none.
+    lr, exploration_lr
+        Learning rates η1 and η2.
+
+    Returns
+    -------
+    Whether the errors were finite; if not, no step was taken.
+    """
+    flat, gradient, mean, square, n_updates = memory
+    f1, f2 = networks
+    x, targets, weight = gather(rows, stored, scaling, given, n_labelled)
+    m, by_class = len(f1.first), (targets.shape[2], len(x))
+    n = len(f1.at_x) // m * len(x)
+    sizes, of_outputs = (2, len(f1.hidden) + 1, m, n), (2, len(f1.output), n)
+    h, delta = np.empty(sizes, x.dtype), np.empty(sizes, x.dtype)
+    f, error = np.empty(of_outputs, x.dtype), np.empty(of_outputs, x.dtype)
+    if most is not None:  # for None, Numba does not compile this branch
+        buffers = h[0], delta[0], f[0], error[0]
+        move(f1, x, targets, rows, n_labelled, radius, most, buffers)
+    exploit(f1, x, h[0], f[0])
+    fine = errors(f[0].reshape(by_class), targets, weight, 0, 1.0, error[0].reshape(by_class))
+    if exploring and fine:
+        embedded = explore(networks, x, h[0], delta[0], h[1], f[1])
+        factor = SQRT_HALF if len(f2.at_x) else 1.0
+        found = f[1].reshape(by_class), targets, weight, 1, factor
+        fine = errors(*found, error[1].reshape(by_class))
+        if fine:
+            learn(f2, gradients[1], x, h[1], error[1], delta[1])
+            learn_embedding(f1, gradients[1], embedded, delta[0, 0], delta[1, 0])
+    if not fine:
+        return False
+    learn(f1, gradients[0], x, h[0], error[0], delta[0])
+    at = f1.at_x.size + f1.hidden.size + f1.output.size
+    adam(flat[:at], gradient[:at], mean[:at], square[:at], n_updates[:1], lr)
+    if exploring:
+        adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], exploration_lr)
+    return True
+
+
+@loop
+def copy_columns(source: Array, out_of: Array, target: Array, into: Array) -> None:
+    """Copy columns (T,) of first layers (n, m, blocks, d) into columns (T,) of others."""
+    for row in range(source.shape[0]):
+        for u in range(source.shape[1]):
+            for block in range(source.shape[2]):
+                for t in range(len(out_of)):
+                    target[row, u, block, into[t]] = source[row, u, block, out_of[t]]

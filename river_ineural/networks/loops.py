@@ -1,0 +1,59 @@
+"""Scores and steps of both networks on the CPU, in compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from river_ineural.networks import compiled
+from river_ineural.networks.layout import Shape, Weights, arrays
+
+__all__ = ["Loops"]
+
+Floats = NDArray[np.floating[Any]]
+
+
+class Loops:
+    """The functions `score` and `step` of `compiled` on the memory of a block of weights.
+
+    `modules.Modules` has the same methods for other devices.
+
+    Parameters
+    ----------
+    shape
+        Shape of the networks.
+    block
+        (4, P): the weights that are trained, those that predict, and Adam's two means.
+    n_updates
+        Updates of f1 and of f2, (2,).
+    radius
+        Radius () by which examples are moved.
+    """
+
+    def __init__(self, shape: Shape, block: Tensor, n_updates: Tensor, radius: Tensor) -> None:
+        rows = block.numpy()
+        self.gradient = block.new_empty(shape.n_parameters)
+        memory = rows[0], self.gradient.numpy(), rows[2], rows[3], n_updates.numpy()
+        trained, gradients, predicting = (
+            arrays(Weights(row, shape)) for row in (rows[0], memory[1], rows[1])
+        )
+        moved = radius.view(1).numpy()
+        self.trained, self.gradients, self.predicting = trained, gradients, predicting
+        self.memory, self.moved = memory, moved
+        self.views = [*memory, moved]  # of tensors, and views of these
+        self.views += [
+            view for each in (trained, gradients, predicting) for n in each for view in n
+        ]
+
+    def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
+        """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
+        found: Floats = compiled.score(self.predicting, raw, scaling, exploring)
+        return found
+
+    def step(self, *given: Any) -> bool:
+        """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""
+        networks = self.trained, self.gradients, self.memory, self.moved
+        return bool(compiled.step(*networks, *given))

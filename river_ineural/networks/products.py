@@ -1,0 +1,60 @@
+"""Matrix products for compiled loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from river_ineural.features.jit import loop, reentering
+from river_ineural.networks.threads import single_threaded
+
+__all__ = ["product"]
+
+Array = NDArray[Any]
+
+NARROW = 4  # columns up to which a loop is faster than any library's product
+SMALL = 2**18  # multiplications up to which OpenBLAS, called by `np.dot`, wakes no threads
+
+
+@single_threaded
+def by_torch(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+    """`product` by PyTorch."""
+    one, other = torch.from_numpy(a), torch.from_numpy(b)
+    one, other = one.T if a_turned else one, other.T if b_turned else other
+    torch.mm(one, other, out=torch.from_numpy(out))
+
+
+@reentering
+def large_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+    """Call `by_torch` from a loop, which takes some microseconds more."""
+    with numba.objmode():
+        by_torch(a, a_turned, b, b_turned, out)
+
+
+@loop
+def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+    """Write out (M, N) = a (M, K) times b (K, N); turned matrices are transposed first.
+
+    Small products are computed by BLAS, through SciPy. Large ones are faster in PyTorch (by a third
+    on a processor with AVX-512), and only PyTorch's number of threads can be set.
+    """
+    inner = a.shape[0] if a_turned else a.shape[1]
+    if out.shape[1] <= NARROW and b_turned and not a_turned:
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                total = out.dtype.type(0)
+                for q in range(inner):
+                    total += a[i, q] * b[j, q]
+                out[i, j] = total
+    elif out.size * inner > SMALL:
+        large_product(a, a_turned, b, b_turned, out)
+    elif a_turned:
+        np.dot(a.T, b, out)
+    elif b_turned:
+        np.dot(a, b.T, out)
+    else:
+        np.dot(a, b, out)

@@ -1,0 +1,301 @@
+"""Save a model in one file, which holds its whole state and no code, and load it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import errno
+import io
+import os
+import secrets
+import stat
+from typing import Any, BinaryIO
+
+import numpy as np
+from msgspec import Struct, convert
+
+import river_ineural
+from river_ineural import INeurAL, NeurONAL, active
+from river_ineural.classifier.base import return_to_device
+from river_ineural.features.constants import CONSTANT
+from river_ineural.features.keys import check_keys
+from river_ineural.features.labels import LabelIndex
+from river_ineural.features.validation import SCHEMA
+from river_ineural.networks.device import available
+from river_ineural.networks.weights import MOST_WEIGHTS
+from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
+from river_ineural.persistence.parts import (
+    Arrays,
+    Count,
+    LoadError,
+    OfINeurALSampler,
+    OfLearner,
+    OfSampler,
+    need,
+)
+from river_ineural.recovery import Recovery
+
+__all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+LEARNERS: dict[str, Any] = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
+KINDS = (active.INeurALSampler, active.RandomSampler, active.MarginSampler)
+SAMPLERS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+OWN = {"_lock", "_learner", "_warned", "classifier"}  # attributes that are not of a user
+
+
+class Document(Struct):
+    """The contents of a file except its arrays."""
+
+    kind: str  # class of the learner
+    parameters: dict[str, Any]
+    learner: OfLearner
+    names: list[Any]  # of features
+    labels: list[Any]
+    used: Count  # columns of the networks, and those that there is room for
+    room: Count
+    around: tuple[str, dict[str, Any], Any] | None  # a sampler: class, parameters, part
+    notes: dict[str, dict[str, Any]]  # attributes that a user set on learner and sampler
+    schema: int = SCHEMA
+    made_by: str = river_ineural.__version__
+
+
+def save(model: Any, path: Path) -> None:
+    """Write a model to one safetensors file; a loaded model continues as if nothing had happened.
+
+    If the process is killed at any moment, either the old file or the new one is there, complete.
+    Other threads that use the model wait while it is copied.
+
+    Parameters
+    ----------
+    model
+        An `INeurAL` or a `NeurONAL`, or a sampler of `active` that wraps one.
+    path
+        Path of the file. Any name is allowed; ".safetensors" is usual.
+
+    Raises
+    ------
+    SaveError, OSError
+        If the model is or holds something that a file without code cannot store, such as a
+        pipeline; or if the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from river_ineural import INeurAL, load, save
+    >>> model = INeurAL(seed=1)
+    >>> model.learn_one({"length": 4.0}, "short")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.safetensors")
+    ...     loaded = load(f"{folder}/model.safetensors")
+    >>> loaded.scores_one({"length": 5.0}) == model.scores_one({"length": 5.0})
+    True
+    """
+    write(path, to_bytes(model))
+
+
+def load(path: Path, device: str | None = None) -> Any:
+    """Load the model that `save` wrote. No code from the file is run.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    device
+        "cpu", "cuda" or "cuda:N". None is the device that the model was saved from, or, if that is
+        not available, the CPU, with a warning.
+
+    Returns
+    -------
+    A model of the same class, which continues as the saved one does: with the same bits on the same
+    kind of machine, and the same up to rounding on another device.
+
+    Raises
+    ------
+    LoadError, OSError
+        If the file is damaged, of another version, not written by `save`, or cannot be read.
+    ValueError
+        If the device is not available.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:  # opening a pipe does not block
+        try:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise LoadError("it is not a regular file")
+            return from_file(file, device)
+        except LoadError as error:
+            raise LoadError(f"{os.fsdecode(path)}: {error}") from error
+
+
+def to_bytes(model: Any) -> bytes:
+    """The bytes that `save` writes, for storage other than files. Raises SaveError as `save` does.
+
+    Examples
+    --------
+    >>> from river_ineural import INeurAL, persistence
+    >>> persistence.from_bytes(persistence.to_bytes(INeurAL(seed=1))).seed
+    1
+    """
+    learner = getattr(model, "classifier", model)
+    for each, kinds in ((model, LEARNERS | SAMPLERS), (learner, LEARNERS)):
+        if type(each) not in kinds.values():
+            raise SaveError(
+                f"a {type(each).__module__}.{type(each).__qualname__} cannot be saved, for a file "
+                f"holds no code but of {', '.join(kinds)}. Of a pipeline save the last step, "
+                "save(model[-1], path) or save(model.classifier[-1], path); pickle the others if "
+                "you trust where they will lie."
+            )
+    with model._lock, learner._lock:  # in the same order as rounds acquire them
+        try:
+            data = pack(*written(model, learner))
+            from_bytes(data, "cpu")  # what could not be loaded is not saved
+            return data
+        except (ValueError, RecursionError) as error:
+            raise SaveError(f"{error}, which a file cannot hold") from error
+
+
+def of_sampler(kind: str) -> type[OfSampler]:
+    """The part of a sampler of this class."""
+    return OfINeurALSampler if kind == "INeurALSampler" else OfSampler
+
+
+def written(model: Any, learner: Any) -> tuple[Document, Arrays]:
+    """The document and the arrays of a model."""
+    arrays, inner, notes, around = Arrays(), learner._learner, {}, None
+    networks = inner.model.networks
+    part = OfLearner.of(inner, "learner", arrays)
+    for each, fields in (
+        (learner, ()),
+        (model, of_sampler(type(model).__name__).__struct_fields__),
+    ):
+        known = {*OWN, *given(each), *fields}
+        notes[type(each).__name__] = {k: v for k, v in vars(each).items() if k not in known}
+    if model is not learner:
+        kind, parameters = type(model).__name__, given(model)
+        del parameters["classifier"]
+        around = kind, parameters, of_sampler(kind).of(model, "sampler", arrays)
+    names, labels = inner.features.names, inner.labels.labels
+    sizes = networks.n_features, networks.shape.n_features
+    document = Document(
+        type(learner).__name__, given(learner), part, names, labels, *sizes, around, notes
+    )
+    return document, arrays
+
+
+def sizes_of(document: Document, n_weights: int) -> dict[str, Any]:
+    """The sides of arrays by name; by class, attributes that follow from the document."""
+    given, names, used, room = document.parameters, document.names, document.used, document.room
+    check_keys(names)
+    check_keys(document.labels, "label")
+    labels = LabelIndex(given["max_classes"], document.labels).labels
+    fine = used == CONSTANT + len(names) or not (used or names)
+    need(fine and used <= room <= used + used // 4, "room", "columns of the names", (used, room))
+    form = given["hidden_dim"], given["n_layers"], "network" in given["explorers"]
+    kind = LEARNERS[document.kind]
+    shape = kind._form(len(labels) if used else 0, room, *form)
+    wanted = shape._replace(n_features=used).n_parameters
+    # Compare the number of weights with that in the file before a model is made.
+    need(wanted == n_weights <= MOST_WEIGHTS, "networks.block", f"{wanted:,} weights", n_weights)
+    return {
+        "k": shape.n_classes,
+        "used": used,
+        "room": room,
+        "n_named": CONSTANT + len(names),
+        "n_weights": n_weights,
+        "dtype": np.float32 if kind._dtype.itemsize == 4 else np.float64,
+        "Networks": {"shape": shape, "n_features": used},
+        "History": {"room": room, "n_features": used},
+        "FeatureIndex": {"names": names},
+    }
+
+
+def read(found: Any, arrays: Arrays, device: str | None) -> Any:
+    """The model that was written, on `device`; None is the device that it was written from."""
+    if type(found["schema"]) is not int or found["schema"] != SCHEMA:
+        raise LoadError(
+            f"it is of schema {found['schema']!r:.80}, and river_ineural "
+            f"{river_ineural.__version__} reads schema {SCHEMA}: load it with the version that "
+            f"made it ({found['made_by']:.80}), or learn the stream anew"
+        )
+    document = convert(found, Document)
+    need(document.kind in LEARNERS, "learner", f"one of {', '.join(LEARNERS)}", document.kind)
+    device = device or str(document.parameters["device"])
+    need(device.partition(":")[0] in ("cpu", "cuda"), "device", "'cpu', 'cuda' or 'cuda:N'", device)
+    block = arrays.get("learner.model.networks.block", np.empty((4, 0)))
+    sizes = sizes_of(document, block.shape[-1])
+    model = learner = made(LEARNERS[document.kind], document.parameters | {"device": "cpu"})
+    inner, part = learner._learner, document.learner
+    inner.labels = LabelIndex(learner.max_classes, document.labels)
+    if part.recovery and inner.detector:
+        inner.recovery = Recovery(inner.detector, 0)
+        inner.snapshot, inner.incumbent = (copy.deepcopy(inner.model) for _ in range(2))
+    part.fill(inner, "learner", arrays, sizes)
+    if document.around:
+        kind, parameters, fields = document.around
+        need(kind in SAMPLERS, "sampler", f"one of {', '.join(SAMPLERS)}", kind)
+        model = made(SAMPLERS[kind], parameters | {"classifier": learner})
+        convert(fields, of_sampler(kind)).fill(model, "sampler", arrays, sizes)
+    need(not arrays, "the file", "without other tensors", [*arrays])
+    for each in (learner, model):
+        for key, note in document.notes[type(each).__name__].items():
+            need(not hasattr(each, key), "notes", "of a user", key)
+            each.__dict__[key] = note
+    learner.__dict__["device"] = device
+    return_to_device(learner)
+    return model
+
+
+def from_bytes(data: bytes, device: str | None = None) -> Any:
+    """The model that `to_bytes` converted to these bytes; returns and raises as `load` does."""
+    return from_file(io.BytesIO(data), device)
+
+
+def from_file(file: BinaryIO, device: str | None) -> Any:
+    """The model in an open file."""
+    if device is not None:
+        available(device)
+    try:
+        return read(*unpack(file), device)
+    except LoadError:
+        raise
+    except Exception as error:  # an error that no check foresaw
+        raise LoadError(f"no model can be made of it ({type(error).__name__}: {error})") from error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write the bytes to a file atomically, and flush them to the disk.
+
+    The bytes go to a temporary file in the same folder. This file then replaces the target, after
+    links are resolved. Raises OSError if the target is not a regular file, or if writing fails.
+    """
+    name, before = os.fsdecode(path), None
+    if not os.path.basename(name):
+        raise FileNotFoundError(errno.ENOENT, "This is no name of a file", name)
+    with contextlib.suppress(FileNotFoundError):
+        before = os.stat(name)
+    if before and not stat.S_ISREG(before.st_mode):
+        raise OSError(errno.EINVAL, "There is something that is no regular file", name)
+    name = os.path.realpath(name)
+    folder = os.path.dirname(name)
+    temporary = os.path.join(folder, f".river_ineural.{secrets.token_hex(16)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if before and hasattr(os, "fchmod"):
+                with contextlib.suppress(PermissionError):  # changing the owner may be forbidden
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, name)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    with contextlib.suppress(OSError):  # unreadable folder, or unsupported by the system
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)  # flush the new name to the disk
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,347 @@
+"""What a file holds of a model: one `Part` for each of its objects, with types and limits.
+
+A field of a part is the attribute of that name. A string in `ARRAYS` is the type and shape of an
+array: numbers, names of sizes, or other names, each of which has the same value within a part; "w"
+is the type of weights, and "!" says that all is finite. All else, as parameters and what follows
+from them, is made anew by the constructor.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import typing
+from collections import deque
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from msgspec import Meta, Struct, convert
+from numpy.typing import NDArray
+from river.drift.binary.hddm_w import SampleInfo
+
+from river_ineural.active import BudgetedSampler
+from river_ineural.active.decision import REASONS, Reason
+from river_ineural.explorers.forest import NODES
+from river_ineural.explorers.trust import Explorers
+from river_ineural.features.constants import CONSTANT
+
+__all__ = ["Arrays", "LoadError", "OfINeurALSampler", "OfLearner", "OfSampler", "need"]
+
+Arrays = dict[str, NDArray[Any]]
+Sizes = dict[str, Any]
+
+Count = Annotated[int, Meta(ge=0, le=2**62)]
+Positive = Annotated[int, Meta(ge=1, le=2**62)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Class = Annotated[int, Meta(ge=0, le=2**31)]
+Level = Annotated[float, Meta(ge=0)]
+Finite = Annotated[float, Meta(ge=0, le=1e300)]
+OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # a sum that fades by a fiftieth
+Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
+Share = Annotated[float, Meta(ge=0, le=1)]
+Due = Annotated[float, Meta(ge=0, le=1e6)]
+OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # in its detectors
+FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
+Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
+Last = tuple[bool, Reason, float, float, Level, Parts, Class, Class]
+
+
+class LoadError(ValueError):
+    """The bytes are not a model that this version can load; the message says why."""
+
+
+def need(fine: Any, path: str, wanted: str, found: Any) -> None:
+    """Raise LoadError unless `fine` is true."""
+    if not fine:
+        raise LoadError(f"{path or 'a part'} must be {wanted}, got {found!r:.80}")
+
+
+class Part(Struct, forbid_unknown_fields=True):
+    """What learning changes in one object."""
+
+    ARRAYS: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def of(cls, thing: Any, path: str, arrays: Arrays) -> Self:
+        """The part of an object; adds its arrays by their paths."""
+        state, found = attributes(thing), {}
+        arrays.update({f"{path}.{name}": state[name] for name in cls.ARRAYS})
+        for name, kind in kinds(cls):
+            found[name] = plain(state.get(name))
+            if kind and found[name] is not None:
+                found[name] = kind.of(state[name], f"{path}.{name}", arrays)
+        return cls(**found)
+
+    def fill(self, thing: Any, path: str, arrays: Arrays, sizes: Sizes) -> None:
+        """Set all this on a new object; raise LoadError unless it fits, and is consistent."""
+        state, sides = attributes(thing) | sizes.get(type(thing).__name__, {}), dict(sizes)
+        for name, kind in kinds(type(self)):
+            value, at, before = getattr(self, name), f"{path}.{name}", state.get(name)
+            if kind:
+                need(
+                    (before is None) == (value is None), at, "as its model's parameters say", value
+                )
+            if kind and value is not None:
+                value.fill(before, at, arrays, sizes)
+            else:
+                state[name] = restored(before, value, at)
+        for name, wanted in self.ARRAYS.items():
+            state[name] = taken(arrays, f"{path}.{name}", wanted.split(), sides)
+        self.check(state, path, sizes)
+        if hasattr(thing, "__setstate__") and not isinstance(thing, BudgetedSampler):
+            thing.__setstate__(state)
+        else:
+            thing.__dict__.update({name: state[name] for name in vars(thing)})
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        """Raise LoadError unless attributes fit each other and the sizes."""
+
+
+def kinds(part: type[Part]) -> list[tuple[str, type[Part] | None]]:
+    """The fields of a part, and the part that each one is, or None for plain values."""
+    hints, found = typing.get_type_hints(part), []
+    for name in part.__struct_fields__:
+        options = typing.get_args(hints[name]) or (hints[name],)
+        nested = [kind for kind in options if isinstance(kind, type) and issubclass(kind, Part)]
+        found.append((name, nested[0] if nested else None))
+    return found
+
+
+def attributes(thing: Any) -> dict[str, Any]:
+    """The attributes of an object as a copy would have them."""
+    if isinstance(thing, BudgetedSampler):  # whose state would hold a copy of the classifier
+        return dict(vars(thing))
+    state = dict(thing.__getstate__() or {})
+    return state | thing.by_name if isinstance(thing, Explorers) else state
+
+
+def plain(value: Any) -> Any:
+    """A value without objects: the state of a generator, all that a detector of River holds."""
+    if isinstance(value, np.random.Generator):
+        return value.bit_generator.state
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if isinstance(value, deque):
+        return [*value]
+    if not type(value).__module__.startswith("river."):
+        return value
+    found = attributes(value)
+    if isinstance(value, SampleInfo):  # its average is a compiled object
+        found["_ewma"] = value.ewma
+    return {name: plain(each) for name, each in found.items()}
+
+
+def restored(thing: Any, value: Any, path: str) -> Any:
+    """The reverse of `plain`: a new object with this value, or the value itself."""
+    if isinstance(thing, np.random.Generator):
+        thing.bit_generator.state = value
+    elif isinstance(thing, random.Random):
+        thing.setstate(value)
+    elif isinstance(thing, deque):
+        thing.extend(value)
+    elif not type(thing).__module__.startswith("river."):
+        return convert(value, OfRiver) if "river." in path else value
+    else:
+        state = attributes(thing)
+        need(isinstance(value, dict) and value.keys() == state.keys(), path, "as in River", value)
+        if isinstance(thing, SampleInfo):
+            if value["_is_init"]:  # one update restores the compiled average
+                thing._ewma.update(value["_ewma"])
+            del state["_ewma"]
+        for name, each in state.items():
+            thing.__dict__[name] = restored(each, value[name], f"{path}.river.{name}")
+    return thing
+
+
+def taken(arrays: Arrays, path: str, wanted: list[str], sides: Sizes) -> NDArray[Any]:
+    """Take an array out of those of a file; its sides have these names."""
+    need(path in arrays, f"tensor {path}", "in the file", "nothing")
+    value, (kind, *names) = arrays.pop(path), wanted
+    finite, kind = kind.endswith("!"), sides["dtype"] if kind[0] == "w" else kind.rstrip("!")
+    pairs: Any = itertools.zip_longest(names, value.shape[: len(names)], fillvalue=0)
+    shape = tuple(int(n) if n.isdigit() else sides.setdefault(n, size) for n, size in pairs)
+    if (value.dtype, value.shape) != (np.dtype(kind), shape):
+        said = f"{np.dtype(kind)} of shape {shape}, got {value.dtype} of shape {value.shape}"
+        raise LoadError(f"tensor {path} must be {said}")
+    need(not finite or np.isfinite(value).all(), f"tensor {path}", "finite", value)
+    return value
+
+
+class OfNetworks(Part):
+    ARRAYS = {"block": "w! 4 n_weights", "n_updates": "f4 2", "radius": "w!"}
+    rng: dict[str, Any]
+    n_steps: Count
+
+
+class OfHistory(Part):
+    ARRAYS = {"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows"}
+    rng: dict[str, Any]
+    added: Annotated[list[Count], Meta(min_length=2, max_length=2)]
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        rows, n = sum(map(min, state["capacities"], self.added)), len(state["weight"])
+        need(n == rows, path, f"tensors of {rows} rows", n)
+
+
+class OfScaling(Part):
+    ARRAYS = {"moments": "f8 4 room", "scaling": "f8 3 room", "recent": "f8 6 room"}
+    n: Count
+    n_there: Level
+    narrow: bool
+    sparse: bool
+
+
+class OfForest(Part):
+    ARRAYS = {"feature": "i2 64 nodes", "threshold": "f8 64 nodes", "child": "i4 64 nodes"}
+    rng: dict[str, Any]
+    oldest: Annotated[int, Meta(ge=0, lt=64)]
+    due: Annotated[float, Meta(ge=0, le=64)]
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        """A node leads to later nodes by a feature in use, or is a leaf."""
+        feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
+        on = (feature >= CONSTANT) & (feature < sizes["used"])
+        on &= (child > np.arange(last + 1)) & (child < last)
+        to = (feature == -1) & (child >= -1) & (child < sizes["k"])
+        fine = last < NODES and np.where(feature >= 0, on, to).all()
+        need(fine, path, "trees of features and classes in use", child)
+
+
+class OfLastLabel(Part):
+    last: Annotated[int, Meta(ge=-1)]
+    counts: dict[Class, OfFifty]
+    age: Count
+    excess: Number
+    variance: OfFifty
+    changes: OfFifty
+    examples: Finite
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        need(
+            max(self.counts, default=0) < max(1, sizes["k"]),
+            f"{path}.counts",
+            "of classes",
+            self.counts,
+        )
+        fine = (self.counts or {-1: 1.0}).get(self.last, 0.0) >= 1
+        need(fine, f"{path}.counts", "of the last label too", self.counts)
+        need(self.changes <= self.examples, f"{path}.changes", "at most the examples", self.changes)
+
+
+class OfExplorers(Part):
+    ARRAYS = {"a": "f8! n n", "b": "f8! n"}
+    trust: tuple[Share, ...]
+    explores: bool
+    forest: OfForest | None = None
+    last_label: OfLastLabel | None = None
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        a, n = state["a"], len(state["by_name"])
+        need(len(a) == len(self.trust) == n, f"{path}.trust", f"of {n}", self.trust)
+        least = np.linalg.eigvalsh(a).min(initial=0)
+        fine = np.array_equal(a, a.T) and least >= -1e-6 * (1 + a.trace())
+        need(fine, f"tensor {path}.a", "symmetric, with no negative eigenvalue", a)
+
+
+class OfModel(Part):
+    networks: OfNetworks
+    history: OfHistory
+    scaling: OfScaling
+    explorers: OfExplorers
+    steps_due: Due
+    explorations_due: Due
+
+
+class OfCusum(Part):
+    n: Count
+    sums: dict[Annotated[int, Meta(ge=-2)], Level]
+    since: dict[Annotated[int, Meta(ge=-2)], Count]
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        fine = self.sums.keys() == self.since.keys()
+        need(fine, path, "sums that began at some label each", self.since)
+
+
+class OfDetector(Part):
+    n_drifts: Count
+    n: Count
+    n_of_class: dict[Class, Count]
+    error_rates: Annotated[list[Share], FOUR]
+    counts: Annotated[list[Positive], FOUR]
+    recent: list[tuple[Class, float, Class]]
+    held_back: list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]]
+    cusum: OfCusum
+    river: dict[str, Any] | None
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        most, n = max(self.n_of_class, default=0), sizes["k"]
+        need(most < max(n, 1), f"{path}.n_of_class", f"of {n} classes", self.n_of_class)
+        fine = (self.river is None) == (state["binary"] is None)
+        need(fine, f"{path}.river", "as drift_detector says", self.river)
+
+
+class OfRecovery(Part):
+    detector: OfDetector
+    n_since: Count
+    n_after: Count
+    confusion: dict[Class, dict[Class, Level]]
+    log_ratio: Number
+    confirmed: bool
+    lead: Integer
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        classes = [*self.confusion, *(label for row in self.confusion.values() for label in row)]
+        need(max(classes, default=0) < sizes["k"], f"{path}.confusion", "of classes", classes)
+
+
+class OfFeatures(Part):
+    ARRAYS = {"touched": "i8 n_named"}
+    now: Count
+
+
+class OfLearner(Part):
+    features: OfFeatures
+    model: OfModel
+    n_labels: Count
+    detector: OfDetector | None = None
+    recovery: OfRecovery | None = None
+    snapshot: OfModel | None = None
+    incumbent: OfModel | None = None
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        if self.recovery:
+            most, since = state["snapshot"].history.n_labelled, self.recovery.n_since
+            need(since <= most, f"{path}.recovery.n_since", f"at most {most}", since)
+
+
+class OfManager(Part):
+    n_rounds: Count
+    n_asked: Count
+    left: Number
+    _since: Count
+    _missing: Level
+
+
+class OfPending(Part):
+    ARRAYS = {"rounds": "i8 asked", "keys": "i8 asked"}
+
+
+class OfSampler(Part):
+    _budget_manager: OfManager
+    _pending: OfPending
+    _rng: tuple[int, tuple[int, ...], float | None]
+    _last: Last | None
+    n_by_reason: Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
+    drifts: list[Count]
+    _n_drifts: Count
+    _n_labels: Count
+
+
+class OfINeurALSampler(OfSampler):
+    _n_learned: Count
+    _last_ask: Count
+    _confirmed_gap: Annotated[float, Meta(ge=1)]
+    _seen: dict[Any, tuple[Count, Count]]
+    _late: bool
+    _unseen: list[Any] | None
+    n_pseudo_labels: Count

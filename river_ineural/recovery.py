@@ -1,0 +1,167 @@
+"""After a change was detected: was it one, and what do old labels still say?"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from river_ineural.drift import SURE, DriftDetector, changed_rate, log_ratio, top_of
+from river_ineural.history import History
+
+__all__ = ["FOLLOWED", "Examples", "Recovery"]
+
+Values = NDArray[np.float64]
+Examples = tuple[Values, NDArray[np.int64], Values]  # raw x (B, d), class (B,), weight (B,)
+
+FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
+DECIDED = 3.0  # log likelihood ratio that confirms a change, or refutes it
+COMPARED = 24  # labels after an alarm from which challenger and incumbent are compared
+FADING = 0.9  # of the counts of a predicted class, at each label that follows
+RETRAINED = (4, 8, 16, 32, 48)  # labels after an alarm at which the challenger is trained anew
+WORTHLESS = 0.4  # old labels that weigh no more are dropped
+FEW = 16  # labels after an alarm from which all classes are believed to have become one
+
+
+class Recovery:
+    """What is known after an alarm, until it is decided whether the stream has changed.
+
+    Three models are kept. The *snapshot* is the model at the alarm, and does not learn. The
+    *incumbent* is a copy of it that goes on learning. The *challenger*, which predicts, was trained
+    anew from the labels since the change and from what old labels are still worth.
+
+    Each label that follows is compared with what the snapshot says of it. This answers two
+    questions. First, was there a change? Wald's sequential test confirms or refutes it (`DECIDED`).
+    If the snapshot makes no more mistakes than it made before, there was none, and the incumbent
+    comes back. Second, what became of each class? `confusion` counts the labels by the class that
+    the snapshot says. If the snapshot is sure of a class and always wrong in the same way, old
+    labels of that class count under the new name. If it is wrong in all ways they count nothing.
+
+    After 48 labels the challenger stays only if it was right at more of the last 24 of them than
+    the incumbent. Otherwise nothing had to be forgotten.
+
+    Parameters
+    ----------
+    detector
+        The detector that has raised the alarm, which stays as it is.
+    since
+        Labels since the change, at most.
+
+    Attributes
+    ----------
+    detector
+        That of the incumbent, without what points to a change.
+    n_since
+        Labels since the change, until the alarm.
+    n_after
+        Labels after the alarm.
+    confusion
+        By class that the snapshot says, and by label: how many, each weighted by how sure the
+        snapshot was.
+    log_ratio
+        Log likelihood ratio of the change, from labels after the alarm.
+    confirmed
+        Whether it has been large enough.
+    lead
+        Labels, of those compared, at which the challenger was right, less those at which the
+        incumbent was.
+    """
+
+    def __init__(self, detector: DriftDetector, since: int) -> None:
+        self.detector = copy.deepcopy(detector)
+        self.detector.reset()
+        self.n_after = 0
+        self.confusion: dict[int, dict[int, float]] = {}
+        self.log_ratio, self.confirmed, self.lead = 0.0, False, 0
+        recent = list(detector.recent)[-since:]
+        self.n_since = len(recent)
+        for top, gap, label in recent:
+            self.count(top, gap, label)
+
+    def update(self, scores_of_each: list[Values], classes: list[int]) -> None:
+        """Learn labels, and the scores (B, k) of their examples from before they were learned, by
+        challenger, incumbent and snapshot.
+        """
+        challenger, incumbent, snapshot = scores_of_each
+        for scores, label in zip(snapshot, classes, strict=True):
+            top, gap = top_of(scores)
+            self.count(top, gap, label)
+            rate = self.detector.expected_rate(gap)
+            self.log_ratio += log_ratio(top != label, rate, changed_rate(rate))
+            self.confirmed |= self.log_ratio >= DECIDED
+        compared = slice(max(0, COMPARED - self.n_after), None)
+        for scores, sign in ((challenger, 1), (incumbent, -1)):
+            right = scores.argmax(axis=1) == classes
+            self.lead += sign * int(np.count_nonzero(right[compared]))
+
+    def count(self, top: int, gap: float, label: int) -> None:
+        """Count the label of an example of which the snapshot says `top`.
+
+        Earlier labels of that class then count less, because the change may be gradual.
+        """
+        row = self.confusion.setdefault(top, {})
+        for earlier in row:
+            row[earlier] *= FADING
+        row[label] = row.get(label, 0.0) + min(1.0, gap / SURE)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether there was no change, or nothing had to be forgotten."""
+        if self.over and self.lead <= 0:
+            return True
+        return not self.confirmed and self.log_ratio <= -DECIDED
+
+    def retrains(self, n: int) -> bool:
+        """Whether the challenger is to be trained anew after the last n labels."""
+        return any(self.n_after - n < at <= self.n_after for at in RETRAINED)
+
+    @property
+    def over(self) -> bool:
+        """Whether all is decided."""
+        return self.n_after >= RETRAINED[-1]
+
+    def old_labels(self, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The class that old labels of each class have now, and how much they are worth.
+
+        Of labels of weight n that the snapshot assigns to a class, m belong to the commonest class.
+        Old labels take that class and the weight 2m/(n + 1) - 1, at least 0. That nothing has
+        changed is believed more easily: m and n are then larger by 1. Old labels of a class without
+        any evidence weigh 0.
+
+        Returns
+        -------
+        Classes, int64 (k,), and weights in [0, 1), float64 (k,).
+        """
+        classes, weights = np.arange(n_classes), np.zeros(n_classes)
+        for top, row in self.confusion.items():
+            n, same = sum(row.values()), row.get(top, 0.0) + 1
+            other = max(row, key=row.__getitem__)
+            if row[other] > same:
+                classes[top], weights[top] = other, 2 * row[other] / (n + 1) - 1
+            else:
+                weights[top] = 2 * same / (n + 2) - 1
+        return classes, np.maximum(weights, 0.0)
+
+    def examples(self, old: History, new: History, n_classes: int) -> list[Examples]:
+        """The examples to train on: what old ones are worth, then those since the change.
+
+        Old ones stay as they were if so few labels, with them, say that one class is left.
+
+        Parameters
+        ----------
+        old, new
+            Histories of the snapshot and of the challenger.
+        """
+        rows = old.labelled()
+        at = len(rows) - self.n_since
+        since = [old.examples(rows[at:])]
+        if self.n_after:
+            since.append(new.examples(new.labelled()[-self.n_after :]))
+        x, classes, w = old.examples(rows[:at])
+        now, worth = self.old_labels(n_classes)
+        kept = worth[classes] * w > WORTHLESS
+        left = {*now[classes[kept]].tolist(), *(c for each in since for c in each[1].tolist())}
+        if self.n_after >= FEW or len(left) > 1:
+            x, classes, w = x[kept], now[classes[kept]], (w * worth[classes])[kept]
+        return [(x, classes, w), *since]

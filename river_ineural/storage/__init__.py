@@ -1,1 +1,0 @@
-"""Convert a model to plain values and arrays, and back."""
