@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections import deque
 
@@ -58,11 +59,7 @@ class Cusum:
         self.n = 0
         self.sums: dict[int, float] = {}  # those above 0 by more than rounding
         self.since: dict[int, int] = {}  # the number of labels before each of them began
-
-    @property
-    def warning_detected(self) -> bool:
-        """Whether the labels of all classes together point to a change."""
-        return any(self.sums.get(kind, 0.0) > WARNING for kind in (MODERATE, COMPLETE))
+        self.warning_detected = False  # whether labels of all classes together point to a change
 
     def update(self, wrong: bool, rate: float, top: int) -> int:
         """Learn whether the prediction `top` was wrong, where `rate` is the expected error rate.
@@ -81,6 +78,8 @@ class Cusum:
             elif kind in self.sums:
                 del self.sums[kind], self.since[kind]
         self.n += 1
+        get = self.sums.get
+        self.warning_detected = get(MODERATE, 0.0) > WARNING or get(COMPLETE, 0.0) > WARNING
         largest = max(self.sums, key=self.sums.__getitem__, default=COMPLETE)
         if self.sums.get(largest, 0.0) <= DRIFT:
             return 0
@@ -133,19 +132,13 @@ class DriftDetector:
         self.cusum = Cusum()
         self.river = None if self.binary is None else self.binary.clone()
         self.held_back: list[tuple[int, bool]] = []
+        self.warning_detected = False  # whether labels point to a change, but not clearly enough
 
     def successor(self) -> DriftDetector:
         """The detector of the model that takes the place of this one's."""
         other = DriftDetector(self.binary)
         other.n_drifts, other.n_of_class = self.n_drifts + 1, dict(self.n_of_class)
         return other
-
-    @property
-    def warning_detected(self) -> bool:
-        """Whether labels point to a change, but not clearly enough."""
-        if self.river is not None:
-            return bool(getattr(self.river, "warning_detected", False))
-        return self.cusum.warning_detected
 
     def expected_rate(self, gap: float) -> float:
         """The expected error rate at this gap of the top two scores: a mean and a standard error.
@@ -191,16 +184,19 @@ class DriftDetector:
     def _labels_since_change(self, gap: float, wrong: bool, top: int) -> int:
         """0 if no change is detected."""
         if self.river is None:
-            return self.cusum.update(wrong, self.expected_rate(gap), top)
+            since = self.cusum.update(wrong, self.expected_rate(gap), top)
+            self.warning_detected = self.cusum.warning_detected
+            return since
         if gap < SURE:
             return 0
         self.river.update(wrong)
+        self.warning_detected = bool(getattr(self.river, "warning_detected", False))
         return RECENT if self.river.drift_detected else 0
 
 
 def bin_of(gap: float) -> int:
     """Which of the four bins a gap is in; NaN is in the first."""
-    return sum(gap >= least for least in GAP_BINS)
+    return bisect.bisect_right(GAP_BINS, gap) if gap == gap else 0
 
 
 def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:

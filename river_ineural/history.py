@@ -44,8 +44,8 @@ class History:
         Of each example, (capacity,).
     added
         Labelled and pseudo-labelled examples ever added.
-    n_features
-        Columns in use.
+    n_features, n_grown
+        Columns in use; how often columns have changed.
     """
 
     def __init__(self, capacity: int, rng: np.random.Generator, dtype: Any) -> None:
@@ -53,7 +53,7 @@ class History:
         self.capacities = (capacity - n_pseudo, n_pseudo)  # labelled rows first, then pseudo rows
         self.rng = rng
         self.added = [0, 0]
-        self.n_features = 0
+        self.n_features = self.n_grown = 0
         self.x = np.empty((capacity, 0))
         self.targets = np.empty((capacity, 2, 0), dtype)
         self.weight = np.empty(capacity, dtype)
@@ -73,11 +73,6 @@ class History:
         """Rows in use: labelled, pseudo-labelled."""
         start = self.capacities[0]
         return slice(0, self.n_labelled), slice(start, start + self.n_pseudo_labelled)
-
-    @property
-    def stored(self) -> tuple[NDArray[np.float64], Floats, Floats]:
-        """The arrays of all rows: x, targets, weight."""
-        return self.x, self.targets, self.weight
 
     def __getstate__(self) -> dict[str, Any]:
         """Rows and columns in use only, which makes a copy small."""
@@ -111,6 +106,7 @@ class History:
         for rows in self.filled:
             self.x[rows, columns] = 0
         self.n_features = n_features
+        self.n_grown += 1
 
     def emptied(self) -> History:
         """An empty history of the same size and capacity; this one stays as it is."""
@@ -141,17 +137,17 @@ class History:
         """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
         ring = int(pseudo_label)
         capacity, first, n = self.capacities[ring], ring * self.capacities[0], self.added[ring]
-        put(self.stored, (x, targets, weight), first, capacity, n)
+        put((self.x, self.targets, self.weight), (x, targets, weight), first, capacity, n)
         self.added[ring] += len(x)
 
-    def rows(self, n: int) -> NDArray[np.int64]:
-        """Draw n rows uniformly from each ring, with replacement."""
+    def draws(self, n_steps: int, n: int) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
+        """Draws (n_steps, n), and what they are of, for `networks.batch.rows_of`.
+
+        Examples are drawn uniformly from each ring, with replacement.
+        """
         n_labelled, n_pseudo = map(min, self.added, self.capacities)
         split = n if not n_pseudo else round(LABELLED_SHARE * n) if n_labelled else 0
-        found: NDArray[np.int64] = drawn(
-            self.rng.random(n), split, n_labelled, n_pseudo, self.capacities[0]
-        )
-        return found
+        return self.rng.random((n_steps, n)), (split, n_labelled, n_pseudo, self.capacities[0])
 
 
 @loop
@@ -175,16 +171,3 @@ def put(
             for label in range(stored_targets.shape[2]):
                 stored_targets[row, kind, label] = targets[i, kind, label]
         stored_weight[row] = weight[i]
-
-
-@loop
-def drawn(draws: Array, split: int, n_labelled: int, n_pseudo: int, first: int) -> Array:
-    """Rows (B,) for draws (B,) uniform on [0, 1).
-
-    The draws before `split` are of labelled examples; the others are of pseudo-labelled ones, whose
-    ring begins at row `first`.
-    """
-    rows = np.empty(len(draws), np.int64)
-    for i in range(len(draws)):
-        rows[i] = draws[i] * n_labelled if i < split else first + int(draws[i] * n_pseudo)
-    return rows

@@ -368,7 +368,7 @@ class ReferenceClassifier:
         weights = np.array([np.eye(k)[e["label"]] * e["weight"] for e in held])
         varied = np.flatnonzero(self.varies).tolist()
         x = self.raw([e["x"] for e in held]).numpy()
-        self.forest.learn(x, weights, varied, min(16, max(1, d // 2)), n)
+        self.forest.learn(x, weights, varied, min(16, max(1, d // 2)), n, self.n_added[0])
 
     # Changes
 

@@ -3,13 +3,30 @@
 Nothing is shared with the package but the draws of its generator, made here in the same order.
 """
 
-import itertools
+import math
 from collections import deque
 
 import numpy as np
 
-TREES, NODES, EXAMPLES, DRAWS = 64, 511, 768, 1024
-FEW, SELDOM = 100, 0.3
+TREES, NODES, EXAMPLES = 64, 511, 768
+FEW, SELDOM, ANEW = 100, 0.3, 60
+WORD = 2**64 - 1
+
+
+def uniform(seed, at):
+    """The `at`-th number in [0, 2³²) of SplitMix64 from a seed."""
+    z = (seed + 0x9E3779B97F4A7C15 * (at + 1)) & WORD
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & WORD
+    return (z ^ (z >> 31)) >> 32
+
+
+def poisson(u):
+    """The smallest n up to 7 with P(Poisson(1) ≤ n) above u / 2³²."""
+    most = [
+        int(2**32 * sum(math.exp(-1) / math.factorial(i) for i in range(n + 1))) for n in range(7)
+    ]
+    return sum(u >= bound for bound in most)
 
 
 class Node:
@@ -32,11 +49,11 @@ def purity(weights):
     return (weights**2).sum(axis=-1) / weights.sum(axis=-1)
 
 
-def tree(x, weights, features, n_tries, draws):
+def tree(x, weights, features, n_tries, seed):
     """Level by level; features are drawn for each node from those that vary there."""
     there = weights.any(axis=1)
     root = Node(x[there], weights[there])
-    order, waiting, n_nodes = list(features), deque([root]), 1
+    order, waiting, n_nodes, n_drawn = list(features), deque([root]), 1, 0
     while waiting:
         node = waiting.popleft()
         if (node.total > 0).sum() < 2 or n_nodes + 2 > NODES:
@@ -44,7 +61,8 @@ def tree(x, weights, features, n_tries, draws):
         best, split = purity(node.total) * (1 + 1e-9), None
         left, tried = len(order), 0
         while left and tried < n_tries:
-            drawn = int(next(draws) * left)
+            drawn = (uniform(seed, n_drawn) * left) >> 32
+            n_drawn += 1
             left -= 1
             order[drawn], order[left] = order[left], order[drawn]
             feature = order[left]
@@ -71,29 +89,49 @@ class ReferenceForest:
     """Trees that vote."""
 
     def __init__(self, rng):
-        self.rng = rng
-        self.trees, self.due = deque([None] * TREES), float(TREES)  # the oldest in front
+        self.rng, self.seed = rng, int(rng.integers(2**62))
+        self.trees, self.stale, self.oldest = [None] * TREES, [True] * TREES, 0
+        self.due = float(TREES)
 
     def estimate(self, x, f1):
         """v - p of each class; 0 without trees."""
-        if self.trees[-1] is None:
+        if not any(self.trees):
             return [0.0] * len(f1)
-        said = [each.vote(x) for each in self.trees]
+        said = [each and each.vote(x) for each in self.trees]
         return [said.count(y) / TREES - min(1, max(0, f)) for y, f in enumerate(f1)]
 
-    def learn(self, x, weights, features, n_tries, n):
-        """After n more labels: all examples x (held, d), the oldest first, weights (held, k)."""
-        if weights.shape[1] < 2 or not features:
-            return
+    def often(self, each, serial):
+        """How often the sample of a tree holds an example."""
+        return poisson(uniform(self.seed, serial * TREES + each))
+
+    def learn(self, x, weights, features, n_tries, n, end):
+        """After n more labels, `end` in all: all examples x (held, d), the oldest first, weights
+        (held, k).
+        """
         held = len(x)
+        if weights.shape[1] < 2:
+            return
+        if held <= ANEW or held > EXAMPLES or n > held:
+            self.stale = [True] * TREES
+        else:
+            moved = [*range(end - n, end), *range(max(0, end - n - held), end - held)]
+            for each in range(TREES):
+                self.stale[each] |= any(self.often(each, serial) for serial in moved)
         self.due = min(TREES, self.due + n * max(SELDOM, TREES * min(1, (FEW / held) ** 1.5)))
-        if self.due >= 1 and held > EXAMPLES:
+        if self.due < 1 or not features:
+            return
+        serials = np.arange(end - held, end)
+        if held > EXAMPLES:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
-            x, weights = x[chosen], weights[chosen]
-        while self.due >= 1:
-            self.due -= 1
-            drawn = (self.rng.random(len(x)) * len(x)).astype(int)
-            often = np.bincount(drawn, minlength=len(x))
-            draws = itertools.cycle(self.rng.random(DRAWS).tolist())
-            self.trees.popleft()
-            self.trees.append(tree(x, weights * often[:, None], features, n_tries, draws))
+            x, weights, serials = x[chosen], weights[chosen], serials[chosen]
+        seed, n_due, n_grown = int(self.rng.integers(2**62)), int(self.due), 0
+        for _ in range(TREES):
+            if n_grown == n_due:
+                break
+            each, self.oldest = self.oldest, (self.oldest + 1) % TREES
+            if self.stale[each]:
+                often = np.array([self.often(each, serial) for serial in serials.tolist()])
+                drawn = uniform(seed, each)
+                self.trees[each] = tree(x, weights * often[:, None], features, n_tries, drawn)
+                self.stale[each], n_grown = False, n_grown + 1
+        self.due = self.due - n_due if n_grown == n_due else 0.0

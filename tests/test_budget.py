@@ -114,8 +114,8 @@ def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operation
                 expected = [each for each in expected if each != (found or [None])[0]]
             expected = [(at, key) for at, key in expected if at >= now - 30]
             assert waiting.count(now) == len(expected)
-            assert list(waiting._keys) == [at for at, _ in expected]
-            assert sum(map(len, waiting._rounds.values())) == len(expected)
+            assert list(waiting.rounds) == [at for at, _ in expected]
+            assert sum(map(len, waiting._by_key.values())) == len(expected)
 
 
 @pytest.mark.usefixtures("no_random_asks")

@@ -8,7 +8,7 @@ from hypothesis import given
 from streams import Float64
 
 from river_ineural import INeurAL
-from river_ineural.features.loops import scatter
+from river_ineural.features.index import place
 from river_ineural.networks import batch, compiled
 
 
@@ -87,11 +87,11 @@ def test_what_float32_cannot_tell_is_a_constant(kind):
         assert by_value[0] == pytest.approx(by_value[1], abs=1e-6)
 
 
-def test_scatter_writes_nothing_where_a_column_is_missing():
-    placed = np.full((1, 3), 7.0)
-    with pytest.raises(IndexError, match="no column"):
-        scatter(np.ones((1, 3)), np.array([0, -1, 3]), placed)
-    assert (placed == 7).all()
+def test_a_value_without_a_column_is_left_out():
+    placed = place(np.array([[1.0, 2.0, 3.0]]), np.array([2, -1, 0]), 4)
+    assert placed.tolist() == [[3.0, 0.0, 1.0, 0.0]]
+    with pytest.raises(IndexError):
+        place(np.ones((1, 1)), np.array([4]), 4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 6], ids=["loops", "matrix products"])

@@ -19,7 +19,7 @@ class Toy:
     def __init__(self):
         self.n_learned = 0
 
-    def estimate(self, x, f1, f2):
+    def estimate(self, x, f1):
         return 0.5 * f1
 
     def learn(self, history, scaling, n, pseudo_label):

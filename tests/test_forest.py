@@ -3,14 +3,16 @@
 import contextlib
 import itertools
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
 from kept import opened, sealed
 from streams import dump, learned, small
 
 from river_ineural import INeurAL
 from river_ineural.explorers import trees
-from river_ineural.explorers.forest import FEW, NODES, POWER, SELDOM, TREES
+from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES, new_ranks
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 
 
@@ -56,21 +58,22 @@ def test_work_and_memory_are_bounded(monkeypatch):
     """Fewer and fewer trees are grown a label; what is kept does not grow with the stream."""
     grown = []
     grow = trees.grow
-    monkeypatch.setattr(trees, "grow", lambda *parts: (grown.append(len(parts[6])), grow(*parts)))
+    monkeypatch.setattr(trees, "grow", lambda *given: grown.append(grow(*given)) or grown[-1])
     model, counts = INeurAL(hidden_dim=4, n_steps=0, capacity=4000, seed=1), []
     rng = np.random.default_rng(0)
     for x, _ in corners(2500):
-        before = sum(grown)
+        before = len(grown)
         model.learn_one(x, int(rng.integers(2)))  # labels at random make the largest trees
-        counts.append(sum(grown) - before)
-    assert max(counts) == TREES
+        counts.append(sum(n for n, _ in grown[before:]))
+    assert counts[10:MOST_ANEW] == [TREES] * (MOST_ANEW - 10)
     assert SELDOM * 400 - 1 <= sum(counts[-400:]) <= TREES * (FEW / 2100) ** POWER * 400 + 1
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
 
 
-def test_the_oldest_trees_are_replaced():
+def test_the_oldest_trees_whose_samples_hold_the_label_are_replaced():
+    """By others only if the label is in their samples; a tree it does not enter stays as it is."""
     model, stream = INeurAL(hidden_dim=4, n_steps=0, drift_detector=None, seed=1), corners(220)
     for x, y in itertools.islice(stream, 180):
         model.learn_one(x, y)
@@ -81,9 +84,34 @@ def test_the_oldest_trees_are_replaced():
         due = (forest.oldest - oldest) % TREES
         changed = set(np.flatnonzero((forest.child != before).any(axis=1)).tolist())
         assert 0 < due < TREES
-        assert changed == {(oldest + i) % TREES for i in range(due)}
-        seen |= changed
+        seen |= {(oldest + i) % TREES for i in range(due)}
+        assert changed <= {(oldest + i) % TREES for i in range(due)}
+        assert not changed & set(np.flatnonzero(forest.stale).tolist())
     assert len(seen) == TREES
+
+
+@given(seed=st.integers(0, 2**62), serial=st.integers(0, 10**6))
+def test_a_sample_holds_an_example_as_often_as_a_poisson_variable_says(seed, serial):
+    """Always the same number of times; on average once, and not at all in 1/e of the trees."""
+    often = [trees.times(seed, tree, serial, 4_000) for tree in range(4_000)]
+    assert often == [trees.times(seed, tree, serial, 4_000) for tree in range(4_000)]
+    assert np.mean(often) == pytest.approx(1, abs=0.1)
+    assert np.mean(np.equal(often, 0)) == pytest.approx(np.exp(-1), abs=0.05)
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=1, max_size=40))
+def test_ranks_kept_up_by_insertion_are_those_of_sorting(rows):
+    x, n = np.array(rows, np.float64), len(rows)
+    inserted, sorted_ = new_ranks(2, n), new_ranks(2, n)
+    for row in range(n):
+        trees.insert(x, row, row + 1, *inserted)
+    trees.ranked(x, x.T.argsort(axis=1), *sorted_)
+    for (rank, distinct, n_values), each in ((inserted, "insertion"), (sorted_, "sorting")):
+        for j in range(2):
+            values, expected = np.unique(x[:, j], return_inverse=True)
+            assert n_values[j] == len(values), each
+            assert rank[j].tolist() == expected.tolist(), each
+            assert distinct[j, : len(values)].tolist() == values.tolist(), each
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def turning(n_before, n_after, seed=1):
         yield x, f"class {y if t < n_before else (y + 1) % 3}"
 
 
-BOTH_SAMPLERS = [(Float64, 0.9, 170), (Outputs64, 0.6, None)]
+BOTH_SAMPLERS = [(Float64, 0.9, 190), (Outputs64, 0.6, None)]
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_every_round_agrees_with_plain_defaults(kind):
 @pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
 def test_every_round_agrees_through_a_change(kind, budget, horizon):
     """Defaults, with as large a budget as it takes: a horizon, or a bucket."""
-    stream = list(turning(84, 80))
+    stream = list(turning(84, 100))
     model, twin = pair(kind, hidden_dim=8)
     reference = run_side_by_side(model, twin, stream, 1e-6, budget=budget, horizon=horizon)
     assert (len(twin.features), len(twin.labels)) == (4, 3)

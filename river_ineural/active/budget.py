@@ -229,10 +229,10 @@ class BudgetManager:
     def round(self) -> None:
         """Start a round."""
         self.n_rounds += 1
-        bucket = self.bucket
-        if bucket is not None:
-            self._count()
-            if self.left >= bucket:
+        if self.rate is not None and self.bucket is not None:
+            of_rounds = self.rate * (self.n_rounds - self._since)
+            self.left = self.bucket + of_rounds - self._missing
+            if self.left >= self.bucket:
                 self._since, self._missing, self.left = self.n_rounds, 0.0, self.size
 
     def spend(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active import query
+import river_ineural.active.query as query
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Wanted
@@ -132,6 +132,7 @@ class INeurALSampler(BudgetedSampler):
         self._last_ask = 0  # round in which a label was last asked for
         self._confirmed_gap = query.SURE  # the largest gap at which a label has confirmed î
         self._seen: dict[ClfTarget, tuple[int, int]] = {}  # labels, and the number of the first
+        self._n_heard = 0  # labels in all of `_seen`
         self._late = False  # whether a class has come late and has few labels
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
@@ -183,24 +184,24 @@ class INeurALSampler(BudgetedSampler):
             label = labels[top] if labels else None
             sure = self.self_training and len(labels) > 1 and margin >= query.PSEUDO_LABEL_GAP
             if ask:
-                self._last_ask = self.n_rounds
+                self._last_ask = self._budget_manager.n_rounds
             elif sure and getattr(learner, "takes_pseudo_labels", True):
                 with uninterrupted():
                     learner.learn_one(example, label, pseudo_label=True)
                     self.n_pseudo_labels += 1
-                    self._note_drifts(learner)
             return scores, label, ask
 
-    def _threshold(self, manager: BudgetManager, n_classes: int, learner: Any) -> float:
+    def _threshold(
+        self, manager: BudgetManager, n_classes: int, learner: Any, changing: bool
+    ) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending."""
-        beta, t, k = self.width or DEFAULT_WIDTH, manager.n_rounds, max(2, n_classes)
-        left = 1.0
+        t, k, width, left = manager.n_rounds, max(2, n_classes), self.width, 1.0
         if not self._late:  # its labels are worth a full budget
-            changing = getattr(learner, "changing", False)
             dependent = getattr(learner, "temporal_dependence", False)
             left = query.share(manager, not changing, k, dependent)
-        width = 2 * self.gamma * beta(t, k, learner.n_layers)
-        return query.threshold(width, left, self._n_labels, self._pending.count(t))
+        beta = DEFAULT_WIDTH.beta if width is None else width(t, k, learner.n_layers)
+        n_pending = self._pending.count(t) if self._pending.rounds else 0
+        return query.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
 
     def _wanted_at(self, learner: Any, n_classes: int, margin: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
@@ -217,8 +218,9 @@ class INeurALSampler(BudgetedSampler):
         if n_classes - len(unseen) < 2:
             return self._of_few_classes(n_classes - len(unseen))
         changing = getattr(learner, "changing", False)
-        self._confirmed_gap = query.faded_gap(self._confirmed_gap, manager.rate)
-        threshold = self._threshold(manager, n_classes, learner)
+        if self._confirmed_gap > query.SURE:
+            self._confirmed_gap = query.faded_gap(self._confirmed_gap, manager.rate)
+        threshold = self._threshold(manager, n_classes, learner, changing)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         if changing:  # labels decide what old labels are worth
@@ -231,11 +233,9 @@ class INeurALSampler(BudgetedSampler):
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
         manager, unconfirmed = self._budget_manager, margin > self._confirmed_gap + query.STEP
-        n_pending, n_silent = (
-            self._pending.count(manager.n_rounds),
-            manager.n_rounds - self._last_ask,
-        )
-        searching, random = bool(self._unseen), self._rng.random
+        n_pending = self._pending.count(manager.n_rounds) if self._pending.rounds else 0
+        n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)
+        random = self._rng.random
         return query.random_ask(manager, unconfirmed, n_pending, n_silent, searching, random)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
@@ -261,13 +261,18 @@ class INeurALSampler(BudgetedSampler):
                     scores = learner.scores_one(example)
             # Unsupervised steps have learned x if it was predicted. It was not if more examples are
             # learned than were predicted, as in a warm start.
-            seen = self._n_learned < self.n_rounds
+            seen = self._n_learned < self._budget_manager.n_rounds
             with steps_learn(self.classifier) if seen and pipelines else nullcontext():
-                self.classifier.learn_one(x, y, **self._accepted(kwargs))
+                self.classifier.learn_one(x, y, **(kwargs and self._accepted(kwargs)))
             if n_before is not None and learner.n_labels == n_before + 1:
                 scores = learner.scores_before
             self._n_learned += seen
-            self._count(x, find_learner(self.classifier)[0])
+            if not (pipelines or learner is self.classifier):  # a wrapper may replace its model
+                learner, _ = find_learner(self.classifier)
+            self._n_labels += 1
+            self._pending.remove(self._pending.find(x))
+            if getattr(learner, "n_drifts", 0) != self._n_drifts:
+                self._note_drifts(learner)
             self._hear(y, scores, learner)
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
@@ -278,10 +283,10 @@ class INeurALSampler(BudgetedSampler):
             self._confirmed_gap = query.confirmed_gap(self._confirmed_gap, margin, right)
         self._unseen = self._unseen and None
         if y in learner.known_labels:
-            n = 1 + sum(count for count, _ in self._seen.values())
-            count, first = self._seen.get(y, (0, n))
+            self._n_heard += 1
+            count, first = self._seen.get(y, (0, self._n_heard))
             self._seen[y] = count + 1, first
-            self._late = query.some_class_is_late(self._seen.values(), n)
+            self._late = query.some_class_is_late(self._seen.values(), self._n_heard)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """The learner's explanation of its scores, and the threshold of the next round."""
@@ -290,7 +295,8 @@ class INeurALSampler(BudgetedSampler):
             table = learner.debug_one(transformed(pipelines, x, {}))
             ahead = copy.copy(self._budget_manager)
             ahead.round()
-            threshold = self._threshold(ahead, len(learner.known_labels), learner)
+            changing = getattr(learner, "changing", False)
+            threshold = self._threshold(ahead, len(learner.known_labels), learner, changing)
             return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod

@@ -45,7 +45,7 @@ def key_of(x: Any) -> int:
             return UNNAMED if by_object else hash((stable_hash(whole),))
         names = map(digest if TEXT.issuperset(map(type, x)) else stable_hash, x)
         values: Iterable[Any] = x.values()
-        if not NUMBERS.issuperset(map(type, values)) or is_missing(sum(values, 0.0)):
+        if not NUMBERS.issuperset(map(type, values)) or (total := sum(values, 0.0)) != total:
             values = map(stable_hash, values)
         return hash(frozenset(zip(names, values, strict=True)))
     except (TypeError, OverflowError):  # no hash, or an int beyond float64
@@ -69,52 +69,52 @@ class Pending:
     """
 
     def __init__(self) -> None:
-        self._keys: OrderedDict[int, int] = OrderedDict()  # by round
-        self._rounds: dict[int, list[int]] = {}  # by key, the oldest first
+        self.rounds: OrderedDict[int, int] = OrderedDict()  # the key of each
+        self._by_key: dict[int, list[int]] = {}  # by key, the oldest first
 
     def add(self, x: Any, now: int) -> None:
         """Expect the label of x, asked for in round `now`, the latest so far."""
         key = key_of(x)
-        self._keys[now] = key
-        self._rounds.setdefault(key, []).append(now)
-        if len(self._keys) > MOST:
+        self.rounds[now] = key
+        self._by_key.setdefault(key, []).append(now)
+        if len(self.rounds) > MOST:
             self._forget_oldest()
 
     def find(self, x: Any) -> int | None:
         """The oldest pending round of x; None if there is none."""
-        if not self._keys:
+        if not self.rounds:
             return None
-        rounds = self._rounds.get(key_of(x)) or self._rounds.get(UNNAMED)
+        rounds = self._by_key.get(key_of(x)) or self._by_key.get(UNNAMED)
         return rounds[0] if rounds else None
 
     def count(self, now: int) -> int:
         """The number of pending labels in round `now`."""
-        keys = self._keys
+        keys = self.rounds
         while keys and next(iter(keys)) < now - PATIENCE:
             self._forget_oldest()
         return len(keys)
 
     def _forget_oldest(self) -> None:
-        self.remove(next(iter(self._keys)))
+        self.remove(next(iter(self.rounds)))
 
     def remove(self, asked: int | None) -> None:
         """End the wait for the label of a round; a second call changes nothing."""
-        if asked is not None and asked in self._keys:
-            key = self._keys[asked]
-            rounds = self._rounds.get(key, [])
+        if asked is not None and asked in self.rounds:
+            key = self.rounds[asked]
+            rounds = self._by_key.get(key, [])
             if rounds and rounds[0] == asked:
                 del rounds[0]
             if not rounds:
-                self._rounds.pop(key, None)
-            del self._keys[asked]
+                self._by_key.pop(key, None)
+            del self.rounds[asked]
 
     def __getstate__(self) -> dict[str, Any]:
         """Rounds and keys as arrays, from which the rest follows."""
-        parts = {"rounds": self._keys, "keys": self._keys.values()}
+        parts = {"rounds": self.rounds, "keys": self.rounds.values()}
         return {name: np.array([*part], np.int64) for name, part in parts.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__()  # type: ignore[misc]
         for now, key in zip(state["rounds"].tolist(), state["keys"].tolist(), strict=True):
-            self._keys[now] = key
-            self._rounds.setdefault(key, []).append(now)
+            self.rounds[now] = key
+            self._by_key.setdefault(key, []).append(now)

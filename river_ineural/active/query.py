@@ -238,8 +238,9 @@ def some_class_is_late(seen: Collection[tuple[int, int]], n: int) -> bool:
     >>> some_class_is_late([(100, 1), (2, 101)], 102)
     False
     """
-    most = n / (RARE * max(1, len(seen)))
-    ages = [(count, n - first) for count, first in seen]
-    rare = any(count <= most and age < PATIENCE for count, age in ages)
-    n_new = sum(count <= FEW and age < PATIENCE // 2 for count, age in ages)
-    return rare or (n >= SETTLED * len(ages) and n_new >= SEVERAL)
+    most, n_new, rare = n / (RARE * max(1, len(seen))), 0, False
+    for count, first in seen:
+        age = n - first
+        rare |= count <= most and age < PATIENCE
+        n_new += count <= FEW and age < PATIENCE // 2
+    return rare or (n >= SETTLED * len(seen) and n_new >= SEVERAL)

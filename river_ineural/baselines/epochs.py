@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 from torch import Tensor
 
-from river_ineural.features.index import FeatureIndex
+from river_ineural.features.index import FeatureIndex, place
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import check_integer, integer, real
 from river_ineural.networks.threads import single_threaded
@@ -107,5 +107,6 @@ class Cached:
 
 def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
     """Checked values of x as a float32 vector of all known features."""
-    vector: Floats = features.place(x, values[None], len(features))[0].astype(np.float32)
+    columns = features.look_up(x)
+    vector: Floats = place(values[None], columns, len(features))[0].astype(np.float32)
     return vector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.classifier.locks import Order, lock
+from river_ineural.classifier.models import Learner
 from river_ineural.classifier.settings import (
     MOST_CONTEXTS,
     MOST_EXAMPLES,
@@ -38,7 +39,7 @@ from river_ineural.features.validation import (
     integer,
     real,
 )
-from river_ineural.learner import Learner, Said
+from river_ineural.learner import Said
 from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.scores import nearest_distribution, probabilities, table
@@ -54,6 +55,7 @@ __all__ = ["NeuralClassifier"]
 Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # stands for a missing argument y
+USUAL = frozenset((bool, int, str))  # types of labels
 
 
 class NeuralClassifier(base.MiniBatchClassifier):
@@ -153,7 +155,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if w is not ONE:
             check_weight(w)
         with self._lock:
-            names, values = self._learner.features.read(x)
+            features = self._learner.features
+            names, values = features.read(x) if features.encoder else (x, features.values(x))
             if y is not UNKNOWN:
                 self._learner.check(names, y)
         checked = Checked(names)
@@ -185,9 +188,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         if w is not ONE:
             check_weight(w)
         with self._lock:
-            learner = self._learner
-            names, values = learner.features.read(x)
-            if not (pseudo_label and isinstance(y, Hashable) and y in learner.labels.index):
+            learner, index = self._learner, self._learner.labels.index
+            names, values = (x, x.array) if type(x) is Checked else learner.features.read(x)
+            if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
             given = names, values[None], [y], np.array([w])
             learner.learn(*given, self.n_steps, self.lr, pseudo_label)
@@ -225,7 +228,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
             )
             for name, trust, estimate in parts:
                 added[name] = (trust * estimate)[0].tolist()
-            return by_label(self._learner, said.scores[0]), added
+            labels, row = self._learner.labels.labels, said.scores[0].tolist()
+            return dict(zip(labels, row, strict=True)), added
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -310,13 +314,9 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """Move the model to a device, in place, and return it; ValueError if it is not there."""
         where = available(device)
         with self._lock:
-            self._move(where)
+            self._learner.to(where)
             self.__dict__["device"] = device
         return self
-
-    def _move(self, device: torch.device) -> None:
-        for model in self._learner.models:
-            model.networks.to(device)
 
     def clone(
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
@@ -349,7 +349,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update(self._copied(memo), _lock=lock(Order.LEARNER))
-        other._move(self._learner.model.networks.block.device)
+        other._learner.to(self._learner.model.networks.block.device)
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:

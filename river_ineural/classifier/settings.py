@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from river import base
 
+from river_ineural.classifier.models import Learner
 from river_ineural.drift import DriftDetector
 from river_ineural.explorers.trust import EXPLORERS, Explorers
 from river_ineural.features.constants import CONSTANT
@@ -16,7 +17,7 @@ from river_ineural.features.encoder import Encoder
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.history import History
-from river_ineural.learner import Learner, Model
+from river_ineural.learner import Model
 from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Networks, Recipe

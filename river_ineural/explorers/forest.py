@@ -21,9 +21,12 @@ TREES = 64
 NODES = 511  # of a tree, at most
 EXAMPLES = 768  # of which trees are grown, at most
 MOST_TRIED = 16  # features of which a node takes the best, at most; else half of them
-DRAWS = 1024  # random numbers of a tree
-FEW, POWER = 100, 1.5  # labels up to which all trees are grown at each; how fast it then falls
-SELDOM = 0.3  # trees grown at a label, at least
+MOST_ANEW = 60  # labels up to which all trees are grown at each
+FEW, POWER = 100, 1.5  # labels up to which all trees are due at each; how fast it then falls
+SELDOM = 0.3  # trees due at a label, at least
+NODE = "feature", "threshold", "child"
+RANKS = "ranks", "n_ranked", "n_columns", "nodes"  # attributes that no copy has
+NO_NODES = np.empty((1, 0), np.int16), np.empty((1, 0)), np.empty((1, 0), np.int32)
 
 
 class Forest:
@@ -41,11 +44,13 @@ class Forest:
     features no forest is grown, and the estimate is 0.
 
     A tree is grown on a bootstrap sample of at most 768 labelled examples, until its leaves are
-    pure. Each node takes the best of half of the features, 16 at most. Up to 100 labels all trees
-    are grown at each label. With n labels a part (100 / n)^(3/2) of them is, and at least three
-    every ten labels, the oldest first. So the work for a label is bounded, and the forest follows
-    the stream. With 40 / n a stream took 0.7 of the time and made 1.011 of the mistakes (13
-    tables, five seeds).
+    pure. An example is in it as often as a Poisson variable of mean 1 says, always the same for a
+    tree and an example. So a label that a sample does not hold leaves its tree as it is. Each node
+    takes the best of half of the features, 16 at most. Up to 60 labels all trees are grown at each
+    label. With n labels a part (100 / n)^(3/2) of them is due, 1 at most, and at least three every
+    ten labels, the oldest first. So the work for a label is bounded, and the forest follows the
+    stream. With 40 / n a stream took 0.7 of the time and made 1.011 of the mistakes (13 tables,
+    five seeds).
 
     Parameters
     ----------
@@ -59,23 +64,34 @@ class Forest:
 
     TRUST: ClassVar[float] = 0.5
     PRIOR: ClassVar[float] = 5.0
+    COUNTS_PSEUDO_LABELS: ClassVar[bool] = False
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
+        self.seed = int(rng.integers(2**62))  # of the samples
         self.feature = np.empty((TREES, 0), np.int16)  # of each node, as `trees.grow` writes them
         self.threshold = np.empty((TREES, 0))
         self.child = np.empty((TREES, 0), np.int32)
+        self.stale = np.ones(TREES, np.bool_)  # whether a label has entered its sample since
         self.oldest = 0
         self.due = float(TREES)  # trees to be grown, at first all
+        self._bind()
+
+    def _bind(self) -> None:
+        self.nodes = self.feature, self.threshold, self.child
+        self.ranks: tuple[Any, Any, Any] | None = None  # of the first labelled rows
+        self.n_ranked, self.n_columns = 0, (0, 0)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without unused nodes."""
+        """Without unused nodes, and without ranks, which are made anew."""
         n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=-1)
-        nodes = ("feature", "threshold", "child")
-        return self.__dict__ | {name: getattr(self, name)[:, :n].copy() for name in nodes}
+        nodes = {name: getattr(self, name)[:, :n].copy() for name in NODE}
+        state = {name: part for name, part in self.__dict__.items() if name not in RANKS}
+        return {**state, **nodes, "stale": self.stale.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, stale=state["stale"].copy())
+        self._bind()
         if self.grown:
             self._make_room()
 
@@ -85,25 +101,30 @@ class Forest:
         feature, child = (np.pad(a, more, constant_values=-1) for a in (self.feature, self.child))
         threshold = np.pad(self.threshold, more)
         self.__dict__.update(feature=feature, threshold=threshold, child=child)
+        self.nodes = self.feature, self.threshold, self.child
 
     @property
     def grown(self) -> bool:
         """Whether there are trees."""
         return self.feature.shape[1] > 0
 
-    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
+    def estimate(self, x: Floats, f1: Floats) -> Floats:
         """v - p of each class: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
         if not self.grown:
             return np.zeros_like(f1)
-        nodes = self.feature, self.threshold, self.child
-        found: Floats = trees.residual_estimates(x, f1, *nodes)
+        found: Floats = trees.votes(x, f1, self.feature, self.threshold, self.child)
         return found
 
     def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
         """Grow the trees due after n more labels, on the examples and features of the history."""
-        held, n_classes = history.n_labelled, history.targets.shape[2]
-        if pseudo_label or n_classes < 2 or not scaling.narrow:
+        n_classes, held, end = history.targets.shape[2], history.n_labelled, history.added[0]
+        if n_classes < 2 or not scaling.narrow:
             return
+        if held <= MOST_ANEW or held > EXAMPLES or n > held:
+            self.stale[:] = True
+        else:  # trees that hold one of the new examples, or of those that they replace
+            trees.enter(self.seed, end - n, end, self.stale)
+            trees.enter(self.seed, max(0, end - n - held), end - held, self.stale)
         part = min(1.0, (FEW / held) ** POWER)
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
         if self.due < 1:
@@ -115,21 +136,40 @@ class Forest:
             return
         if not self.grown:
             self._make_room()
-        rows = history.labelled()
+        rows, serials = history.labelled(), np.arange(end - held, end)
         if held > EXAMPLES:
-            rows = rows[self.rng.choice(held, EXAMPLES, replace=False)]
-        found, classes, w = history.examples(rows)
-        x = np.ascontiguousarray(found.T[columns])
-        order = x.argsort(axis=1).astype(trees.ROW)
-        n_trees = int(self.due)
-        numbers = self.rng.random((n_trees, len(rows) + DRAWS))
-        sample = x, order, classes.astype(trees.ROW), w
-        nodes = self.feature, self.threshold, self.child
-        room = np.empty((NODES, n_classes))
-        trees.grow(*sample, columns, n_tries, numbers, room, self.oldest, *nodes)
-        self.oldest = (self.oldest + n_trees) % TREES
-        self.due -= n_trees
+            chosen = self.rng.choice(held, EXAMPLES, replace=False)
+            rows, serials = rows[chosen], serials[chosen]
+        classes = history.targets[rows, 0].argmax(axis=1).astype(trees.RANK)
+        examples = classes, n_classes, history.weight[rows].astype(np.float64), serials
+        seeds, n_due = (self.seed, int(self.rng.integers(2**62))), int(self.due)
+        n_grown, n_passed = trees.grow(
+            *(self._ranked(history, rows), *examples, columns, n_tries, seeds, self.stale),
+            *(n_due, self.oldest, self.feature, self.threshold, self.child),
+        )
+        self.oldest = (self.oldest + n_passed) % TREES
+        self.due = self.due - n_due if n_grown == n_due else 0.0
+
+    def _ranked(self, history: History, rows: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+        """The ranks of these rows: those of the first ones are kept up by insertion."""
+        n, d = len(rows), history.n_features
+        if history.added[0] > min(EXAMPLES, history.capacities[0]):
+            x = history.x[rows, :d]
+            ranks = new_ranks(d, n)
+            trees.ranked(x, x.T.argsort(axis=1), *ranks)
+            return ranks
+        if self.ranks is None or self.n_columns != (d, history.n_grown):
+            self.ranks, self.n_ranked = new_ranks(d, EXAMPLES), 0
+            self.n_columns = d, history.n_grown
+        trees.insert(history.x, self.n_ranked, n, *self.ranks)
+        self.n_ranked = n
+        return self.ranks
 
     def renewed(self) -> Self:
         """A forest without trees; this one stays as it is."""
         return type(self)(copy.deepcopy(self.rng))
+
+
+def new_ranks(d: int, n: int) -> tuple[Any, Any, Any]:
+    """Memory for the ranks of n values of each of d features: see `trees.grow`."""
+    return np.empty((d, n), trees.RANK), np.empty((d, n)), np.zeros(d, np.int64)

@@ -60,7 +60,7 @@ class LastLabel:
     >>> last.dependent
     True
     >>> f1 = np.array([[0.75, 0.5]])
-    >>> f1 + last.estimate(np.zeros((1, 0)), f1, f1)
+    >>> f1 + last.estimate(np.zeros((1, 0)), f1)
     array([[0.0306..., 0.9693...]])
 
     References
@@ -71,17 +71,14 @@ class LastLabel:
 
     TRUST: ClassVar[float] = 0.0
     PRIOR: ClassVar[float] = 1.0
+    COUNTS_PSEUDO_LABELS: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.last = NONE
         self.age = 0  # examples learned since the last label
         self.counts: dict[int, float] = {}  # labels by class, the older the less
         self.excess = self.variance = self.changes = self.examples = 0.0
-
-    @property
-    def dependent(self) -> bool:
-        """Whether labels depend on the ones before."""
-        return self.excess > SURE * math.sqrt(self.variance)
+        self.dependent = False  # whether labels depend on the ones before
 
     @property
     def share(self) -> float:
@@ -101,15 +98,17 @@ class LastLabel:
             q, same = self.share, label == self.last
             self.excess = FADING * self.excess + same - q
             self.variance = FADING * self.variance + q * (1 - q)
+            self.dependent = self.excess > SURE * math.sqrt(self.variance)
             self.changes = FADING * self.changes + (not same)
             self.examples = FADING * self.examples + self.age
-        self.counts = {each: FADING * count for each, count in self.counts.items()}
+        for each in self.counts:
+            self.counts[each] *= FADING
         self.counts[label] = self.counts.get(label, 0.0) + 1
         self.last, self.age = label, 0
 
-    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
+    def estimate(self, x: Floats, f1: Floats) -> Floats:
         """b - p of each class, f1 (B, k) → (B, k); 0 unless labels are dependent."""
-        if self.excess <= SURE * math.sqrt(self.variance):
+        if not self.dependent:
             return np.zeros_like(f1)
         kappa = self.persistence
         likely = np.full(f1.shape[1], 1 - kappa, f1.dtype)

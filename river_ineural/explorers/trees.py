@@ -1,265 +1,398 @@
-"""Compiled loops that grow trees, and that let them vote."""
+"""Compiled loops that grow trees, and that let them vote.
+
+A node needs no sorted rows: it scatters the weights of its rows over the ranks of a feature, and
+marks those ranks in a bitmap. The set bits, from low to high, are its values in ascending order.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from river_ineural.features.jit import loop
+from river_ineural.features.jit import inlined, loop
 
-__all__ = ["ROW", "residual_estimates", "grow"]
+__all__ = ["NONE", "RANK", "enter", "grow", "insert", "ranked", "votes"]
 
 Array = NDArray[Any]
 
 BETTER = 1 + 1e-9  # times as pure as the best split so far, so that rounding decides nothing
-FEW_VALUES = 32  # up to so many values are counted; by other features examples are kept sorted
-ROW = np.uint16  # of rows, classes and ranks: indices without a sign need no check for one
+RANK = np.uint16  # of ranks, rows and classes: indices without a sign need no check for one
+NONE = 0xFFFF  # no row
+ONE, LOW = np.uint64(1), np.uint64(63)
+STRIDE = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea, Flood, 2014), and its factors
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+# 2³² times the probabilities that a Poisson variable of mean 1 is at most 0, 1, … 6
+POISSON = tuple(
+    int(2**32 * sum(math.exp(-1) / math.factorial(i) for i in range(n))) for n in range(1, 8)
+)
+
+
+@intrinsic
+def lowest(typing_context: Any, bits: Any) -> Any:
+    """The position of the lowest bit that is set in a uint64 other than 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+lowest_bit: Any = lowest  # called without the first argument
 
 
 @loop
-def ranked(x: Array, order: Array) -> tuple[Array, Array]:
-    """Rank of each value among the distinct values of its feature (d, n); their number (d + 1,)."""
-    rank, n_values = np.empty(x.shape, ROW), np.empty(len(x) + 1, np.int64)
-    for j in range(len(x)):
-        n = 0
-        for i, row in enumerate(order[j]):
-            n += i > 0 and x[j, row] > x[j, order[j, i - 1]]
-            rank[j, row] = n
-        n_values[j] = n + 1
-    n_values[-1] = FEW_VALUES + 1  # the last row belongs to no feature, and is always kept
-    return rank, n_values
+def drawn(seed: int, at: int) -> np.uint64:
+    """The `at`-th number, uniform on [0, 2³²), of SplitMix64 from a seed."""
+    z = np.uint64(seed) + STRIDE * np.uint64(at + 1)
+    z = (z ^ (z >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
 
 
 @loop
-def purest(
-    rank: Array,
-    n_values: Array,
-    classes: Array,
-    weight: Array,
-    rows: Array,
-    total: Array,
-    tried: Array,
-    n_tries: int,
-    draws: Array,
-    n_drawn: int,
-    counted: Array,
-) -> tuple[int, int, int]:
-    """The split of a node with the least Gini impurity, if that is less than without a split.
-
-    Returns its feature or -1, the last rank on its left, and the number of used `draws`. `rows` of
-    the node are in ascending order of each feature, and in any order in the last line; `total` (k,)
-    is the weight of its classes. `tried` and `counted` (values + 1, k) are overwritten.
-    """
-    mass = squares = 0.0
-    for c in range(len(total)):
-        mass += total[c]
-        squares += total[c] * total[c]
-    best, found, last = squares / mass * BETTER, -1, -1
-    left, n_left, n_tried = counted[-1], len(tried), 0
-    while n_left and n_tried < n_tries:
-        drawn = int(draws[n_drawn % len(draws)] * n_left)
-        n_drawn += 1
-        n_left -= 1
-        j = tried[drawn]
-        tried[drawn], tried[n_left] = tried[n_left], j
-        ranks, left[:] = rank[j], 0
-        mass_left, squares_left, squares_right = 0.0, 0.0, squares
-        if n_values[j] <= FEW_VALUES:
-            counted[: n_values[j]] = 0
-            for row in rows[-1]:
-                counted[ranks[row], classes[row]] += weight[row]
-            n_there, low = 0, -1
-            for value in range(n_values[j]):
-                here = 0.0
-                for c in range(len(total)):
-                    here += counted[value, c]
-                if here == 0:
-                    continue
-                if n_there:
-                    purity = squares_left / mass_left + squares_right / (mass - mass_left)
-                    if purity > best:
-                        best, found, last = purity * BETTER, j, low
-                n_there, low = n_there + 1, value
-                mass_left += here
-                for c in range(len(total)):
-                    w = counted[value, c]
-                    squares_left += w * (2 * left[c] + w)
-                    squares_right -= w * (2 * (total[c] - left[c]) - w)
-                    left[c] += w
-            n_tried += n_there > 1
-            continue
-        ascending = rows[j]
-        high = int(ranks[ascending[0]])
-        if high == ranks[ascending[-1]]:
-            continue
-        n_tried += 1
-        for i in range(len(ascending) - 1):
-            c, w = classes[ascending[i]], weight[ascending[i]]
-            squares_left += w * (2 * left[c] + w)
-            squares_right -= w * (2 * (total[c] - left[c]) - w)
-            left[c] += w
-            mass_left += w
-            low, high = high, int(ranks[ascending[i + 1]])
-            if low < high:
-                purity = squares_left / mass_left + squares_right / (mass - mass_left)
-                if purity > best:
-                    best, found, last = purity * BETTER, j, low
-    return found, last, n_drawn
-
-
-@loop
-def present(total: Array) -> tuple[int, int]:
-    """The number of classes with a weight, of (k,), and the heaviest of them or -1."""
-    n, top = 0, -1
-    for c in range(len(total)):
-        n += total[c] > 0
-        if total[c] > (total[top] if top >= 0 else 0):
-            top = c
-    return n, top
-
-
-@loop
-def parted(
-    rows: Array, n_values: Array, goes_left: Array, both: bool, left: bool, later: Array
-) -> int:
-    """Move the rows of one side to the front of (d + 1, n), ascending by each feature as before.
-
-    With `both` the rows of the left side come first and the others follow; otherwise only the rows
-    of one side are kept. Returns their number.
-    """
-    n = 0
-    for j in range(len(rows)):
-        if n_values[j] <= FEW_VALUES:
-            continue
-        n = n_later = 0
-        each = rows[j]
-        for i in range(len(each)):  # without a branch, which is often mispredicted
-            row = each[i]
-            each[n] = later[n_later] = row
-            n += goes_left[row] == left
-            n_later += goes_left[row] != left
-        if both:
-            for i in range(n_later):
-                each[n + i] = later[i]
+def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
+    """How often the bootstrap sample of a tree holds an example: a Poisson variable of mean 1."""
+    u, n = drawn(seed, serial * n_trees + tree), 0
+    while n < len(POISSON) and u >= np.uint64(POISSON[n]):
+        n += 1
     return n
 
 
 @loop
-def grow(
-    x: Array,
-    order: Array,
+def enter(seed: int, first: int, end: int, stale: Array) -> None:
+    """Mark the trees whose samples hold any of the examples of these serial numbers."""
+    for tree in range(len(stale)):
+        for serial in range(first, end):
+            if times(seed, tree, serial, len(stale)):
+                stale[tree] = True
+
+
+@loop
+def insert(x: Array, first: int, end: int, rank: Array, distinct: Array, n_values: Array) -> None:
+    """Insert rows of x (rows, d) into ranks (d, rows), those before `first` being there already.
+
+    distinct (d, rows) are the values of each feature in ascending order, `n_values` (d,) of them.
+    """
+    for row in range(first, end):
+        for j in range(len(n_values)):
+            value, low, high = x[row, j], 0, n_values[j]
+            while low < high:
+                middle = (low + high) // 2
+                if distinct[j, middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == n_values[j] or distinct[j, low] > value:
+                for i in range(n_values[j], low, -1):
+                    distinct[j, i] = distinct[j, i - 1]
+                distinct[j, low] = value
+                n_values[j] += 1
+                for i in range(row):
+                    rank[j, i] += rank[j, i] >= low
+            rank[j, row] = low
+
+
+@loop
+def ranked(x: Array, order: Array, rank: Array, distinct: Array, n_values: Array) -> None:
+    """Write the ranks of all rows of x (rows, d), from their order by each feature, (d, rows)."""
+    for j in range(len(n_values)):
+        n = -1
+        for row in order[j]:
+            if n < 0 or x[row, j] > distinct[j, n]:
+                n += 1
+                distinct[j, n] = x[row, j]
+            rank[j, row] = n
+        n_values[j] = n + 1
+
+
+@inlined
+def best_of_two(
+    best: float,
+    j: int,
+    node: int,
+    begin: int,
+    end: int,
+    rank: Array,
+    n_values: Array,
+    rows: Array,
     classes: Array,
+    weight: Array,
+    total: Array,
     weights: Array,
+    bits: Array,
+) -> tuple[float, int, int, int]:
+    """The best split by feature j of a node of two classes, if it is better than `best`.
+
+    The rows of the node are those from `begin` to `end`. Arguments are whole arrays: slices would
+    take longer than what is done with them. `weights` (values, 2) and `bits` are memory, 0 before
+    and after. Returns the purity of the split, or `best`; the ranks on its two sides, or -1; and
+    the number of values.
+    """
+    for i in range(begin, end):
+        row = rows[i]
+        v = rank[j, row]
+        weights[v, classes[row]] += weight[row]
+        bits[v >> 6] |= ONE << (np.uint64(v) & LOW)
+    total0, total1 = total[node, 0], total[node, 1]
+    mass, left0, left1, n = total0 + total1, 0.0, 0.0, 0
+    low, high, before = -1, -1, -1
+    for word in range((n_values[j] >> 6) + 1):
+        marked = bits[word]
+        bits[word] = 0
+        while marked:
+            at: Any = 64 * word + np.int64(lowest_bit(marked))
+            marked &= marked - ONE
+            if n:
+                right0, right1, m = total0 - left0, total1 - left1, left0 + left1
+                on_left = left0 * left0 + left1 * left1
+                on_right = right0 * right0 + right1 * right1
+                if on_left * (mass - m) + on_right * m > best * (m * (mass - m)):
+                    purity = on_left / m + on_right / (mass - m)
+                    if purity > best:
+                        best, low, high = purity * BETTER, before, at
+            n, before = n + 1, at
+            left0 += weights[at, 0]
+            left1 += weights[at, 1]
+            weights[at, 0] = weights[at, 1] = 0
+    return best, low, high, n
+
+
+@inlined
+def best_of_many(
+    best: float,
+    j: int,
+    node: int,
+    begin: int,
+    end: int,
+    rank: Array,
+    n_values: Array,
+    rows: Array,
+    classes: Array,
+    weight: Array,
+    total: Array,
+    left: Array,
+    bits: Array,
+    front: Array,
+    following: Array,
+) -> tuple[float, int, int, int]:
+    """The same of any number of classes: the rows of each rank are a list, the last one in front.
+
+    `left` (1, k), `front` and `following` are memory too.
+    """
+    for i in range(begin, end):
+        row = rows[i]
+        v = rank[j, row]
+        bit = ONE << (np.uint64(v) & LOW)
+        following[row] = front[v] if bits[v >> 6] & bit else NONE
+        front[v] = row
+        bits[v >> 6] |= bit
+    mass = on_right = m = on_left = 0.0
+    for c in range(total.shape[1]):
+        mass += total[node, c]
+        on_right += total[node, c] * total[node, c]
+        left[0, c] = 0
+    n, low, high, before = 0, -1, -1, -1
+    for word in range((n_values[j] >> 6) + 1):
+        marked = bits[word]
+        bits[word] = 0
+        while marked:
+            at: Any = 64 * word + np.int64(lowest_bit(marked))
+            marked &= marked - ONE
+            if n and on_left * (mass - m) + on_right * m > best * m * (mass - m):
+                purity = on_left / m + on_right / (mass - m)
+                if purity > best:
+                    best, low, high = purity * BETTER, before, at
+            n, before, next_ = n + 1, at, front[at]
+            while next_ != NONE:
+                c, w = classes[next_], weight[next_]
+                on_left += w * (2 * left[0, c] + w)
+                on_right -= w * (2 * (total[node, c] - left[0, c]) - w)
+                left[0, c] += w
+                m += w
+                next_ = following[next_]
+    return best, low, high, n
+
+
+@loop
+def grow_tree(
+    tree: int,
+    n_rows: int,
+    rank: Array,
+    distinct: Array,
+    n_values: Array,
+    classes: Array,
+    weight: Array,
+    rows: Array,
     columns: Array,
     n_tries: int,
-    numbers: Array,
+    seed: int,
+    scattered: Array,
+    bits: Array,
+    front: Array,
+    following: Array,
+    span: Array,
+    tried: Array,
     total: Array,
-    oldest: int,
     feature: Array,
     threshold: Array,
     child: Array,
 ) -> None:
-    """Grow classification trees (Breiman, Random forests, 2001) until their leaves are pure.
+    """Grow a tree on the first `n_rows` of `rows`, until its leaves are pure: see `grow`.
 
-    Each tree is grown on a bootstrap sample: as many examples, drawn with replacement. A node is
-    split where Gini impurity falls most, at one of `n_tries` features, drawn of those that vary
-    there, and in the middle between two of their values. Nodes are numbered as they are met, level
-    by level.
-
-    Parameters
-    ----------
-    x, order, classes, weights
-        Features of examples (d, n); the order of the examples by each feature (d, n); their classes
-        (n,); their weights (n,), at least 0.
-    columns
-        Column of each feature, (d,), which is written into `feature`.
-    numbers
-        Uniform on [0, 1), (T, n + R). The first n of a tree draw its examples. The others, some
-        hundreds, are used in turn and then again. A generator cannot be passed: an interrupt while
-        Numba unpacks it crashes the process.
-    total
-        Memory for the weight of each class in each node, (N, k).
-    oldest
-        The trees from this one on are replaced, and after the last one the first.
-    feature, threshold, child
-        (all trees, N), written. For a node that is split: its feature, the largest value that goes
-        to the left, and its left child, which the right one follows. For a leaf: -1, any number,
-        and its class, or -1 if its examples have no weight. A tree has at most N nodes.
+    span (2, N), where the rows of each node begin and end, and total (N, k), the weight of each
+    class in them, are memory, and so are `tried`, `front` and `following`.
     """
-    rank, n_values = ranked(x, order)
-    most, members = len(total), len(x)  # rows[members] has the rows of a node in any order
-    rows = np.empty((members + 1, len(classes) + 1), ROW)
-    later, goes_left = np.empty(len(classes), ROW), np.empty(len(classes), np.bool_)
-    begins, ends = np.empty(most, np.int64), np.empty(most, np.int64)
-    counted, tried = np.empty((FEW_VALUES + 1, total.shape[1])), np.empty(members, np.int64)
-    weight = np.empty(len(classes))
-    for each in range(len(numbers)):
-        tree, n_rows = (oldest + each) % len(feature), 0
-        draws, weight[:] = numbers[each, len(classes) :], 0
-        for i in range(len(classes)):
-            weight[int(numbers[each, i] * len(classes))] += 1
-        for i in range(len(classes)):
-            weight[i] *= weights[i]
-        for j in range(members + 1):
-            if n_values[j] <= FEW_VALUES:
-                continue
-            n_rows = 0
-            for i in range(len(classes)):
-                row = i if j == members else order[j, i]
-                rows[j, n_rows] = row
-                n_rows += weight[row] > 0
+    for j in range(len(columns)):
+        tried[j] = columns[j]
+    for c in range(total.shape[1]):
+        total[0, c] = 0
+    for i in range(n_rows):
+        total[0, classes[rows[i]]] += weight[rows[i]]
+    span[0, 0], span[1, 0] = 0, n_rows
+    n_nodes, node, n_drawn = 1, -1, 0
+    while node + 1 < n_nodes:
+        node += 1
+        n_there, top, mass, squares = 0, -1, 0.0, 0.0
         for c in range(total.shape[1]):
-            total[0, c] = 0
-        for row in rows[members, :n_rows]:
-            total[0, classes[row]] += weight[row]
-        for j in range(members):
-            tried[j] = j
-        begins[0], ends[0] = 0, n_rows
-        n_nodes, node, n_drawn = 1, -1, 0
-        while node + 1 < n_nodes:
-            node += 1
-            begin, end = begins[node], ends[node]
-            here, feature[tree, node] = total[node], -1
-            n_there, child[tree, node] = present(here)
-            if n_there < 2 or n_nodes + 2 > most:
-                continue
-            found, last, n_drawn = purest(
-                *(rank, n_values, classes, weight, rows[:, begin:end], here),
-                *(tried, n_tries, draws, n_drawn, counted),
-            )
-            if found < 0:
-                continue
-            for c in range(total.shape[1]):
-                total[n_nodes, c] = total[n_nodes + 1, c] = 0
-            middle, low, high = begin, -np.inf, np.inf
-            for row in rows[members, begin:end]:
-                goes_left[row] = rank[found, row] <= last
-                total[n_nodes + 1 - goes_left[row], classes[row]] += weight[row]
-                middle += goes_left[row]
-                if goes_left[row]:
-                    low = max(low, x[found, row])
-                else:
-                    high = min(high, x[found, row])
-            between = low / 2 + high / 2
-            threshold[tree, node] = between if between < high else low
-            feature[tree, node], child[tree, node] = columns[found], n_nodes
-            begins[n_nodes], ends[n_nodes] = begin, middle
-            begins[n_nodes + 1], ends[n_nodes + 1] = middle, end
-            on_left, on_right = present(total[n_nodes])[0] > 1, present(total[n_nodes + 1])[0] > 1
-            if on_left or on_right:  # a leaf needs no rows
-                both = on_left and on_right
-                n = parted(rows[:, begin:end], n_values, goes_left, both, on_left, later)
-                if not on_left:
-                    begins[n_nodes + 1], ends[n_nodes + 1] = begin, begin + n
-            n_nodes += 2
+            w = total[node, c]
+            n_there += w > 0
+            mass += w
+            squares += w * w
+            if w > (total[node, top] if top >= 0 else 0):
+                top = c
+        feature[tree, node], child[tree, node] = -1, top
+        if n_there < 2 or n_nodes + 2 > len(total):
+            continue
+        begin, end, best = span[0, node], span[1, node], squares / mass * BETTER
+        found, last, next_, n_left, n_tried = -1, -1, -1, len(tried), 0
+        while n_left and n_tried < n_tries:
+            at = np.int64((drawn(seed, n_drawn) * np.uint64(n_left)) >> np.uint64(32))
+            n_drawn += 1
+            n_left -= 1
+            j = tried[at]
+            tried[at], tried[n_left] = tried[n_left], j
+            if total.shape[1] == 2:
+                best, low, high, n = best_of_two(
+                    best, j, node, begin, end, rank, n_values, rows, classes, weight, total,
+                    scattered, bits,
+                )  # fmt: skip
+            else:
+                best, low, high, n = best_of_many(
+                    best, j, node, begin, end, rank, n_values, rows, classes, weight, total,
+                    scattered, bits, front, following,
+                )  # fmt: skip
+            if low >= 0:
+                found, last, next_ = j, low, high
+            n_tried += n > 1
+        if found < 0:
+            continue
+        for c in range(total.shape[1]):
+            total[n_nodes, c] = total[n_nodes + 1, c] = 0
+        middle, n_other = begin, 0
+        for i in range(begin, end):
+            row = rows[i]
+            if rank[found, row] <= last:
+                total[n_nodes, classes[row]] += weight[row]
+                rows[middle] = row
+                middle += 1
+            else:
+                total[n_nodes + 1, classes[row]] += weight[row]
+                front[n_other] = row
+                n_other += 1
+        for i in range(n_other):
+            rows[middle + i] = front[i]
+        between = distinct[found, last] / 2 + distinct[found, next_] / 2
+        fine = between < distinct[found, next_]
+        threshold[tree, node] = between if fine else distinct[found, last]
+        feature[tree, node], child[tree, node] = found, n_nodes
+        span[0, n_nodes], span[1, n_nodes] = begin, middle
+        span[0, n_nodes + 1], span[1, n_nodes + 1] = middle, end
+        n_nodes += 2
 
 
 @loop
-def residual_estimates(
-    x: Array, f1: Array, feature: Array, threshold: Array, child: Array
-) -> Array:
+def grow(
+    ranks: tuple[Array, Array, Array],
+    classes: Array,
+    n_classes: int,
+    weights: Array,
+    serials: Array,
+    columns: Array,
+    n_tries: int,
+    seeds: tuple[int, int],
+    stale: Array,
+    n_due: int,
+    oldest: int,
+    feature: Array,
+    threshold: Array,
+    child: Array,
+) -> tuple[int, int]:
+    """Grow classification trees (Breiman, Random forests, 2001) until their leaves are pure.
+
+    Each tree is grown on a bootstrap sample, in which an example is as often as a Poisson variable
+    of mean 1 says, always the same for a tree and an example. A node is split where Gini impurity
+    falls most, at one of `n_tries` features, drawn of those that vary there, and in the middle
+    between two of their values. Nodes are numbered as they are met, level by level.
+
+    Parameters
+    ----------
+    ranks
+        Rank of each value among the distinct values of its feature, (d, n); these values, (d, n);
+        and their number, (d,).
+    classes, weights, serials
+        Of the examples, (n,): class, weight of at least 0, serial number.
+    columns
+        Features that vary, as rows of `ranks`.
+    seeds
+        Of the samples, and of the features that nodes draw.
+    stale, n_due, oldest
+        Trees that are not of the present examples, (T,). Of these `n_due` are grown, from `oldest`
+        on, and after the last tree the first.
+    feature, threshold, child
+        (T, N), written. For a node that is split: its feature, the largest value that goes to the
+        left, and its left child, which the right one follows. For a leaf: -1, any number, and its
+        class, or -1 if its examples have no weight. A tree has at most N nodes.
+
+    Returns
+    -------
+    How many trees were grown, and passed by.
+    """
+    rank, distinct, n_values = ranks
+    n, most = len(classes), feature.shape[1]
+    total, weight, rows = np.empty((most, n_classes)), np.empty(n), np.empty(n, RANK)
+    scattered, bits = np.zeros((n, n_classes)), np.zeros(n // 64 + 1, np.uint64)
+    front, following = np.empty(n, RANK), np.empty(n, RANK)
+    span, tried = np.empty((2, most), np.int64), np.empty(len(columns), np.int64)
+    n_grown = n_passed = 0
+    while n_grown < n_due and n_passed < len(feature):
+        tree = (oldest + n_passed) % len(feature)
+        n_passed += 1
+        if not stale[tree]:
+            continue
+        n_rows = 0
+        for i in range(n):
+            weight[i] = times(seeds[0], tree, serials[i], len(feature)) * weights[i]
+            rows[n_rows] = i
+            n_rows += weight[i] > 0
+        seed: Any = np.int64(drawn(seeds[1], tree))
+        grow_tree(
+            *(tree, n_rows, rank, distinct, n_values, classes, weight, rows, columns, n_tries),
+            *(seed, scattered, bits, front, following, span, tried),
+            *(total, feature, threshold, child),
+        )
+        stale[tree] = False
+        n_grown += 1
+    return n_grown, n_passed
+
+
+@loop
+def votes(x: Array, f1: Array, feature: Array, threshold: Array, child: Array) -> Array:
     """v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped to
     [0, 1]. Trees are as `grow` writes them, (T, N). A tree that is not grown does not vote.
     """

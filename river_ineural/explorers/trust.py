@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from river_ineural.explorers.forest import Forest
 from river_ineural.explorers.last_label import LastLabel
+from river_ineural.explorers.trees import votes
+from river_ineural.features.jit import loop
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
+from river_ineural.networks.compiled import score
 
-__all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers"]
+__all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers", "say"]
 
 Floats = NDArray[np.floating[Any]]
 
@@ -33,16 +36,18 @@ class Explorer(Protocol):
     """The weight of that first trust in the least squares: the sum of its squared estimates, over
     the labels seen, at which labels and first trust count the same."""
 
-    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
-        """Its estimate of r1 - f1: raw x (B, d), f1 and f2 (B, k) → (B, k), a column a class."""
+    COUNTS_PSEUDO_LABELS: ClassVar[bool]
+    """Whether it learns of pseudo-labels: of these only their number is known."""
+
+    def estimate(self, x: Floats, f1: Floats) -> Floats:
+        """Its estimate of r1 - f1: raw x (B, d), f1 (B, k) → (B, k), a column a class."""
         ...
 
     def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
         """Learn n more examples.
 
         Of given labels, `history.examples(history.labelled()[-n:])` is their raw x (B, d), their
-        classes (B,) and their weights (B,); an example of weight 0 teaches nothing. Of
-        pseudo-labels only their number n is known.
+        classes (B,) and their weights (B,); an example of weight 0 teaches nothing.
         """
         ...
 
@@ -56,10 +61,11 @@ class ExplorationNetwork:
 
     TRUST: ClassVar[float] = 0.0
     PRIOR: ClassVar[float] = 0.05
+    COUNTS_PSEUDO_LABELS: ClassVar[bool] = False
 
-    def estimate(self, x: Floats, f1: Floats, f2: Floats) -> Floats:
-        """f2(φ)."""
-        return f2
+    def estimate(self, x: Floats, f1: Floats) -> Floats:
+        """f2(φ), which is known with f1 already."""
+        raise NotImplementedError
 
     def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
         """Do nothing here: `Model.step` trains both networks."""
@@ -110,30 +116,40 @@ class Explorers:
 
     def __init__(self, by_name: dict[str, Explorer]) -> None:
         self.by_name = by_name
-        self.a = np.zeros((len(by_name), len(by_name)))
-        self.b = np.zeros(len(by_name))
+        self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
+        self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
+        self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
+        self.at = [*by_name].index("network") if "network" in by_name else None
         self._solve()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, a=state["a"].copy(), b=state["b"].copy())  # to be written to
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        kinds = self.by_name.values()
-        prior = np.diag([each.PRIOR for each in kinds])
-        first = np.array([each.PRIOR * each.TRUST for each in kinds])
-        found: list[float] = np.linalg.solve(self.a + prior, self.b + first).tolist()
-        self.trust = tuple(min(1.0, max(0.0, each)) for each in found)
-        self.explores = self.trusted.get("network", 0.0) > 0
+        found = solved(self.a, self.b, self.prior, self.first).tolist()
+        self.trust: tuple[float, ...] = tuple(found)
+        self.explores = self.at is not None and self.trust[self.at] > 0
 
     @property
     def trusted(self) -> dict[str, float]:
         """The trust in each, by name."""
         return dict(zip(self.by_name, self.trust, strict=True))
 
-    def estimates(self, x: Floats, f1: Floats, f2: Floats, every: bool) -> list[Floats]:
-        """The estimates of each, (B, k); without `every`, 0 of those that are not trusted."""
+    def estimates(
+        self, x: Floats, f1: Floats, known: dict[str, Floats], every: bool
+    ) -> list[Floats]:
+        """The estimates of each, (B, k), of which those in `known` are known already.
+
+        Without `every`, those of explorers that are not trusted are 0.
+        """
         found = []
-        for trust, each in zip(self.trust, self.by_name.values(), strict=True):
-            asked = every or trust > 0
-            found.append(each.estimate(x, f1, f2) if asked else np.zeros_like(f1))
+        for trust, (name, each) in zip(self.trust, self.by_name.items(), strict=True):
+            estimate = known.get(name)
+            if estimate is None:
+                asked = every or trust > 0
+                estimate = each.estimate(x, f1) if asked else np.zeros_like(f1)
+            found.append(estimate)
         return found
 
     def update_trust(
@@ -146,24 +162,91 @@ class Explorers:
         residuals, estimates, w
             r1 - f1 (B, k), its estimate by each explorer, (B, k) each, weights (B,).
         """
-        if not estimates:
-            return
-        said, r = np.array(estimates, np.float64), residuals.astype(np.float64)
-        fine = np.isfinite(r).all(axis=1) & np.isfinite(said).all(axis=(0, 2))
-        for row in np.flatnonzero(fine & (w > 0)):
-            v = said[:, row]
-            self.a = FADING * self.a + v @ v.T
-            self.b = FADING * self.b + v @ r[row]
-        self._solve()
-
-    def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
-        """All learn after n more examples."""
-        for each in self.by_name.values():
-            each.learn(history, scaling, n, pseudo_label)
+        if estimates:
+            follow(self.a, self.b, residuals, np.array(estimates), w)
+            self._solve()
 
     def renewed(self) -> Explorers:
         """Explorers that have learned nothing and are trusted as these; these stay as they are."""
         other = Explorers({name: each.renewed() for name, each in self.by_name.items()})
-        other.a, other.b = self.a, self.b
+        other.a, other.b = self.a.copy(), self.b.copy()
         other.trust, other.explores = self.trust, self.explores
         return other
+
+
+@loop
+def say(
+    values: Any,
+    columns: Any,
+    scaling: Any,
+    networks: Any,
+    exploring: bool,
+    feature: Any,
+    threshold: Any,
+    child: Any,
+) -> tuple[Any, Any]:
+    """What networks and trees say of one example: values (n,) of columns (n,), or of none below 0.
+
+    Returns
+    -------
+    Raw x, float64 (1, d). f1, f2, which is 0 unless `exploring`, and the estimate of the forest,
+    which is 0 without trees, (3, 1, k).
+    """
+    raw = np.zeros((1, scaling.shape[1]))
+    for i in range(len(columns)):
+        if columns[i] >= 0:
+            raw[0, columns[i]] = values[i]
+    f = score(networks, raw, scaling, exploring)
+    found = np.zeros((3, 1, f.shape[2]), f.dtype)
+    found[:2] = f
+    if feature.shape[1]:
+        found[2] = votes(raw, f[0], feature, threshold, child)
+    return raw, found
+
+
+@loop
+def follow(a: Any, b: Any, residuals: Any, estimates: Any, w: Any) -> None:
+    """Move the sums A (n, n) and b (n,) of the least squares by labels: see `Explorers`.
+
+    residuals (B, k), estimates (n, B, k), w (B,). A label of weight 0 counts for nothing, nor does
+    one whose numbers are not finite.
+    """
+    n, n_rows, k = estimates.shape
+    for row in range(n_rows):
+        fine = w[row] > 0
+        for c in range(k):
+            fine &= abs(residuals[row, c]) < np.inf
+            for i in range(n):
+                fine &= abs(estimates[i, row, c]) < np.inf
+        if not fine:
+            continue
+        for i in range(n):
+            along = 0.0
+            for c in range(k):
+                along += np.float64(estimates[i, row, c]) * residuals[row, c]
+            b[i] = FADING * b[i] + along
+            for j in range(n):
+                product = 0.0
+                for c in range(k):
+                    product += np.float64(estimates[i, row, c]) * estimates[j, row, c]
+                a[i, j] = FADING * a[i, j] + product
+
+
+@loop
+def solved(a: Any, b: Any, prior: Any, first: Any) -> Any:
+    """α of (A + P) α = b + P α_0, clipped to [0, 1], by elimination: A + P is positive definite."""
+    n = len(b)
+    left, right = a.copy(), b + prior * first
+    for i in range(n):
+        left[i, i] += prior[i]
+    for i in range(n):
+        for j in range(i + 1, n):
+            factor = left[j, i] / left[i, i]
+            for c in range(i, n):
+                left[j, c] -= factor * left[i, c]
+            right[j] -= factor * right[i]
+    for i in range(n - 1, -1, -1):
+        for c in range(i + 1, n):
+            right[i] -= left[i, c] * right[c]
+        right[i] /= left[i, i]
+    return np.minimum(1.0, np.maximum(0.0, right))

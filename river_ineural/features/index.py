@@ -12,11 +12,10 @@ from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import EQUALS, Encoder
 from river_ineural.features.keys import check_keys
-from river_ineural.features.loops import scatter, within
 from river_ineural.features.validation import warn
 from river_ineural.features.values import LARGEST, checked
 
-__all__ = ["REAL", "Checked", "FeatureIndex", "NewFeatures"]
+__all__ = ["REAL", "Checked", "FeatureIndex", "NewFeatures", "place"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LATEST = np.iinfo(np.int64).max
@@ -110,7 +109,11 @@ class FeatureIndex:
         self.now = 0
         self._warned = False
         self._flood = Flood()
-        self._last: tuple[tuple[FeatureName, ...], NDArray[np.int64]] = (), NONE  # looked up
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was looked up last: names, columns, and whether all have one."""
+        self._last: tuple[tuple[FeatureName, ...], NDArray[np.int64], bool] = (), NONE, True
 
     def __len__(self) -> int:
         """The number of columns in use, from `first_column` on."""
@@ -123,7 +126,7 @@ class FeatureIndex:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, touched=state["touched"].copy(), _flood=Flood())
         self.columns = {name: self.first_column + i for i, name in enumerate(self.names)}
-        self._last = (), NONE
+        self._forget()
 
     def look_up(self, names: Iterable[FeatureName]) -> NDArray[np.int64]:
         """The column of each name, -1 where there is none; cached, as a stream repeats its names.
@@ -131,10 +134,10 @@ class FeatureIndex:
         The array must not be changed.
         """
         names = tuple(names)
-        last, columns = self._last
+        last, columns, _ = self._last
         if names != last:
             columns = np.array([self.columns.get(name, -1) for name in names], np.int64)
-            self._last = names, columns
+            self._last = names, columns, bool(columns.min(initial=0) >= 0)
         return columns
 
     def read(
@@ -164,6 +167,8 @@ class FeatureIndex:
         Raises TypeError or ValueError unless x holds at most `max_features` finite numbers, each at
         most 1e15 in magnitude. The error names the feature.
         """
+        if type(x) is Checked:
+            return x.array
         if not isinstance(x, Mapping):
             raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
         if len(x) > self.max_features:
@@ -172,12 +177,17 @@ class FeatureIndex:
         try:
             # The type of the sum shows, in one pass in C, whether all values are Python's numbers.
             # NumPy scalars are recognised by their types, because sums of narrow ones overflow.
-            python = type(next(iter(given), 0.0)) is float and type(sum(given, 0.0)) is float
+            total = sum(given, 0.0) if type(next(iter(given), 0.0)) is float else None
+            python = type(total) is float and total == total
             if python or REAL.issuperset(map(type, given)):
                 buffer = bytearray(8 * len(x))
                 struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # takes 1/3 of fromiter's time
                 values = np.frombuffer(buffer)
-                if within(values, LARGEST):
+                if python:
+                    least, most = min(given, default=0.0), max(given, default=0.0)
+                else:
+                    least, most = values.min(initial=0.0), values.max(initial=0.0)
+                if least >= -LARGEST and most <= LARGEST:  # False for NaN as well
                     return values
         except (TypeError, ValueError, OverflowError, RuntimeWarning, struct.error):
             pass
@@ -191,14 +201,6 @@ class FeatureIndex:
                 "raise max_features or select features first."
             )
 
-    def place(
-        self, names: Iterable[FeatureName], values: NDArray[np.float64], n_columns: int
-    ) -> NDArray[np.float64]:
-        """Put values (B, len(names)) into columns (B, n_columns); unknown names are left out."""
-        placed = np.zeros((len(values), n_columns))
-        scatter(values, self.look_up(names), placed)
-        return placed
-
     def new(
         self, names: Iterable[FeatureName], values: NDArray[np.float64] | None = None
     ) -> NewFeatures | None:
@@ -209,7 +211,7 @@ class FeatureIndex:
         """
         names = tuple(names)
         known = self.look_up(names)
-        if not len(known) or known.min() >= 0:
+        if self._last[2]:
             return None
         new = self._new_names(names)
         if values is not None and self.encoder is not None:
@@ -238,7 +240,7 @@ class FeatureIndex:
                 del self.columns[old]
                 self.names[column - self.first_column] = name
             self.columns[name] = column
-        self._last = (), NONE
+        self._forget()
 
     def learn(self, names: Iterable[FeatureName]) -> None:
         """Give new names their columns, as far as there is room."""
@@ -284,6 +286,19 @@ class FeatureIndex:
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""
         names = tuple(names)
-        if self.look_up(names).min(initial=0) >= 0:
+        self.look_up(names)
+        if self._last[2]:
             return len(self)
         return min(self.max_features, len(self.names) + len(self._new_names(names)))
+
+
+def place(
+    values: NDArray[np.float64], columns: NDArray[np.int64], n_columns: int
+) -> NDArray[np.float64]:
+    """Put values (B, n) into their columns (n,) of (B, n_columns); those of -1 are left out."""
+    placed = np.zeros((len(values), n_columns))
+    if columns.min(initial=0) < 0:
+        known = columns >= 0
+        values, columns = values[:, known], columns[known]
+    placed[:, columns] = values
+    return placed

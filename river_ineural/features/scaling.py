@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.features import standardizing
-from river_ineural.features.constants import CLOSEST, CONSTANT, ROUNDING
-from river_ineural.features.loops import follow
+from river_ineural.features.constants import (
+    CLOSEST,
+    CONSTANT,
+    FLAG,
+    ROUNDING,
+    SQUASHED,
+    TWO_VALUED,
+)
+from river_ineural.features.jit import loop
+from river_ineural.features.standardizing import there
 
 __all__ = ["Scaling", "UnitChange"]
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MEMORY = 20_000  # examples in the statistics; from then on older ones count less and less
@@ -23,7 +31,10 @@ CHANGES = 20_000  # changes that their mean square is of
 FAR = 3e-3  # of the usual change: a smaller change counts as small
 STEADY = 32  # small changes in a row after which the units are others
 
-LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `loops.follow` moves them
+LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `follow` moves them
+
+
+NOTHING, NO_COLUMNS = np.empty((0, 0)), np.empty(0, np.int64)
 
 
 class UnitChange(NamedTuple):
@@ -74,7 +85,7 @@ class Scaling:
     scaling
         The mean, the constant's negative in front; 1 / deviation; whether it is squashed.
     recent
-        How much each feature changes, (6, d), as `loops.follow` moves it.
+        How much each feature changes, (6, d), as `follow` moves it.
     narrow
         Whether there is room for at most 256 features.
     sparse
@@ -107,7 +118,7 @@ class Scaling:
         self.moments, self.scaling, self.recent = moments, scaling, recent
         self._notice_sizes()
         if widens and self.n:  # nothing is squashed from now on
-            standardizing.rescale(self.n, self.narrow, self.moments, self.scaling)
+            rescale(self.n, self.narrow, self.moments, self.scaling)
 
     def faded(self, n: int) -> Scaling:
         """These statistics as if they were of at most n examples, so that they follow new ones.
@@ -118,29 +129,6 @@ class Scaling:
         other._count_as(min(n, self.n))
         return other
 
-    def unit_change(
-        self, values: NDArray[np.float64], columns: NDArray[np.int64]
-    ) -> UnitChange | None:
-        """Follow values (B, n) of columns (n,); the features whose units have shrunk, or None.
-
-        Columns below 0 are ignored.
-
-        Examples
-        --------
-        >>> scaling, column, walk = Scaling(), np.array([0]), [1.0, 3.0, 2.0] * 20
-        >>> scaling.grow(1, column)
-        >>> any(scaling.unit_change(np.array([[value]]), column) for value in walk)
-        False
-        >>> found = (scaling.unit_change(np.array([[1e-9 * value]]), column) for value in walk)
-        >>> round(float(next(filter(None, found)).mean[0]), 10)
-        2e-09
-        """
-        if not follow(values, columns, self.recent, CHANGES, FAR**2, STEADY):
-            return None
-        columns = np.flatnonzero(self.recent[N_SMALL] >= STEADY)
-        n, mean, spread = self.recent[N_SMALL:, columns]
-        return UnitChange(columns, mean, spread / n)
-
     def accept(self, change: UnitChange) -> None:
         """Go on with the mean and the spread of new units of some features."""
         columns, mean, variance = change
@@ -148,21 +136,45 @@ class Scaling:
         self.recent[N_SMALL:, columns] = 0
         powers = mean, self.n * variance, 0 * variance, 3 * self.n * variance**2
         self.moments[:, columns] = powers  # as of a normal distribution
-        standardizing.rescale(self.n, self.narrow, self.moments, self.scaling)
+        rescale(self.n, self.narrow, self.moments, self.scaling)
 
     def _count_as(self, n: int) -> None:
         """Rescale the statistics as if they were of n examples."""
         self.moments[1:] *= n / max(1, self.n)
         self.n = n
 
-    def update(self, rows: Floats) -> None:
-        """Move the statistics by rows (B, d)."""
+    def update(
+        self, rows: Floats, values: Floats = NOTHING, columns: NDArray[np.int64] = NO_COLUMNS
+    ) -> UnitChange | None:
+        """Move the statistics by rows (B, d), and follow values (B, n) of columns (n,).
+
+        Columns below 0 are ignored. Returns the features whose units have shrunk, or None.
+
+        Examples
+        --------
+        >>> scaling, column, walk = Scaling(), np.array([0]), [1.0, 3.0, 2.0] * 20
+        >>> scaling.grow(1, column)
+        >>> def learned(value):
+        ...     return scaling.update(np.array([[value]]), np.array([[value]]), column)
+        >>> any(learned(value) for value in walk)
+        False
+        >>> found = (learned(1e-9 * value) for value in walk)
+        >>> round(float(next(filter(None, found)).mean[0]), 10)
+        2e-09
+        """
         if self.n + len(rows) > MEMORY:  # older ones fade
             self._count_as(max(0, MEMORY - len(rows)))
-        n_there = standardizing.update(rows, self.n, self.narrow, self.moments, self.scaling)
+        statistics = self.n, self.narrow, self.moments, self.scaling
+        n_there, shrunk = update(rows, *statistics, values, columns, self.recent)
         self.n += len(rows)
         self.n_there += (n_there - len(rows) * self.n_there) / self.n
-        self._notice_sizes()
+        if not self.narrow:
+            self._notice_sizes()
+        if not shrunk:
+            return None
+        columns = np.flatnonzero(self.recent[N_SMALL] >= STEADY)
+        n, mean, spread = self.recent[N_SMALL:, columns]
+        return UnitChange(columns, mean, spread / n)
 
     def _notice_sizes(self) -> None:
         n_features = self.scaling.shape[1]
@@ -174,7 +186,7 @@ class Scaling:
 
         A feature that a row does not have is at its mean.
         """
-        found: tuple[Any, Any, Any] = standardizing.there(rows, CONSTANT, self.scaling)
+        found: tuple[Any, Any, Any] = there(rows, CONSTANT, self.scaling)
         return found
 
     def varies(self) -> NDArray[np.bool_]:
@@ -183,3 +195,120 @@ class Scaling:
         least = np.maximum(ROUNDING * abs(mean), CLOSEST)
         varies: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > least
         return varies
+
+
+@loop
+def observe(x: Array, n: int, moments: Array) -> None:
+    """Update the statistics of n examples with the rows of x (B, d), one after the other.
+
+    `moments` (4, d) holds the mean and the sums of the
+    second, third and fourth powers of the distance from it. The highest power is updated first:
+    it needs the old values of the others (Pébay, 2008, Formulas for robust, one-pass parallel
+    computation of covariances and arbitrary-order statistical moments).
+    """
+    mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
+    for i in range(x.shape[0]):
+        before = n
+        n += 1
+        share = 1 / n
+        for j in range(x.shape[1]):
+            distance = np.float64(x[i, j]) - mean[j]
+            step = distance * share
+            two, term = step * step, distance * step * before
+            fourth[j] += (
+                term * two * (float(n) * n - 3.0 * n + 3.0)
+                + 6 * two * square[j]
+                - 4 * step * cube[j]
+            )
+            cube[j] += term * step * (n - 2) - 3 * step * square[j]
+            square[j] += term
+            mean[j] += step
+
+
+@loop
+def rescale(n: int, squash: bool, moments: Array, scaling: Array) -> None:
+    """Write scaling (3, d), from the statistics of n examples.
+
+    The fourth central moment is at least cube² / square + square² (Pearson, 1916). It equals this
+    only for a flag: a feature of two values, whose range is √(cube² / square² + 4 square).
+
+    Parameters
+    ----------
+    squash
+        Whether features that vary are squashed, except flags.
+    """
+    total = 0.0
+    for j in range(moments.shape[1]):
+        mean, square = moments[0, j], moments[1, j] / n
+        cube, fourth = moments[2, j] / n, moments[3, j] / n
+        skew = cube / square if square > 0 else 0.0
+        flag = square > 0 and fourth - skew * cube - square * square <= TWO_VALUED * fourth
+        q = np.sqrt(np.sqrt(max(fourth, 0.0)))
+        if flag:
+            q = FLAG * np.sqrt(skew * skew + 4 * square)
+        least = max(ROUNDING * abs(mean), CLOSEST)
+        varies = q > least
+        squashed = squash and varies and not flag
+        if squashed:
+            q = np.sqrt(square)
+        scaling[0, j] = mean
+        scaling[1, j] = 1 / q if varies else 1.0
+        scaling[2, j] = squashed
+        if varies:
+            total += SQUASHED if squashed else square / (q * q)
+    scaling[0, 0] = -np.sqrt(total)
+
+
+@loop
+def follow(values: Array, columns: Array, recent: Array) -> bool:
+    """Update `recent` with values (B, n) of columns (n,), and return whether a feature has made
+    32 small changes in a row: its values then stay in a much smaller range than usual.
+
+    `recent` (6, d) holds for each column: the latest value; the number of its changes, at most
+    20,000; the mean square of these changes; the number of latest changes in a row that were small,
+    with a square far below that mean; and the mean of the values after these small changes,
+    with the sum of their squared distances from it. Repeated values are skipped.
+    """
+    due = False
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            c, value = columns[j], values[i, j]
+            if c < 0 or not abs(value - recent[0, c]) > 0:
+                continue
+            square = (value - recent[0, c]) ** 2
+            recent[0, c] = value
+            if recent[1, c] and square < FAR * FAR * recent[2, c]:
+                recent[3, c] += 1
+                distance = value - recent[4, c]
+                recent[4, c] += distance / recent[3, c]
+                recent[5, c] += distance * (value - recent[4, c])
+                due |= recent[3, c] >= STEADY
+            else:
+                recent[3:, c] = 0
+            recent[1, c] = min(recent[1, c] + 1, CHANGES)
+            recent[2, c] += (square - recent[2, c]) / recent[1, c]
+    return due
+
+
+@loop
+def update(
+    rows: Array,
+    n: int,
+    squash: bool,
+    moments: Array,
+    scaling: Array,
+    values: Array,
+    columns: Array,
+    recent: Array,
+) -> tuple[int, bool]:
+    """`observe` rows (B, d) after n examples, `rescale`, and `follow` their values.
+
+    Returns how many numbers in the rows are not 0, and what `follow` returns.
+    """
+    observe(rows, n, moments)
+    rescale(n + len(rows), squash, moments, scaling)
+    n_there = 0
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            n_there += rows[i, j] != 0
+    return n_there, follow(values, columns, recent)

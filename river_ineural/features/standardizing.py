@@ -10,18 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.features.constants import (
-    CLOSEST,
-    FARTHEST,
-    FLAG,
-    ROUNDING,
-    SQUASHED,
-    TINY,
-    TWO_VALUED,
-)
+from river_ineural.features.constants import FARTHEST, TINY
 from river_ineural.features.jit import inlined, loop
 
-__all__ = ["standardize_row", "standardized", "rescale", "there", "update"]
+__all__ = ["standardize_row", "standardized", "there"]
 
 Array = NDArray[Any]
 
@@ -50,80 +42,6 @@ def standardized(raw: Array, scaling: Array, x: Array) -> None:
     """
     for i in range(len(raw)):
         standardize_row(raw[i], scaling, x[i])
-
-
-@loop
-def observe(x: Array, n: int, moments: Array) -> None:
-    """Update the statistics of n examples with the rows of x (B, d), one after the other.
-
-    `moments` (4, d) holds the mean and the sums of the
-    second, third and fourth powers of the distance from it. The highest power is updated first:
-    it needs the old values of the others (Pébay, 2008, Formulas for robust, one-pass parallel
-    computation of covariances and arbitrary-order statistical moments).
-    """
-    mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
-    for i in range(x.shape[0]):
-        before = n
-        n += 1
-        share = 1 / n
-        for j in range(x.shape[1]):
-            distance = np.float64(x[i, j]) - mean[j]
-            step = distance * share
-            two, term = step * step, distance * step * before
-            fourth[j] += (
-                term * two * (float(n) * n - 3.0 * n + 3.0)
-                + 6 * two * square[j]
-                - 4 * step * cube[j]
-            )
-            cube[j] += term * step * (n - 2) - 3 * step * square[j]
-            square[j] += term
-            mean[j] += step
-
-
-@loop
-def rescale(n: int, squash: bool, moments: Array, scaling: Array) -> None:
-    """Write scaling (3, d), from the statistics of n examples.
-
-    The fourth central moment is at least cube² / square + square² (Pearson, 1916). It equals this
-    only for a flag: a feature of two values, whose range is √(cube² / square² + 4 square).
-
-    Parameters
-    ----------
-    squash
-        Whether features that vary are squashed, except flags.
-    """
-    total = 0.0
-    for j in range(moments.shape[1]):
-        mean, square = moments[0, j], moments[1, j] / n
-        cube, fourth = moments[2, j] / n, moments[3, j] / n
-        skew = cube / square if square > 0 else 0.0
-        flag = square > 0 and fourth - skew * cube - square * square <= TWO_VALUED * fourth
-        q = np.sqrt(np.sqrt(max(fourth, 0.0)))
-        if flag:
-            q = FLAG * np.sqrt(skew * skew + 4 * square)
-        least = max(ROUNDING * abs(mean), CLOSEST)
-        varies = q > least
-        squashed = squash and varies and not flag
-        if squashed:
-            q = np.sqrt(square)
-        scaling[0, j] = mean
-        scaling[1, j] = 1 / q if varies else 1.0
-        scaling[2, j] = squashed
-        if varies:
-            total += SQUASHED if squashed else square / (q * q)
-    scaling[0, 0] = -np.sqrt(total)
-
-
-@loop
-def update(rows: Array, n: int, squash: bool, moments: Array, scaling: Array) -> int:
-    """`observe` rows (B, d) after n examples, then `rescale`; returns how many values are not 0."""
-    observe(rows, n, moments)
-    rescale(n + len(rows), squash, moments, scaling)
-    n_there = 0
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            n_there += rows[i, j] != 0
-    return n_there
 
 
 @loop

@@ -11,9 +11,21 @@ from river_ineural.features.constants import CONSTANT, LEAST_RADIUS, PACE, TINY,
 from river_ineural.features.jit import loop
 from river_ineural.features.standardizing import standardize_row
 
-__all__ = ["gather", "oppose", "perturb"]
+__all__ = ["gather", "oppose", "perturb", "rows_of"]
 
 Array = NDArray[Any]
+
+
+@loop
+def rows_of(draws: Array, drawn_from: tuple[int, int, int, int], rows: Array) -> None:
+    """Write rows (B,) of the history for draws (B,) uniform on [0, 1).
+
+    `drawn_from` says how many of the draws, the first ones, are of labelled examples; the numbers
+    of labelled and of pseudo-labelled ones; and the row at which the ring of the latter begins.
+    """
+    split, n_labelled, n_pseudo, first = drawn_from
+    for i in range(len(draws)):
+        rows[i] = draws[i] * n_labelled if i < split else first + int(draws[i] * n_pseudo)
 
 
 @loop

@@ -40,11 +40,11 @@ from river_ineural.features.constants import (
 )
 from river_ineural.features.jit import loop
 from river_ineural.features.standardizing import standardized
-from river_ineural.networks.batch import gather, oppose, perturb
+from river_ineural.networks.batch import gather, oppose, perturb, rows_of
 from river_ineural.networks.layout import Arrays
 from river_ineural.networks.products import product
 
-__all__ = ["adam", "copy_columns", "score", "step"]
+__all__ = ["adam", "copy_columns", "move_average", "score", "step", "train"]
 
 Array = NDArray[Any]
 
@@ -301,7 +301,8 @@ def step(
     stored
         The history: raw x (capacity, d), targets (capacity, 2, k), weight (capacity,).
     rows, n_labelled
-        Rows of the history that make the batch; those before `n_labelled` have given labels.
+        Rows of the history that make the batch; those before `n_labelled`, which come first, have
+        given labels. f2 learns from these alone.
     scaling
         (3, d): for each feature, the subtrahend, the factor, and whether it is squashed.
     given
@@ -319,31 +320,96 @@ def step(
     f1, f2 = networks
     x, targets, weight = gather(rows, stored, scaling, given, n_labelled)
     m, by_class = len(f1.first), (targets.shape[2], len(x))
-    n = len(f1.at_x) // m * len(x)
-    sizes, of_outputs = (2, len(f1.hidden) + 1, m, n), (2, len(f1.output), n)
-    h, delta = np.empty(sizes, x.dtype), np.empty(sizes, x.dtype)
-    f, error = np.empty(of_outputs, x.dtype), np.empty(of_outputs, x.dtype)
+    blocks, deep, r = len(f1.at_x) // m, len(f1.hidden) + 1, len(f1.output)
+    of_layers, of_outputs = (2, deep, m, blocks * len(x)), (2, r, blocks * len(x))
+    both, two = np.empty(of_layers, x.dtype), np.empty(of_outputs, x.dtype)
+    h, delta, f, error = both[0], both[1], two[0], two[1]
     if most is not None:  # for None, Numba does not compile this branch
-        buffers = h[0], delta[0], f[0], error[0]
-        move(f1, x, targets, rows, n_labelled, radius, most, buffers)
-    exploit(f1, x, h[0], f[0])
-    fine = errors(f[0].reshape(by_class), targets, weight, 0, 1.0, error[0].reshape(by_class))
+        move(f1, x, targets, rows, n_labelled, radius, most, (h, delta, f, error))
+    exploit(f1, x, h, f)
+    fine = errors(f.reshape(by_class), targets, weight, 0, 1.0, error.reshape(by_class))
     if exploring and fine:
-        embedded = explore(networks, x, h[0], delta[0], h[1], f[1])
+        n = 0
+        while n < len(rows) and rows[n] < n_labelled:
+            n += 1
+        four = np.empty((4, deep, m, blocks * n), x.dtype)
+        h1, delta1, h2, delta2 = four[0], four[1], four[2], four[3]
+        first_examples(h, len(x), n, h1)
+        g, error2 = np.empty((r, blocks * n), x.dtype), np.empty((r, blocks * n), x.dtype)
+        embedded = explore(networks, x[:n], h1, delta1, h2, g)
         factor = SQRT_HALF if len(f2.at_x) else 1.0
-        found = f[1].reshape(by_class), targets, weight, 1, factor
-        fine = errors(*found, error[1].reshape(by_class))
+        found = g.reshape(by_class[0], n), targets, weight, 1, factor
+        fine = errors(*found, error2.reshape(by_class[0], n))
         if fine:
-            learn(f2, gradients[1], x, h[1], error[1], delta[1])
-            learn_embedding(f1, gradients[1], embedded, delta[0, 0], delta[1, 0])
+            learn(f2, gradients[1], x[:n], h2, error2, delta2)
+            learn_embedding(f1, gradients[1], embedded, delta1[0], delta2[0])
     if not fine:
         return False
-    learn(f1, gradients[0], x, h[0], error[0], delta[0])
+    learn(f1, gradients[0], x, h, error, delta)
     at = f1.at_x.size + f1.hidden.size + f1.output.size
     adam(flat[:at], gradient[:at], mean[:at], square[:at], n_updates[:1], lr)
     if exploring:
         adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], exploration_lr)
     return True
+
+
+@loop
+def first_examples(h: Array, n_examples: int, n: int, out: Array) -> None:
+    """Write the columns of the first n of all examples of h (L - 1, m, blocks·B)."""
+    for layer in range(h.shape[0]):
+        for u in range(h.shape[1]):
+            for block in range(h.shape[2] // n_examples):
+                for i in range(n):
+                    out[layer, u, block * n + i] = h[layer, u, block * n_examples + i]
+
+
+@loop
+def train(
+    networks: tuple[Arrays, Arrays],
+    gradients: tuple[Arrays, Arrays],
+    memory: tuple[Array, ...],
+    radius: Array,
+    average: Array,
+    stored: tuple[Array, Array, Array],
+    draws: Array,
+    drawn_from: tuple[int, int, int, int],
+    scaling: Array,
+    given: float,
+    most: float | None,
+    lr: float,
+    exploration_lr: float,
+    exploring: Array,
+    shares: Array,
+) -> bool:
+    """Steps one after the other (Algorithm 2): see `step`; whether all were finite.
+
+    Parameters
+    ----------
+    average
+        The weights that predict, (P,), which move by `shares` (n,) towards those that are trained.
+    draws, drawn_from
+        Uniform on [0, 1), (n, B); how many of each row are of given labels, and `rows_of` the rest.
+    exploring
+        Whether f2 takes part, (n,).
+    """
+    fine, rows = True, np.empty(draws.shape[1], np.int64)
+    for i in range(len(draws)):
+        rows_of(draws[i], drawn_from, rows)
+        fine &= step(
+            *(networks, gradients, memory, radius, stored, rows, drawn_from[3]),
+            *(scaling, given, most, lr, exploration_lr, exploring[i]),
+        )
+        move_average(memory[0], shares[i], average)
+    return fine
+
+
+@loop
+def move_average(weights: Array, share: float, average: Array) -> None:
+    """Move an average towards weights, both (P,), by a share of the distance."""
+    part, rest = average.dtype.type(share), average.dtype.type(1 - share)
+    if share > 0:
+        for i in range(len(average)):
+            average[i] = rest * average[i] + part * weights[i]
 
 
 @loop

@@ -41,8 +41,9 @@ class Loops:
             arrays(Weights(row, shape)) for row in (rows[0], memory[1], rows[1])
         )
         moved = radius.view(1).numpy()
-        self.trained, self.gradients, self.predicting = trained, gradients, predicting
-        self.memory, self.moved = memory, moved
+        self.predicting = predicting
+        self.trained = trained, gradients, memory, moved
+        self.average = rows[1]
         self.views = [*memory, moved]  # of tensors, and views of these
         self.views += [
             view for each in (trained, gradients, predicting) for n in each for view in n
@@ -55,5 +56,4 @@ class Loops:
 
     def step(self, *given: Any) -> bool:
         """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""
-        networks = self.trained, self.gradients, self.memory, self.moved
-        return bool(compiled.step(*networks, *given))
+        return bool(compiled.step(*self.trained, *given))

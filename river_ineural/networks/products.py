@@ -18,6 +18,7 @@ Array = NDArray[Any]
 
 NARROW = 4  # columns up to which a loop is faster than any library's product
 SMALL = 2**18  # multiplications up to which OpenBLAS, called by `np.dot`, wakes no threads
+FEW_ROWS = 16  # of a product, which are so many multiplications
 
 
 @single_threaded
@@ -36,13 +37,25 @@ def large_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array
 
 
 @loop
+def small_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+    """`product` by BLAS, so small that it wakes no threads."""
+    if a_turned:
+        np.dot(a.T, b, out)
+    elif b_turned:
+        np.dot(a, b.T, out)
+    else:
+        np.dot(a, b, out)
+
+
+@loop
 def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
     """Write out (M, N) = a (M, K) times b (K, N); turned matrices are transposed first.
 
-    Small products are computed by BLAS, through SciPy. Large ones are faster in PyTorch (by a third
-    on a processor with AVX-512), and only PyTorch's number of threads can be set.
+    Products are computed by BLAS, through SciPy, so many rows at once that it wakes no threads. If
+    these are few, PyTorch is faster, and its number of threads can be set.
     """
     inner = a.shape[0] if a_turned else a.shape[1]
+    at_once = max(1, SMALL // max(1, inner * out.shape[1]))  # rows
     if out.shape[1] <= NARROW and b_turned and not a_turned:
         for i in range(out.shape[0]):
             for j in range(out.shape[1]):
@@ -50,11 +63,11 @@ def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> N
                 for q in range(inner):
                     total += a[i, q] * b[j, q]
                 out[i, j] = total
-    elif out.size * inner > SMALL:
+    elif len(out) <= at_once:
+        small_product(a, a_turned, b, b_turned, out)
+    elif at_once < FEW_ROWS:
         large_product(a, a_turned, b, b_turned, out)
-    elif a_turned:
-        np.dot(a.T, b, out)
-    elif b_turned:
-        np.dot(a, b.T, out)
     else:
-        np.dot(a, b, out)
+        rows = np.ascontiguousarray(a.T) if a_turned else a
+        for i in range(0, len(out), at_once):
+            small_product(rows[i : i + at_once], False, b, b_turned, out[i : i + at_once])

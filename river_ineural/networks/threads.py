@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 
@@ -46,7 +46,7 @@ def uninterrupted() -> Iterator[None]:
     Only the main thread gets it, so elsewhere this does nothing; nor does it within another such
     block.
     """
-    handler = signal.getsignal(signal.SIGINT)
+    handler: Any = signal.getsignal(signal.SIGINT)
     main = threading.get_ident() == threading.main_thread().ident
     if not main or not callable(handler) or isinstance(handler, Held):
         yield
@@ -57,15 +57,12 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if held.signals:
-            handler(*held.signals[0])
+        if held:
+            handler(*held[0])
 
 
-class Held:
-    """A handler that remembers the signals that have come."""
-
-    def __init__(self) -> None:
-        self.signals: list[tuple[int, FrameType | None]] = []
+class Held(list[tuple[int, FrameType | None]]):
+    """A handler that is a list of the signals that have come."""
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self.signals.append((number, frame))
+        self.append((number, frame))

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from river_ineural.features.scaling import Scaling
 from river_ineural.features.validation import warn
+from river_ineural.networks import compiled
+from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
@@ -27,6 +29,7 @@ Stored = tuple[NDArray[np.float64], Floats, Floats]  # x (rows, d), targets (row
 WEIGHTS, AVERAGE, MEAN, SQUARE = range(4)  # rows of the block; the last two are Adam's
 MOST_WEIGHTS = 25_000_000  # of both networks; with optimiser and average 0.4 GB in float32
 FIRST_LAYERS = 0.3  # factor on first-layer weights: the initial functions are smoother
+AT_ONCE = 8  # steps in one call, which Ctrl-C cannot stop
 EVERY = 8  # steps between two iterates that enter the average, after the first ones
 LARGEST = 0.15  # radius by which examples are moved, at most; the norm of an example is 1
 FIRST_RADIUS = LARGEST / 3
@@ -82,19 +85,17 @@ class Networks:
         self.n_features = 0  # columns in use; there is room for shape.n_features
         self.n_steps = 0
         self.warned = False
+        self.dtype: Any = np.float32 if like.dtype is torch.float32 else np.float64
         self.block = like.new_zeros(4, shape.n_parameters)
         self.n_updates = torch.zeros(2, dtype=torch.float32, device=like.device)  # of f1, of f2
         self.radius = like.new_full((), FIRST_RADIUS)
         self.bind()
 
-    @property
-    def dtype(self) -> Any:
-        """NumPy's type of the weights."""
-        return np.float32 if self.block.dtype is torch.float32 else np.float64
-
     def bind(self) -> None:
         """Make the loops or modules that work on the memory of the block."""
         self.passes = self._passes(self.shape, self.block)
+        # The arrays that compiled loops predict with; None on other devices.
+        self.loops = self.passes.predicting if isinstance(self.passes, Loops) else None
 
     def _passes(self, shape: Shape, block: Tensor) -> Loops | Modules:
         form = Loops if block.device.type == "cpu" and compiles else Modules
@@ -102,7 +103,9 @@ class Networks:
 
     def __getstate__(self) -> dict[str, Any]:
         """Arrays, which a process without this device can read, without columns not in use."""
-        state = {name: part for name, part in self.__dict__.items() if name != "passes"}
+        state = {
+            name: part for name, part in self.__dict__.items() if name not in ("passes", "loops")
+        }
         used = self.shape._replace(n_features=self.n_features)
         state["block"] = overlaid(self.block, self.shape, used, self.n_features)
         for name in ("block", "n_updates", "radius"):
@@ -158,16 +161,16 @@ class Networks:
         part = Part(self.shape, columns, exploring)
         return self._passes(part.shape, part.of(self.block)).score(x, scale, exploring)
 
-    def step(
+    def train(
         self,
         stored: Stored,
-        rows: NDArray[np.int64],
-        n_labelled: int,
+        draws: Values,
+        drawn_from: tuple[int, int, int, int],
         scaling: Scaling,
         lr: float,
-        exploring: bool,
+        exploring: NDArray[np.bool_],
     ) -> None:
-        """One step of f1, and with `exploring` of f2 (Algorithm 2, lines 1 to 8).
+        """Steps of f1, and where `exploring` of f2 (Algorithm 2, lines 1 to 8).
 
         Both networks learn from one batch, so one pass of f1 serves the update of f1 and the
         embedding of f2. Above 256 features its examples are moved to where f1 errs. Where examples
@@ -175,41 +178,68 @@ class Networks:
 
         Parameters
         ----------
-        stored, rows
-            The history, and the rows of it that make the batch.
-        n_labelled
-            Rows of the history before this one have given labels.
+        stored
+            The history.
+        draws, drawn_from
+            Draws (n, B) of the examples of each step, as `History.draws` makes them.
         lr
             Learning rate η1 of f1.
+        exploring
+            Whether f2 takes part, (n,).
         """
         given = float(max(1, self.shape.n_classes - 1)) ** self.recipe.balance
         most = None if scaling.narrow else LARGEST
-        how: Any = given, most, lr, self.recipe.exploration_lr, exploring
-        part = None
-        if not scaling.sparse:
-            taken = self.passes.step(stored, rows, n_labelled, scaling.scaling, *how)
+        how: Any = given, most, lr, self.recipe.exploration_lr
+        shares = self._shares(len(draws))
+        passes, fine = self.passes, True
+        if isinstance(passes, Loops) and not scaling.sparse:
+            for at in range(0, len(draws), AT_ONCE):
+                some = slice(at, at + AT_ONCE)
+                batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
+                batch += *how, exploring[some], shares[some]
+                fine &= compiled.train(*passes.trained, *batch)
         else:
-            x, targets, weight = stored[0][rows], stored[1][rows], stored[2][rows]
-            columns, x, scale = scaling.there(x)
-            part = Part(self.shape, columns, exploring)
-            some, n_given = part.of(self.block), int(np.count_nonzero(rows < n_labelled))
-            batch = (x, targets, weight), np.arange(len(rows)), n_given
-            taken = self._passes(part.shape, some).step(*batch, scale, *how)
-            part.put(some, self.block)
-            # A rare feature moves so seldom that an average of its weights would lag behind.
-            part.put_columns(self.block[WEIGHTS:AVERAGE], self.block[AVERAGE:MEAN])
-        self.n_steps += 1  # lines 7 and 8: the average
-        if self.n_steps <= self.recipe.span or self.n_steps % EVERY == 0:
-            share = (
-                1 / self.n_steps if self.n_steps <= self.recipe.span else EVERY / self.recipe.span
-            )
-            whole = [self.block] if part is None else Weights(self.block, self.shape).shared
-            for layer in whole:
-                layer[AVERAGE].lerp_(layer[WEIGHTS], share)
-        if not (taken or self.warned):
+            rows = np.empty(draws.shape[1], np.int64)
+            for drawn, explores, share in zip(draws, exploring, shares, strict=True):
+                rows_of(drawn, drawn_from, rows)
+                fine &= self._step(stored, rows, drawn_from[3], scaling, (*how, bool(explores)))
+                if share:
+                    sparse = scaling.sparse
+                    whole = Weights(self.block, self.shape).shared if sparse else [self.block]
+                    for layer in whole:
+                        layer[AVERAGE].lerp_(layer[WEIGHTS], float(share))
+        if not (fine or self.warned):
             self.warned = True
             text = "a step was not finite and was not taken: lower lr, or the weights of examples."
             warn(text, RuntimeWarning)
+
+    def _shares(self, n: int) -> Values:
+        """By which part of the distance the average moves after each of n steps (lines 7, 8)."""
+        span, at = self.recipe.span, np.arange(self.n_steps + 1, self.n_steps + n + 1)
+        self.n_steps += n
+        return np.where(at <= span, 1 / at, (at % EVERY == 0) * EVERY / span)
+
+    def _step(
+        self,
+        stored: Stored,
+        rows: NDArray[np.int64],
+        n_labelled: int,
+        scaling: Scaling,
+        how: tuple[Any, ...],
+    ) -> bool:
+        """One step, on another device or of a part of the weights."""
+        if not scaling.sparse:
+            return self.passes.step(stored, rows, n_labelled, scaling.scaling, *how)
+        x, targets, weight = stored[0][rows], stored[1][rows], stored[2][rows]
+        columns, x, scale = scaling.there(x)
+        part = Part(self.shape, columns, how[-1])
+        some, n_given = part.of(self.block), int(np.count_nonzero(rows < n_labelled))
+        batch = (x, targets, weight), np.arange(len(rows)), n_given
+        taken = self._passes(part.shape, some).step(*batch, scale, *how)
+        part.put(some, self.block)
+        # A rare feature moves so seldom that an average of its weights would lag behind.
+        part.put_columns(self.block[WEIGHTS:AVERAGE], self.block[AVERAGE:MEAN])
+        return taken
 
     # Growth
 

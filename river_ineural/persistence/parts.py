@@ -192,8 +192,14 @@ class OfScaling(Part):
 
 
 class OfForest(Part):
-    ARRAYS = {"feature": "i2 64 nodes", "threshold": "f8 64 nodes", "child": "i4 64 nodes"}
+    ARRAYS = {
+        "feature": "i2 64 nodes",
+        "threshold": "f8 64 nodes",
+        "child": "i4 64 nodes",
+        "stale": "? 64",
+    }
     rng: dict[str, Any]
+    seed: Count
     oldest: Annotated[int, Meta(ge=0, lt=64)]
     due: Annotated[float, Meta(ge=0, le=64)]
 
@@ -213,6 +219,7 @@ class OfLastLabel(Part):
     age: Count
     excess: Number
     variance: OfFifty
+    dependent: bool
     changes: OfFifty
     examples: Finite
 
@@ -254,6 +261,7 @@ class OfModel(Part):
 
 class OfCusum(Part):
     n: Count
+    warning_detected: bool
     sums: dict[Annotated[int, Meta(ge=-2)], Level]
     since: dict[Annotated[int, Meta(ge=-2)], Count]
 
@@ -264,6 +272,7 @@ class OfCusum(Part):
 
 class OfDetector(Part):
     n_drifts: Count
+    warning_detected: bool
     n: Count
     n_of_class: dict[Class, Count]
     error_rates: Annotated[list[Share], FOUR]
@@ -342,6 +351,7 @@ class OfINeurALSampler(OfSampler):
     _last_ask: Count
     _confirmed_gap: Annotated[float, Meta(ge=1)]
     _seen: dict[Any, tuple[Count, Count]]
+    _n_heard: Count
     _late: bool
     _unseen: list[Any] | None
     n_pseudo_labels: Count

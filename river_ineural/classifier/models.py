@@ -1,0 +1,242 @@
+"""The models of a classifier, and what they share: names, labels, and a detector of changes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.drift import DriftDetector
+from river_ineural.features.constants import CONSTANT
+from river_ineural.features.imputation import LATEST, impute
+from river_ineural.features.index import FeatureIndex, place
+from river_ineural.features.labels import LabelIndex
+from river_ineural.features.scaling import UnitChange
+from river_ineural.learner import PSEUDO_LABEL_STEPS, Model, Said
+from river_ineural.networks.threads import single_threaded, uninterrupted
+from river_ineural.recovery import FOLLOWED, Recovery
+
+__all__ = ["Learner"]
+
+Floats = NDArray[np.floating[Any]]
+Values = NDArray[np.float64]
+Columns = NDArray[np.int64]
+
+NONE = np.empty(0, np.int64)
+
+
+class Learner:
+    """Names and labels, a detector of changes, and the models that learn a stream.
+
+    It has one model. After an alarm it has three: a challenger is in use; the model at the alarm is
+    kept as a snapshot, which does not learn, and as the incumbent, which does (`recovery`).
+    """
+
+    def __init__(
+        self,
+        features: FeatureIndex,
+        labels: LabelIndex,
+        model: Model,
+        detector: DriftDetector | None,
+    ) -> None:
+        self.features, self.labels, self.model, self.detector = features, labels, model, detector
+        self.n_labels = 0  # given so far: each counts once its example is stored
+        self.scores_before: Floats = np.empty(0)  # of the latest label, before it was learned
+        self.recovery: Recovery | None = None
+        self.snapshot: Model | None = None
+        self.incumbent: Model | None = None
+
+    @property
+    def models(self) -> list[Model]:
+        """All models: the one in use, and in a recovery the incumbent and the snapshot."""
+        return [each for each in (self.model, self.incumbent, self.snapshot) if each]
+
+    def to(self, device: torch.device) -> None:
+        """Move all models to a device."""
+        for model in self.models:
+            model.networks.to(device)
+
+    @property
+    def unseen_labels(self) -> tuple[ClfTarget, ...]:
+        """Known labels that no labelled example in the history has."""
+        seen = self.model.history.classes()
+        return tuple(label for i, label in enumerate(self.labels.labels) if i not in seen)
+
+    def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
+        """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
+        history = self.model.history
+        x = place(values, columns, self.model.networks.shape.n_features)
+        if self.features.encoder is not None:
+            impute(x, history.x[history.labelled()[-LATEST:]], new)
+        return x
+
+    def score(self, names: Iterable[FeatureName], values: Values) -> Said:
+        """What the model in use says of values (B, names); all 0 before anything is learned."""
+        model, columns = self.model, self.features.look_up(names)
+        if model.networks.n_features:
+            compiles = model.networks.loops and not (model.scaling.sparse or self.features.encoder)
+            if compiles and len(values) == 1:
+                return model.score_one(values[0], columns, every=False)
+            return model.score(self.vectors(columns, values), every=False)
+        nothing, trust = np.zeros((len(values), len(self.labels))), self.model.explorers.trust
+        return Said(nothing, [nothing for _ in trust], trust, nothing)
+
+    def check(self, names: Iterable[FeatureName], label: Any) -> None:
+        """Raise if the label is none, or if with it and these names networks would be too large."""
+        more = self.labels.checked(label) not in self.labels.index
+        k = min(self.labels.max_classes, len(self.labels) + more)
+        self.model.networks.room_for(CONSTANT + self.features.n_with(names), k)
+
+    @single_threaded
+    def grow(
+        self, names: Iterable[FeatureName], values: Values, labels: list[ClfTarget]
+    ) -> Columns:
+        """Know these names and labels too, as far as the limits allow; the columns of new names.
+
+        Raises ValueError if networks would be too large; before anything is allocated.
+        """
+        new, started = self.features.new(names, values), self.model.networks.n_features > 0
+        known = self.labels.index.keys() >= {*labels}
+        more = [] if known else self.labels.new(labels)
+        if started and not (new or more):
+            return NONE
+        columns = new.columns if new else NONE
+        n_features = max(CONSTANT + len(self.features), int(columns.max(initial=0)) + 1)
+        k = len(self.labels.labels) + len(more)
+        self.model.networks.room_for(n_features, k)
+        for model in self.models:
+            model.grow(columns if started else np.arange(n_features), n_features, k)
+        if new:
+            self.features.add(new)
+        self.labels.add(more)
+        return columns
+
+    def learn(
+        self,
+        names: Iterable[FeatureName],
+        values: Values,
+        labels: list[ClfTarget],
+        w: Values,
+        n_steps: float,
+        lr: float,
+        pseudo_label: bool = False,
+    ) -> None:
+        """Learn examples as one batch (lines 14 to 26), and let given labels show a change.
+
+        Parameters
+        ----------
+        names, values, labels, w
+            Checked values (B, names); label and weight of each row. Rows of labels beyond
+            `max_classes` are left out.
+        n_steps, lr
+            Steps for each example whose label was given, and learning rate η1 of f1.
+        pseudo_label
+            Whether the labels are the model's own. New names are then ignored.
+        """
+        names, n_known, since, new = tuple(names), len(self.labels.labels), 0, NONE
+        started, index = self.model.networks.n_features > 0, self.labels.index
+        with uninterrupted():  # Ctrl-C finds all models before or after these examples
+            if not (pseudo_label and started and labels[0] in index):
+                new = self.grow(() if pseudo_label and started else names, values, labels)
+            classes = [index.get(label, -1) for label in labels]
+            if -1 in classes:  # beyond max_classes
+                kept = np.array(classes) >= 0
+                values, w, classes = values[kept], w[kept], [c for c in classes if c >= 0]
+            if not classes:
+                return
+            columns = self.features.look_up(names)
+            x, n = self.vectors(columns, values, new), len(classes)
+            self.features.touch(columns)
+            if pseudo_label:
+                change = self.model.learn(x, classes, None, w, values, columns)
+            else:
+                since, change = self._learn(x, classes, w, n_known, values, columns)
+            if change:
+                for model in self.models:
+                    model.scaling.accept(change)
+        if pseudo_label:
+            self.model.train(n * PSEUDO_LABEL_STEPS, lr, pseudo_label)
+            return
+        for model in self.models[:2]:
+            model.train(n * n_steps, lr)
+        if since:
+            self._begin_recovery(since, n_steps, lr)
+        elif self.recovery:
+            self._continue_recovery(self.recovery, n, n_steps, lr)
+
+    def _learn(
+        self,
+        x: Values,
+        classes: list[int],
+        w: Values,
+        n_known: int,
+        values: Values,
+        columns: Columns,
+    ) -> tuple[int, UnitChange | None]:
+        """Store examples with given labels.
+
+        Returns the number of labels since a change or 0, and the features whose units have shrunk.
+        """
+        models, since = self.models, 0
+        model = self.model
+        compiles = model.networks.loops and not (model.scaling.sparse or self.features.encoder)
+        if compiles and len(x) == 1:
+            said = [model.score_one(values[0], columns) for model in models]
+        else:
+            said = [model.score(x) for model in models]
+        known = [each.scores[:, :n_known].astype(np.float64) for each in said]
+        self.scores_before = known[0][-1]
+        if self.detector and n_known > 1:
+            for scores, label in zip(known[0], classes, strict=True):
+                since = since or self.detector.update(scores, label)
+            if self.recovery:
+                self.recovery.update(known, classes)
+                since = 0
+        changes = [
+            model.learn(x, classes, each, w, values, columns)
+            for model, each in zip(models[:2], said, strict=False)
+        ]
+        self.n_labels += len(classes)
+        if self.recovery:
+            self.recovery.n_after += len(classes)
+        return since, changes[0]
+
+    def _begin_recovery(self, since: int, n_steps: float, lr: float) -> None:
+        """After an alarm, for a change so many labels ago: a challenger that is trained anew."""
+        assert self.detector is not None
+        current, snapshot = copy.copy(self.model), self.model
+        current.scaling = snapshot.scaling.faded(FOLLOWED)
+        recovery = Recovery(self.detector, min(since, snapshot.history.n_labelled))
+        challenger = self._challenger(recovery, current, snapshot, n_steps, lr)
+        incumbent, detector = copy.deepcopy(snapshot), self.detector.successor()
+        with uninterrupted():
+            self.model, self.snapshot, self.incumbent = challenger, snapshot, incumbent
+            self.detector, self.recovery = detector, recovery
+
+    def _continue_recovery(self, recovery: Recovery, n: int, n_steps: float, lr: float) -> None:
+        """After n more labels: the incumbent, or the challenger, which may be trained anew."""
+        assert self.detector
+        assert self.snapshot
+        assert self.incumbent
+        model, detector = self.model, self.detector
+        if recovery.refuted:
+            model, detector = self.incumbent, recovery.detector
+        elif recovery.retrains(n):
+            model = self._challenger(recovery, model, self.snapshot, n_steps, lr)
+        with uninterrupted():
+            self.model, self.detector = model, detector
+            if recovery.over or recovery.refuted:
+                self.detector.reset()
+                self.recovery = self.snapshot = self.incumbent = None
+
+    def _challenger(
+        self, recovery: Recovery, current: Model, snapshot: Model, n_steps: float, lr: float
+    ) -> Model:
+        """A model trained on the labels since the change and on what old labels are worth."""
+        examples = recovery.examples(snapshot.history, current.history, len(self.labels))
+        return current.retrained(examples, n_steps, lr)
