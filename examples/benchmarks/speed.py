@@ -24,7 +24,7 @@ from torch import nn
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
-from river_ineural.features.scaling import NARROW
+from river_ineural.features.constants import NARROW
 from river_ineural.networks.device import available
 from river_ineural.networks.threads import single_threaded
 

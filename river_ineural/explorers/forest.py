@@ -112,7 +112,8 @@ class Forest:
         """v - p of each class: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
         if not self.grown:
             return np.zeros_like(f1)
-        found: Floats = trees.votes(x, f1, self.feature, self.threshold, self.child)
+        found = np.empty_like(f1)
+        trees.votes(x, f1, *self.nodes, found)
         return found
 
     def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:

@@ -392,11 +392,12 @@ def grow(
 
 
 @loop
-def votes(x: Array, f1: Array, feature: Array, threshold: Array, child: Array) -> Array:
-    """v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped to
-    [0, 1]. Trees are as `grow` writes them, (T, N). A tree that is not grown does not vote.
+def votes(
+    x: Array, f1: Array, feature: Array, threshold: Array, child: Array, found: Array
+) -> None:
+    """Write v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped
+    to [0, 1]. Trees are as `grow` writes them, (T, N). A tree that is not grown does not vote.
     """
-    found = np.empty_like(f1)
     share = f1.dtype.type(1 / len(feature))
     for row in range(len(x)):
         for c in range(f1.shape[1]):
@@ -408,4 +409,3 @@ def votes(x: Array, f1: Array, feature: Array, threshold: Array, child: Array) -
                 node = child[tree, node] + right
             if child[tree, node] >= 0:
                 found[row, child[tree, node]] += share
-    return found

@@ -198,9 +198,10 @@ def say(
             raw[0, columns[i]] = values[i]
     f = score(networks, raw, scaling, exploring)
     found = np.zeros((3, 1, f.shape[2]), f.dtype)
-    found[:2] = f
+    for c in range(f.shape[2]):
+        found[0, 0, c], found[1, 0, c] = f[0, 0, c], f[1, 0, c]
     if feature.shape[1]:
-        found[2] = votes(raw, f[0], feature, threshold, child)
+        votes(raw, found[0], feature, threshold, child, found[2])
     return raw, found
 
 
@@ -236,9 +237,11 @@ def follow(a: Any, b: Any, residuals: Any, estimates: Any, w: Any) -> None:
 def solved(a: Any, b: Any, prior: Any, first: Any) -> Any:
     """α of (A + P) α = b + P α_0, clipped to [0, 1], by elimination: A + P is positive definite."""
     n = len(b)
-    left, right = a.copy(), b + prior * first
+    left, right = np.empty((n, n)), np.empty(n)
     for i in range(n):
-        left[i, i] += prior[i]
+        right[i] = b[i] + prior[i] * first[i]
+        for j in range(n):
+            left[i, j] = a[i, j] + (prior[i] if i == j else 0.0)
     for i in range(n):
         for j in range(i + 1, n):
             factor = left[j, i] / left[i, i]
@@ -249,4 +252,6 @@ def solved(a: Any, b: Any, prior: Any, first: Any) -> Any:
         for c in range(i + 1, n):
             right[i] -= left[i, c] * right[c]
         right[i] /= left[i, i]
-    return np.minimum(1.0, np.maximum(0.0, right))
+    for i in range(n):
+        right[i] = min(1.0, max(0.0, right[i]))
+    return right

@@ -13,4 +13,5 @@ TWO_VALUED = 1e-6  # largest relative excess of a flag's fourth moment over its 
 FLAG = 2.0  # a flag is divided by this times its range
 SQUASHED = 0.633  # mean square of arsinh(z) for z ~ N(0, 1)
 CLOSEST, FARTHEST = 1e-30, 1e15  # least spread, largest scaled value: their squares fit float32
+NARROW = 256  # columns up to which there is a forest, and features are squashed
 CONSTANT = 1  # columns before those of the features: a constant, which is 0 in raw vectors

@@ -12,6 +12,7 @@ from river_ineural.features.constants import (
     CLOSEST,
     CONSTANT,
     FLAG,
+    NARROW,
     ROUNDING,
     SQUASHED,
     TWO_VALUED,
@@ -25,7 +26,6 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 MEMORY = 20_000  # examples in the statistics; from then on older ones count less and less
-NARROW = 256  # features up to which there is a forest, and features are squashed
 SPARSE = 1 / 16  # of more than 256 features: examples with a smaller part of them are sparse
 CHANGES = 20_000  # changes that their mean square is of
 FAR = 3e-3  # of the usual change: a smaller change counts as small
