@@ -20,7 +20,7 @@ LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
 
 
 class History:
-    """H1 and H2 of Algorithm 1 in one bounded store of examples, each with all its k contexts.
+    """H1 and H2 (line 2) in one bounded store of examples, each with all its k contexts.
 
     Most arrivals may be pseudo-labelled, so a single first-in-first-out store would drop the labels
     that were paid for. Here a pseudo-label can only replace an older pseudo-label.
@@ -134,14 +134,14 @@ class History:
         return self.x[rows], classes, self.weight[rows].astype(np.float64)
 
     def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
-        """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of their ring."""
+        """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of a ring."""
         ring = int(pseudo_label)
         capacity, first, n = self.capacities[ring], ring * self.capacities[0], self.added[ring]
         put((self.x, self.targets, self.weight), (x, targets, weight), first, capacity, n)
         self.added[ring] += len(x)
 
     def draws(self, n_steps: int, n: int) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
-        """Draws (n_steps, n), and what they are of, for `networks.batch.rows_of`.
+        """Lines 2.2, 2.5: draws (n_steps, n), and what they are of, for `networks.batch.rows_of`.
 
         Examples are drawn uniformly from each ring, with replacement.
         """

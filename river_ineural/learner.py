@@ -125,7 +125,7 @@ class Model:
         return change
 
     def targets(self, classes: list[int], f1: Floats | None) -> Floats:
-        """Rewards r1 and residuals r2 of every class, (B, 2, k)."""
+        """Lines 14 to 23: rewards r1 and residuals r2 of every class, (B, 2, k)."""
         shape = len(classes), 2, self.networks.shape.n_classes
         targets = np.zeros(shape, self.networks.dtype)
         targets[np.arange(len(classes)), 0, classes] = 1  # lines 15, 20: r1

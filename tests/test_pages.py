@@ -3,8 +3,10 @@
 import contextlib
 import datetime
 import doctest
+import inspect
 import io
 import math
+import pydoc
 import re
 import shlex
 import warnings
@@ -59,6 +61,33 @@ def run_bash(code, said):
         assert found[name][3:] == pytest.approx(numbers[3:], abs=3), name
     *_, shares, page = out.splitlines()
     assert [shares, page] == said.splitlines()[-2:]
+
+
+def numbers(text):
+    """Lines of the algorithms that a text speaks of: "lines 5 to 7, 2.1" are 5, 6, 7 and 2.1."""
+    found = set()
+    said = re.compile(r"\d+(?:\.\d)?(?: to \d+(?:\.\d)?)?")
+    for first, _, last in (each.partition(" to ") for each in said.findall(text)):
+        if "." in first:  # of Algorithm 2
+            found |= {f"2.{i}" for i in range(int(first[2:]), int((last or first)[2:]) + 1)}
+        else:
+            found |= {str(i) for i in range(int(first), int(last or first) + 1)}
+    return found
+
+
+def test_each_line_of_the_paper_is_where_the_page_says():
+    """Each of the 28 and 8 lines has one row, and the function of its row cites it."""
+    page = (DOCS / "how-it-decides.md").read_text().partition("## The paper line by line")[2]
+    rows = re.findall(r"^\| (\d.*?) \|.*\| `(.*?)` \|$", page, re.M)
+    cited = re.compile(r"\blines? ((?:\d[\d.]*(?:,? and |, | to )?)+)", re.I)
+    every = sorted(line for lines, _ in rows for line in numbers(lines))
+    assert every == sorted(numbers("1 to 28, 2.1 to 2.8"))
+    for lines, name in rows:
+        found = pydoc.locate(f"river_ineural.{name}")
+        assert found is not None, f"{name} is gone"
+        source = inspect.getsource(getattr(found, "py_func", found))
+        there = numbers(" ".join(cited.findall(" ".join(source.split()))))
+        assert numbers(lines) <= there, f"{name} does not cite lines {lines}, but {sorted(there)}"
 
 
 # River's iter_csv leaves a file open that is not read to its end, as by `next`.

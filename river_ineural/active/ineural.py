@@ -169,24 +169,24 @@ class INeurALSampler(BudgetedSampler):
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
             learner, pipelines = find_learner(self.classifier)
-            if pipelines:
+            if pipelines:  # lines 3 and 4: the x of this round
                 example = prepared(learner, pipelines, self.classifier, x, kwargs)
             else:
                 example = learner.check_one(x)
             if hasattr(learner, "explained_one"):
-                scores, added = learner.explained_one(example)  # lines 4 to 7
+                scores, added = learner.explained_one(example)  # lines 5 to 7
             else:
                 scores, added = learner.scores_one(example), {}
             labels, (top, second, margin) = [*scores], query.top_two([*scores.values()])
             self._budget_manager.round()
             wanted = self._wanted_at(learner, len(labels), margin)
             ask = self._decide(x, wanted, added, top, second)
-            label = labels[top] if labels else None
+            label = labels[top] if labels else None  # line 10
             sure = self.self_training and len(labels) > 1 and margin >= query.PSEUDO_LABEL_GAP
-            if ask:
+            if ask:  # lines 12 and 13; the label comes by `learn_one`
                 self._last_ask = self._budget_manager.n_rounds
             elif sure and getattr(learner, "takes_pseudo_labels", True):
-                with uninterrupted():
+                with uninterrupted():  # line 18: with lines 19 to 26
                     learner.learn_one(example, label, pseudo_label=True)
                     self.n_pseudo_labels += 1
             return scores, label, ask

@@ -166,7 +166,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def learn_one(
         self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = False, w: float = ONE
     ) -> None:
-        """Store one example and train (Algorithm 1, lines 13 to 26; Algorithm 2).
+        """Store one example and train (Algorithm 1, lines 14 to 26; Algorithm 2).
 
         Parameters
         ----------

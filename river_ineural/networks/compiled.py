@@ -200,7 +200,10 @@ def move(
 
 @loop
 def errors(f: Array, targets: Array, weight: Array, kind: int, factor: float, error: Array) -> bool:
-    """Write error (k, B), the loss gradient at f of f1 (kind 0) or f2; False if not finite."""
+    """Write error (k, B), the gradient at f of the loss of f1 (kind 0) or f2 (lines 2.1, 2.4).
+
+    Returns whether it is finite.
+    """
     share, fine = f.dtype.type(factor), True
     for label in range(f.shape[0]):
         for i in range(f.shape[1]):
@@ -219,7 +222,7 @@ def adam(
     n_updates: Array,
     lr: float,
 ) -> None:
-    """One update of Adam on flat arrays; n_updates is (1,).
+    """One update of Adam on flat arrays (lines 2.3 and 2.6); n_updates is (1,).
 
     Entries of the gradient that are NaN, or whose squares would overflow, count as 0. Averages of
     an inactive unit decay towards subnormal numbers, with which a processor takes a hundred times
@@ -290,7 +293,7 @@ def step(
     exploration_lr: float,
     exploring: bool,
 ) -> bool:
-    """One step of f1, and with `exploring` also of f2 (Algorithm 2, lines 1 to 6).
+    """One step of f1, and with `exploring` also of f2 (lines 2.1 to 2.6).
 
     Parameters
     ----------
@@ -381,7 +384,7 @@ def train(
     exploring: Array,
     shares: Array,
 ) -> bool:
-    """Steps one after the other (Algorithm 2): see `step`; whether all were finite.
+    """Steps one after the other (lines 2.1 to 2.8): see `step`; whether all were finite.
 
     Parameters
     ----------
@@ -405,7 +408,7 @@ def train(
 
 @loop
 def move_average(weights: Array, share: float, average: Array) -> None:
-    """Move an average towards weights, both (P,), by a share of the distance."""
+    """Move an average towards weights, both (P,), by a share of the distance (lines 2.7, 2.8)."""
     part, rest = average.dtype.type(share), average.dtype.type(1 - share)
     if share > 0:
         for i in range(len(average)):

@@ -64,8 +64,8 @@ class Networks:
 
     One block (4, P) holds four numbers for each weight: the weight that is trained, the average
     that predicts, and Adam's means of its gradient and of the gradient's square. The average takes
-    the place of the uniform draw from all iterates (Algorithm 2, line 8). It is the mean of the
-    first `span` iterates, then an exponential average of the later ones.
+    the place of the uniform draw from all iterates (lines 27, 28, 2.7 and 2.8). It is the mean of
+    the first `span` iterates, then an exponential average of the later ones.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Networks:
         lr: float,
         exploring: NDArray[np.bool_],
     ) -> None:
-        """Steps of f1, and where `exploring` of f2 (Algorithm 2, lines 1 to 8).
+        """Steps of f1, and where `exploring` of f2 (lines 2.1 to 2.8).
 
         Both networks learn from one batch, so one pass of f1 serves the update of f1 and the
         embedding of f2. Above 256 features its examples are moved to where f1 errs. Where examples
@@ -214,7 +214,7 @@ class Networks:
             warn(text, RuntimeWarning)
 
     def _shares(self, n: int) -> Values:
-        """By which part of the distance the average moves after each of n steps (lines 7, 8)."""
+        """By which part of the distance the average moves after each of n steps: line 2.7."""
         span, at = self.recipe.span, np.arange(self.n_steps + 1, self.n_steps + n + 1)
         self.n_steps += n
         return np.where(at <= span, 1 / at, (at % EVERY == 0) * EVERY / span)
