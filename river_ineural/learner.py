@@ -7,7 +7,8 @@ weights, is `networks.weights.draw`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from contextlib import nullcontext
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from river_ineural.explorers.forest import NO_NODES
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
+from river_ineural.networks.loops import Loops
+from river_ineural.networks.threads import uninterrupted
 from river_ineural.networks.weights import Networks
 from river_ineural.recovery import Examples
 
@@ -80,8 +83,11 @@ class Model:
         exploring = networks.shape.explores and (every or explorers.explores)
         forest: Any = explorers.by_name.get("forest")
         nodes = forest.nodes if forest else NO_NODES
-        raw, f = say(values, columns, self.scaling.scaling, networks.loops, exploring, *nodes)
-        return self._said(raw, f[0], {"network": f[1], "forest": f[2]}, every)
+        scaling, loops = self.scaling.scaling, cast(Loops, networks.loops)
+        x, f = np.zeros((1, scaling.shape[1])), np.zeros((3, 1, loops.n_classes), networks.dtype)
+        with uninterrupted() if loops.most_rows < 1 else nullcontext():
+            say(values, columns, scaling, loops.predicting, exploring, nodes, x, f)
+        return self._said(x, f[0], {"network": f[1], "forest": f[2]}, every)
 
     def _said(self, x: Values, f1: Floats, known: dict[str, Floats], every: bool) -> Said:
         """Line 6, with estimates that are known already."""

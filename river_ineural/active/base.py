@@ -155,9 +155,10 @@ class BudgetedSampler(ActiveLearningClassifier):
         ask = False
         if reason != "none":
             if manager.left >= 1:
-                ask = True
-                manager.spend()
-                self._pending.add(x, manager.n_rounds)
+                with uninterrupted():  # the question is paid for
+                    ask = True
+                    manager.spend()
+                    self._pending.add(x, manager.n_rounds)
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1

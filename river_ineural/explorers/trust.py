@@ -181,28 +181,28 @@ def say(
     scaling: Any,
     networks: Any,
     exploring: bool,
-    feature: Any,
-    threshold: Any,
-    child: Any,
-) -> tuple[Any, Any]:
-    """What networks and trees say of one example: values (n,) of columns (n,), or of none below 0.
+    nodes: tuple[Any, Any, Any],
+    raw: Any,
+    found: Any,
+) -> None:
+    """Write what networks and trees say of values (n,) of columns (n,), or of none below 0.
 
-    Returns
-    -------
-    Raw x, float64 (1, d). f1, f2, which is 0 unless `exploring`, and the estimate of the forest,
-    which is 0 without trees, (3, 1, k).
+    Parameters
+    ----------
+    nodes
+        Trees as `trees.grow` writes them.
+    raw
+        Where x is written, float64 (1, d); zeros before.
+    found
+        Where f1, f2, which is 0 unless `exploring`, and the estimate of the forest are written,
+        (3, 1, k); without trees the last is left as it is.
     """
-    raw = np.zeros((1, scaling.shape[1]))
     for i in range(len(columns)):
         if columns[i] >= 0:
             raw[0, columns[i]] = values[i]
-    f = score(networks, raw, scaling, exploring)
-    found = np.zeros((3, 1, f.shape[2]), f.dtype)
-    for c in range(f.shape[2]):
-        found[0, 0, c], found[1, 0, c] = f[0, 0, c], f[1, 0, c]
-    if feature.shape[1]:
-        votes(raw, found[0], feature, threshold, child, found[2])
-    return raw, found
+    score(networks, raw, scaling, exploring, found)
+    if nodes[0].shape[1]:
+        votes(raw, found[0], nodes[0], nodes[1], nodes[2], found[2])
 
 
 @loop

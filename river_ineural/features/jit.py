@@ -19,18 +19,23 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # are kept. A loop that sums must not also store into an array: the addresses of arrays, which no
 # seed fixes, would decide whether the loop is vectorised, and so the order of the sum.
 REORDER = {"reassoc", "contract", "arcp", "nsz"}
+OPTIONS = {
+    **{"fastmath": REORDER, "error_model": "numpy", "nogil": True},
+    "no_cfunc_wrapper": True,  # C never calls it
+}
 PATIENCE = 1.5  # seconds of compilation before a notice on a terminal
 
 
 def loop(function: Function) -> Function:
     """Compile a function at its first call.
 
+    A loop that Python calls writes into arrays that it is given, and returns one array at most:
+    Numba packs several in Python code, which Ctrl-C would end as a SystemError.
+
     The compiled code is cached for the next process, next to the package or in the user's cache
     folder. If neither these nor NUMBA_CACHE_DIR can be written, each process compiles again.
     """
-
-    options = {"fastmath": REORDER, "error_model": "numpy", "nogil": True}
-    return compiled(function, **options, no_cfunc_wrapper=True)  # C never calls it
+    return compiled(function, **OPTIONS)
 
 
 def reentering(function: Function) -> Function:
@@ -50,8 +55,11 @@ def compiled(function: Function, **options: Any) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Inline a function into each loop that calls it; it is never compiled on its own."""
-    return numba.njit(inline="always", fastmath=REORDER)(function)  # type: ignore[return-value]
+    """Inline a function into each loop that calls it, where it takes less to compile.
+
+    Such a loop keeps to this function's arguments in their order, without *.
+    """
+    return compiled(function, inline="always", **OPTIONS)
 
 
 class Notices(event.Listener):

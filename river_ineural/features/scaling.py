@@ -18,7 +18,7 @@ from river_ineural.features.constants import (
     TWO_VALUED,
 )
 from river_ineural.features.jit import loop
-from river_ineural.features.standardizing import there
+from river_ineural.features.standardizing import take, there
 
 __all__ = ["Scaling", "UnitChange"]
 
@@ -186,8 +186,10 @@ class Scaling:
 
         A feature that a row does not have is at its mean.
         """
-        found: tuple[Any, Any, Any] = there(rows, CONSTANT, self.scaling)
-        return found
+        columns: NDArray[np.int64] = there(rows, CONSTANT)
+        x, scale = np.empty((len(rows), len(columns))), np.empty((3, len(columns)))
+        take(rows, CONSTANT, self.scaling, columns, x, scale)
+        return columns, x, scale
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns vary by more than rounding, (d,)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from river_ineural.features.constants import FARTHEST, NARROW, TINY
 from river_ineural.features.jit import inlined, loop
 
-__all__ = ["standardize_row", "standardized", "there"]
+__all__ = ["standardize_row", "standardized", "take", "there"]
 
 Array = NDArray[Any]
 
@@ -71,19 +71,22 @@ def standardized(raw: Array, scaling: Array, x: Array) -> None:
 
 
 @loop
-def there(rows: Array, first: int, scaling: Array) -> tuple[Array, Array, Array]:
-    """The columns (T,) before `first` and those that any row has, rows (B, T), scaling (3, T).
-
-    A feature that is 0 is absent, and is put at its mean.
-    """
+def there(rows: Array, first: int) -> Array:
+    """The columns (T,) before `first`, and those that any of the rows (B, d) has."""
     found = np.zeros(rows.shape[1], np.bool_)
     found[:first] = True
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             found[j] |= rows[i, j] != 0
-    columns = np.flatnonzero(found)
-    x = np.empty((len(rows), len(columns)), rows.dtype)
-    scale = np.empty((3, len(columns)), rows.dtype)
+    return np.flatnonzero(found)
+
+
+@loop
+def take(rows: Array, first: int, scaling: Array, columns: Array, x: Array, scale: Array) -> None:
+    """Write rows (B, T) and scaling (3, T) of columns (T,), which are `there`.
+
+    A feature that is 0 is absent, and is put at its mean.
+    """
     for t in range(len(columns)):
         j = columns[t]
         for kind in range(3):
@@ -91,4 +94,3 @@ def there(rows: Array, first: int, scaling: Array) -> tuple[Array, Array, Array]
         for i in range(len(rows)):
             given = j < first or rows[i, j] != 0
             x[i, t] = rows[i, j] if given else scaling[0, j]
-    return columns, x, scale

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.features.constants import CONSTANT, LEAST_RADIUS, PACE, TINY, TOLERATED
-from river_ineural.features.jit import loop
+from river_ineural.features.jit import inlined, loop
 from river_ineural.features.standardizing import standardize_row
 
 __all__ = ["gather", "oppose", "perturb", "rows_of"]
@@ -16,7 +16,7 @@ __all__ = ["gather", "oppose", "perturb", "rows_of"]
 Array = NDArray[Any]
 
 
-@loop
+@inlined
 def rows_of(draws: Array, drawn_from: tuple[int, int, int, int], rows: Array) -> None:
     """Write rows (B,) of the history for draws (B,) uniform on [0, 1).
 
@@ -28,23 +28,24 @@ def rows_of(draws: Array, drawn_from: tuple[int, int, int, int], rows: Array) ->
         rows[i] = draws[i] * n_labelled if i < split else first + int(draws[i] * n_pseudo)
 
 
-@loop
+@inlined
 def gather(
     rows: Array,  # (B,)
     stored: tuple[Array, Array, Array],  # x (capacity, d), targets (capacity, 2, k), weight
     scaling: Array,  # (3, d)
     given: float,
     n_labelled: int,
-) -> tuple[Array, Array, Array]:
-    """Rows of the history: x (B, d) standardised, targets and weights (B, 2, k).
+    x: Array,
+    targets: Array,
+    weight: Array,
+) -> None:
+    """Write rows of the history: x (B, d) standardised, targets and weights (B, 2, k).
 
     The weight of a class is that of the example divided by B·k, and times `given` for the class of
     the example. In the loss of f2, the second, rows from `n_labelled` on have weight 0.
     """
     stored_x, stored_targets, stored_weight = stored
     n, k = len(rows), stored_targets.shape[2]
-    x = np.empty((n, stored_x.shape[1]), stored_targets.dtype)
-    targets, weight = np.empty((n, 2, k), x.dtype), np.empty((n, 2, k), x.dtype)
     share = x.dtype.type(1 / (n * k))
     for i in range(n):
         row = rows[i]
@@ -57,7 +58,6 @@ def gather(
             if stored_targets[row, 0, label] > 0:
                 weight[i, 0, label] *= given
             weight[i, 1, label] = weight[i, 0, label] if row < n_labelled else 0
-    return x, targets, weight
 
 
 @loop

@@ -38,7 +38,7 @@ from river_ineural.features.constants import (
     SQRT_HALF,
     TINY,
 )
-from river_ineural.features.jit import loop
+from river_ineural.features.jit import inlined, loop
 from river_ineural.features.standardizing import standardized
 from river_ineural.networks.batch import gather, oppose, perturb, rows_of
 from river_ineural.networks.layout import Arrays
@@ -76,14 +76,14 @@ def backward(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
                 delta[layer, u, j] = delta[layer, u, j] if h[layer, u, j] > 0 else zero
 
 
-@loop
+@inlined
 def exploit(f1: Arrays, x: Array, h: Array, f: Array) -> None:
     """Write hidden layers h (L - 1, m, n) and outputs f (r, n) of f1 for examples x (B, d)."""
     product(f1.at_x, False, x, True, h[0].reshape(len(f1.at_x), len(x)))
     forward(f1, h, f)
 
 
-@loop
+@inlined
 def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, outputs: bool) -> None:
     """Write the embedding φ as rows of inputs (n, e) times inverse (n,), from f1's h (L - 1, m, n).
 
@@ -150,9 +150,11 @@ def explore(
     return inputs, inverse
 
 
-@loop
-def score(networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring: bool) -> Array:
-    """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
+@inlined
+def score(
+    networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring: bool, found: Array
+) -> None:
+    """Write f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
     f1, n_examples = networks[0], len(raw)
     x = np.empty(raw.shape, f1.first.dtype)
     standardized(raw, scaling, x)
@@ -164,12 +166,10 @@ def score(networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring
     if exploring:
         explore(networks, x, h[0], h[1], h[2], f[1])
     by_class = f.reshape(2, rows * blocks, n_examples)
-    found = np.empty((2, n_examples, rows * blocks), x.dtype)
     for network in range(2):
         for i in range(n_examples):
             for c in range(rows * blocks):
                 found[network, i, c] = by_class[network, c, i]
-    return found
 
 
 @loop
@@ -257,7 +257,7 @@ def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, de
         product(delta[0].reshape(len(gradient.at_x), len(x)), False, x, False, gradient.at_x)
 
 
-@loop
+@inlined
 def learn_embedding(
     f1: Arrays, gradient: Arrays, embedded: tuple[Array, Array], delta1: Array, delta: Array
 ) -> None:
@@ -277,7 +277,7 @@ def learn_embedding(
         product(inner, False, f1.first, False, gradient.first)
 
 
-@loop
+@inlined
 def step(
     networks: tuple[Arrays, Arrays],
     gradients: tuple[Arrays, Arrays],
@@ -321,7 +321,10 @@ def step(
     """
     flat, gradient, mean, square, n_updates = memory
     f1, f2 = networks
-    x, targets, weight = gather(rows, stored, scaling, given, n_labelled)
+    x = np.empty((len(rows), stored[0].shape[1]), flat.dtype)
+    targets = np.empty((len(rows), 2, stored[1].shape[2]), flat.dtype)
+    weight = np.empty(targets.shape, flat.dtype)
+    gather(rows, stored, scaling, given, n_labelled, x, targets, weight)
     m, by_class = len(f1.first), (targets.shape[2], len(x))
     blocks, deep, r = len(f1.at_x) // m, len(f1.hidden) + 1, len(f1.output)
     of_layers, of_outputs = (2, deep, m, blocks * len(x)), (2, r, blocks * len(x))
@@ -341,8 +344,8 @@ def step(
         g, error2 = np.empty((r, blocks * n), x.dtype), np.empty((r, blocks * n), x.dtype)
         embedded = explore(networks, x[:n], h1, delta1, h2, g)
         factor = SQRT_HALF if len(f2.at_x) else 1.0
-        found = g.reshape(by_class[0], n), targets, weight, 1, factor
-        fine = errors(*found, error2.reshape(by_class[0], n))
+        found, wrong = g.reshape(by_class[0], n), error2.reshape(by_class[0], n)
+        fine = errors(found, targets, weight, 1, factor, wrong)
         if fine:
             learn(f2, gradients[1], x[:n], h2, error2, delta2)
             learn_embedding(f1, gradients[1], embedded, delta1[0], delta2[0])
@@ -356,7 +359,7 @@ def step(
     return True
 
 
-@loop
+@inlined
 def first_examples(h: Array, n_examples: int, n: int, out: Array) -> None:
     """Write the columns of the first n of all examples of h (L - 1, m, blocks·B)."""
     for layer in range(h.shape[0]):
@@ -399,14 +402,25 @@ def train(
     for i in range(len(draws)):
         rows_of(draws[i], drawn_from, rows)
         fine &= step(
-            *(networks, gradients, memory, radius, stored, rows, drawn_from[3]),
-            *(scaling, given, most, lr, exploration_lr, exploring[i]),
+            networks,
+            gradients,
+            memory,
+            radius,
+            stored,
+            rows,
+            drawn_from[3],
+            scaling,
+            given,
+            most,
+            lr,
+            exploration_lr,
+            exploring[i],
         )
         move_average(memory[0], shares[i], average)
     return fine
 
 
-@loop
+@inlined
 def move_average(weights: Array, share: float, average: Array) -> None:
     """Move an average towards weights, both (P,), by a share of the distance (lines 2.7, 2.8)."""
     part, rest = average.dtype.type(share), average.dtype.type(1 - share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from torch import Tensor
 
 from river_ineural.networks import compiled
 from river_ineural.networks.layout import Shape, Weights, arrays
+from river_ineural.networks.products import FEW_ROWS, SMALL
+from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["Loops"]
 
@@ -44,6 +47,10 @@ class Loops:
         self.predicting = predicting
         self.trained = trained, gradients, memory, moved
         self.average = rows[1]
+        self.n_classes = shape.n_classes
+        # Beyond so many rows a product may call PyTorch, where Ctrl-C would become a TypeError.
+        columns = max(1, shape.n_features, shape.hidden_dim) * max(1, shape.n_classes)
+        self.most_rows = SMALL // FEW_ROWS // columns
         self.views = [*memory, moved]  # of tensors, and views of these
         self.views += [
             view for each in (trained, gradients, predicting) for n in each for view in n
@@ -51,9 +58,17 @@ class Loops:
 
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
         """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
-        found: Floats = compiled.score(self.predicting, raw, scaling, exploring)
+        found = np.empty((2, len(raw), self.n_classes), self.average.dtype)
+        with uninterrupted() if len(raw) > self.most_rows else nullcontext():
+            compiled.score(self.predicting, raw, scaling, exploring, found)
         return found
 
     def step(self, *given: Any) -> bool:
         """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""
-        return bool(compiled.step(*self.trained, *given))
+        with uninterrupted():
+            return bool(compiled.step(*self.trained, *given))
+
+    def train(self, *given: Any) -> bool:
+        """Steps one after the other: see `compiled.train`."""
+        with uninterrupted():
+            return bool(compiled.train(*self.trained, self.average, *given))

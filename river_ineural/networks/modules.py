@@ -186,7 +186,10 @@ class Modules:
         exploring: bool,
     ) -> bool:
         """One step of f1, and with `exploring` also of f2: see `compiled.step`."""
-        gathered = gather(rows, stored, scaling, given, n_labelled)
+        x = np.empty((len(rows), stored[0].shape[1]), stored[1].dtype)
+        targets = np.empty((len(rows), *stored[1].shape[1:]), x.dtype)
+        gathered = x, targets, np.empty_like(targets)
+        gather(rows, stored, scaling, given, n_labelled, *gathered)
         sent = [torch.from_numpy(part) for part in (*gathered, rows < n_labelled)]
         if not self.standing:
             self.standing = [part.to(self.device) for part in sent]

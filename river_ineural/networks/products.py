@@ -22,18 +22,18 @@ FEW_ROWS = 16  # of a product, which are so many multiplications
 
 
 @single_threaded
-def by_torch(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
-    """`product` by PyTorch."""
+def by_torch(a: Array, b: Array, turned: int, out: Array) -> None:
+    """`product` by PyTorch; `turned` is 1 for b, and 2 for a."""
     one, other = torch.from_numpy(a), torch.from_numpy(b)
-    one, other = one.T if a_turned else one, other.T if b_turned else other
+    one, other = one.T if turned == 2 else one, other.T if turned == 1 else other
     torch.mm(one, other, out=torch.from_numpy(out))
 
 
 @reentering
-def large_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
+def large_product(a: Array, b: Array, turned: int, out: Array) -> None:
     """Call `by_torch` from a loop, which takes some microseconds more."""
     with numba.objmode():
-        by_torch(a, a_turned, b, b_turned, out)
+        by_torch(a, b, turned, out)
 
 
 @loop
@@ -66,7 +66,7 @@ def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> N
     elif len(out) <= at_once:
         small_product(a, a_turned, b, b_turned, out)
     elif at_once < FEW_ROWS:
-        large_product(a, a_turned, b, b_turned, out)
+        large_product(a, b, 2 * a_turned + b_turned, out)  # no literal: it is compiled once
     else:
         rows = np.ascontiguousarray(a.T) if a_turned else a
         for i in range(0, len(out), at_once):

@@ -30,8 +30,8 @@ def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
         n = torch.get_num_threads()
         if n == 1:
             return function(*args, **kwargs)
-        torch.set_num_threads(1)
         try:
+            torch.set_num_threads(1)
             return function(*args, **kwargs)
         finally:
             torch.set_num_threads(n)

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from river_ineural.features.scaling import Scaling
 from river_ineural.features.validation import warn
-from river_ineural.networks import compiled
 from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
@@ -94,8 +93,7 @@ class Networks:
     def bind(self) -> None:
         """Make the loops or modules that work on the memory of the block."""
         self.passes = self._passes(self.shape, self.block)
-        # The arrays that compiled loops predict with; None on other devices.
-        self.loops = self.passes.predicting if isinstance(self.passes, Loops) else None
+        self.loops = self.passes if isinstance(self.passes, Loops) else None
 
     def _passes(self, shape: Shape, block: Tensor) -> Loops | Modules:
         form = Loops if block.device.type == "cpu" and compiles else Modules
@@ -195,9 +193,8 @@ class Networks:
         if isinstance(passes, Loops) and not scaling.sparse:
             for at in range(0, len(draws), AT_ONCE):
                 some = slice(at, at + AT_ONCE)
-                batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
-                batch += *how, exploring[some], shares[some]
-                fine &= compiled.train(*passes.trained, *batch)
+                batch = stored, draws[some], drawn_from, scaling.scaling, *how
+                fine &= passes.train(*batch, exploring[some], shares[some])
         else:
             rows = np.empty(draws.shape[1], np.int64)
             for drawn, explores, share in zip(draws, exploring, shares, strict=True):
