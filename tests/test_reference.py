@@ -178,6 +178,14 @@ def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
     assert max(of_last for _, _, of_last in trust) > 0.2
 
 
+@pytest.mark.usefixtures("few_trees")
+def test_a_forest_of_a_full_history_agrees():
+    """A tree is also due if it holds an example that a new label has pushed out."""
+    settings = {"explorers": ("forest",), "drift_detector": None, "capacity": 100, "hidden_dim": 4}
+    stream, every = list(shifting(130, 4, 2)), {"budget": 1.0, "gamma": 1e6, "horizon": None}
+    run_side_by_side(*pair(Float64, **settings), stream, 1e-6, **every)
+
+
 @BOTH
 def test_every_round_agrees_with_plain_defaults(kind):
     """Narrower than by default, and all trees."""
@@ -199,7 +207,7 @@ def test_every_round_agrees_through_a_change(kind, budget, horizon):
     assert reference.n_pseudo_labels > 0
     *moved, of_last = (max(each) for each in zip(*reference.trust, strict=True))
     assert min(moved) > 0.1
-    assert of_last == 0.0  # labels come in no order
+    assert of_last < 0.05  # labels come in no order
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_memory_is_constant():
         usage.append([model._raw_memory_usage for _ in range(2)][1])
         model._pending = expected
     assert 100 < model.n_queries <= 375
-    assert model.n_pseudo_labels > 2_500
+    assert model.n_pseudo_labels > 4 * 500  # their ring is full many times
     assert abs(usage[1] / usage[0] - 1) < 0.01
 
 
