@@ -55,7 +55,7 @@ def check_keys(keys: Collection[Any], what: str = "name") -> None:
 
 
 def _secret(key: Any) -> bool:
-    """Whether nobody can choose many keys of this kind that have the same hash."""
+    """Whether an attacker cannot make many keys of this kind with one hash, which slow a dict."""
     if type(key) is tuple:
         return all(isinstance(part, str | bytes) for part in key)
     return key is None or isinstance(key, str | bytes) or (isinstance(key, int) and abs(key) < FEW)
