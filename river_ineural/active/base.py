@@ -155,10 +155,9 @@ class BudgetedSampler(ActiveLearningClassifier):
         ask = False
         if reason != "none":
             if manager.left >= 1:
-                with uninterrupted():  # the question is paid for
-                    ask = True
-                    manager.spend()
-                    self._pending.add(x, manager.n_rounds)
+                ask = True
+                manager.spend()
+                self._pending.add(x, manager.n_rounds)
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1

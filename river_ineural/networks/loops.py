@@ -48,9 +48,12 @@ class Loops:
         self.trained = trained, gradients, memory, moved
         self.average = rows[1]
         self.n_classes = shape.n_classes
-        # Beyond so many rows a product may call PyTorch, where Ctrl-C would become a TypeError.
-        columns = max(1, shape.n_features, shape.hidden_dim) * max(1, shape.n_classes)
-        self.most_rows = SMALL // FEW_ROWS // columns
+        # Beyond so many rows a product may call PyTorch, where Ctrl-C would become a TypeError:
+        # above, as `product` decides, with m, kd or kB columns and as many terms.
+        k, m, most = max(1, shape.n_classes), max(1, shape.hidden_dim), SMALL // FEW_ROWS
+        inputs = max(m, k * shape.n_features)
+        few = most // (k * inputs) if m * inputs <= most else 0
+        self.most_rows = max(few, SMALL // (k * m * inputs))
         self.views = [*memory, moved]  # of tensors, and views of these
         self.views += [
             view for each in (trained, gradients, predicting) for n in each for view in n
@@ -67,8 +70,3 @@ class Loops:
         """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""
         with uninterrupted():
             return bool(compiled.step(*self.trained, *given))
-
-    def train(self, *given: Any) -> bool:
-        """Steps one after the other: see `compiled.train`."""
-        with uninterrupted():
-            return bool(compiled.train(*self.trained, self.average, *given))

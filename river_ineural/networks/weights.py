@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,13 @@ from torch import Tensor
 
 from river_ineural.features.scaling import Scaling
 from river_ineural.features.validation import warn
+from river_ineural.networks import compiled
 from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
 from river_ineural.networks.part import Part
+from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["MOST_WEIGHTS", "Networks", "Recipe", "check_size"]
 
@@ -193,8 +196,10 @@ class Networks:
         if isinstance(passes, Loops) and not scaling.sparse:
             for at in range(0, len(draws), AT_ONCE):
                 some = slice(at, at + AT_ONCE)
-                batch = stored, draws[some], drawn_from, scaling.scaling, *how
-                fine &= passes.train(*batch, exploring[some], shares[some])
+                batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
+                batch += *how, exploring[some], shares[some]
+                with uninterrupted() if draws.shape[1] > passes.most_rows else nullcontext():
+                    fine &= compiled.train(*passes.trained, *batch)
         else:
             rows = np.empty(draws.shape[1], np.int64)
             for drawn, explores, share in zip(draws, exploring, shares, strict=True):
