@@ -93,7 +93,7 @@ class KnownPosterior(base.SyntheticDataset):
         rng = np.random.default_rng(seed)
         self._first = rng.normal(size=(20, n_features))
         self._last = rng.normal(size=(n_classes, 20))
-        self._middle, self._spread = 0.0, 1.0
+        self._middle, self._spread = np.zeros(n_classes), np.ones(n_classes)
         scores = self._scores(_sphere(rng, 1_000, n_features))
         self._middle, self._spread = scores.mean(0), scores.std(0)
 
