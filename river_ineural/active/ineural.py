@@ -281,7 +281,8 @@ class INeurALSampler(BudgetedSampler):
             top, _, margin = query.top_two([*scores.values()])
             right = [*scores][top] == y
             self._confirmed_gap = query.confirmed_gap(self._confirmed_gap, margin, right)
-        self._unseen = self._unseen and None
+        if self._unseen:
+            self._unseen = None
         if y in learner.known_labels:
             self._n_heard += 1
             count, first = self._seen.get(y, (0, self._n_heard))

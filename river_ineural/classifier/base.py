@@ -86,6 +86,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     seed = Fixed[int | None](lambda name, seed: check_seed(seed))
 
     def __init__(self, **parameters: Any) -> None:
+        parameters["explorers"] = parameters["explorers"] or ()  # [] of `_get_params`
         for name, value in parameters.items():
             setattr(self, name, value)
         self._lock = lock(Order.LEARNER)

@@ -134,7 +134,7 @@ class INeurAL(NeuralClassifier):
             batch_size=batch_size,
             n_steps=n_steps,
             capacity=capacity,
-            explorers=explorers or (),  # an empty list is one of `_get_params`
+            explorers=explorers,
             drift_detector=drift_detector,
             classes=classes,
             categories=categories,

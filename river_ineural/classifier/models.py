@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -67,6 +68,12 @@ class Learner:
         seen = self.model.history.classes()
         return tuple(label for i, label in enumerate(self.labels.labels) if i not in seen)
 
+    @property
+    def _one_call(self) -> bool:
+        """Whether an example is scored in one compiled call: see `Model.score_one`."""
+        model = self.model
+        return bool(model.networks.loops) and not (model.scaling.sparse or self.features.encoder)
+
     def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
         """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
         history = self.model.history
@@ -79,8 +86,7 @@ class Learner:
         """What the model in use says of values (B, names); all 0 before anything is learned."""
         model, columns = self.model, self.features.look_up(names)
         if model.networks.n_features:
-            compiles = model.networks.loops and not (model.scaling.sparse or self.features.encoder)
-            if compiles and len(values) == 1:
+            if len(values) == 1 and self._one_call:
                 return model.score_one(values[0], columns, every=False)
             return model.score(self.vectors(columns, values), every=False)
         nothing, trust = np.zeros((len(values), len(self.labels))), self.model.explorers.trust
@@ -143,7 +149,7 @@ class Learner:
         with uninterrupted():  # Ctrl-C finds all models before or after these examples
             if not (pseudo_label and started and labels[0] in index):
                 new = self.grow(() if pseudo_label and started else names, values, labels)
-            classes = [index.get(label, -1) for label in labels]
+            classes = [*map(index.get, labels, itertools.repeat(-1))]
             if -1 in classes:  # beyond max_classes
                 kept = np.array(classes) >= 0
                 values, w, classes = values[kept], w[kept], [c for c in classes if c >= 0]
@@ -183,9 +189,7 @@ class Learner:
         Returns the number of labels since a change or 0, and the features whose units have shrunk.
         """
         models, since = self.models, 0
-        model = self.model
-        compiles = model.networks.loops and not (model.scaling.sparse or self.features.encoder)
-        if compiles and len(x) == 1:
+        if len(x) == 1 and self._one_call:
             said = [model.score_one(values[0], columns) for model in models]
         else:
             said = [model.score(x) for model in models]
