@@ -16,6 +16,7 @@ __all__ = ["History"]
 Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
 
+NO_F1 = np.empty((0, 0), np.float32)
 LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
 
 
@@ -133,11 +134,26 @@ class History:
         classes = self.targets[rows, 0].argmax(axis=1)
         return self.x[rows], classes, self.weight[rows].astype(np.float64)
 
-    def add(self, x: Floats, targets: Floats, weight: Floats, pseudo_label: bool) -> None:
-        """Store x (B, d), targets (B, 2, k) and weight (B,) over the oldest of a ring."""
-        ring = int(pseudo_label)
-        capacity, first, n = self.capacities[ring], ring * self.capacities[0], self.added[ring]
-        put((self.x, self.targets, self.weight), (x, targets, weight), first, capacity, n)
+    def add(self, x: Floats, classes: NDArray[np.int64], f1: Floats | None, weight: Floats) -> None:
+        """Store examples over the oldest of their ring (lines 14 to 25).
+
+        Parameters
+        ----------
+        x, classes, weight
+            Raw examples (B, d), their classes (B,) and weights (B,).
+        f1
+            What f1 said of them, (B, k); None for pseudo-labels, whose residuals are 0.
+        """
+        ring = int(f1 is None)
+        where = ring * self.capacities[0], self.capacities[ring], self.added[ring]
+        put(
+            (self.x, self.targets, self.weight),
+            x,
+            classes,
+            NO_F1 if f1 is None else f1,
+            weight,
+            *where,
+        )
         self.added[ring] += len(x)
 
     def draws(self, n_steps: int, n: int) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
@@ -153,21 +169,25 @@ class History:
 @loop
 def put(
     stored: tuple[Array, Array, Array],  # x (capacity, d), targets (capacity, 2, k), weight
-    given: tuple[Array, Array, Array],  # of B examples
+    x: Array,
+    classes: Array,
+    f1: Array,
+    weight: Array,
     first: int,
     capacity: int,
     n_before: int,
 ) -> None:
-    """Store examples over the oldest of a ring, which begins at row `first` of all.
+    """Store examples as `History.add` does; with an f1 of no rows their residuals are 0.
 
-    `n_before` examples were added to it before.
+    The ring begins at row `first` of all, and `n_before` examples were added to it before.
     """
-    (stored_x, stored_targets, stored_weight), (x, targets, weight) = stored, given
+    stored_x, stored_targets, stored_weight = stored
     for i in range(len(x)):
         row = first + (n_before + i) % capacity
         for j in range(stored_x.shape[1]):
             stored_x[row, j] = x[i, j]
-        for kind in range(2):
-            for label in range(stored_targets.shape[2]):
-                stored_targets[row, kind, label] = targets[i, kind, label]
+        for label in range(stored_targets.shape[2]):
+            r1 = stored_targets.dtype.type(label == classes[i])  # lines 15, 20
+            stored_targets[row, 0, label] = r1
+            stored_targets[row, 1, label] = r1 - f1[i, label] if len(f1) else 0  # lines 16, 21
         stored_weight[row] = weight[i]

@@ -7,7 +7,6 @@ weights, is `networks.weights.draw`.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,7 +17,6 @@ from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
 from river_ineural.networks.loops import Loops
-from river_ineural.networks.threads import uninterrupted
 from river_ineural.networks.weights import Networks
 from river_ineural.recovery import Examples
 
@@ -39,7 +37,7 @@ class Said(NamedTuple):
     """What a model says of B examples."""
 
     f1: Floats  # (B, k)
-    estimates: list[Floats]  # of the residual r1 - f1, by each explorer: (B, k) each
+    estimates: Floats  # of the residual r1 - f1, by each explorer: (n, B, k)
     trust: tuple[float, ...]  # in each explorer
     scores: Floats  # f1 and the estimates, each times its trust, (B, k)
 
@@ -72,36 +70,37 @@ class Model:
             starts = range(0, len(x), ROWS_A_PASS)
             parts = [self.score(x[i : i + ROWS_A_PASS], every) for i in starts]
             f1s, estimated, trusts, all_scores = zip(*parts, strict=True)
-            said = [np.concatenate(each) for each in zip(*estimated, strict=True)]
+            said = np.concatenate(estimated, axis=1)
             return Said(np.concatenate(f1s), said, trusts[0], np.concatenate(all_scores))
-        f1, f2 = self.networks.score(x, self.scaling, every or self.explorers.explores)
-        return self._said(x, f1, {"network": f2}, every)
+        explorers = self.explorers
+        f1, f2 = self.networks.score(x, self.scaling, every or explorers.explores)
+        estimates, scores = explorers.estimates(x, f1, f2, every), f1
+        for trust, estimate in zip(explorers.trust, estimates, strict=True):
+            if trust:
+                scores = scores + trust * estimate  # line 6
+        return Said(f1, estimates, explorers.trust, scores)
 
     def score_one(self, values: Values, columns: Columns, every: bool = True) -> Said:
         """The same of values (n,) of columns (n,), on the CPU in one compiled call."""
         networks, explorers = self.networks, self.explorers
         exploring = networks.shape.explores and (every or explorers.explores)
         forest: Any = explorers.by_name.get("forest")
-        nodes = forest.nodes if forest else NO_NODES
-        scaling, loops = self.scaling.scaling, cast(Loops, networks.loops)
-        x, f = np.zeros((1, scaling.shape[1])), np.zeros((3, 1, loops.n_classes), networks.dtype)
-        with uninterrupted() if loops.most_rows < 1 else nullcontext():
-            say(values, columns, scaling, loops.predicting, exploring, nodes, x, f)
-        return self._said(x, f[0], {"network": f[1], "forest": f[2]}, every)
-
-    def _said(self, x: Values, f1: Floats, known: dict[str, Floats], every: bool) -> Said:
-        """Line 6, with estimates that are known already."""
-        explorers, scores = self.explorers, f1
-        estimates = explorers.estimates(x, f1, known, every)
-        for trust, estimate in zip(explorers.trust, estimates, strict=True):
-            if trust:
-                scores = scores + trust * estimate
-        return Said(f1, estimates, explorers.trust, scores)
+        nodes, loops = forest.nodes if forest else NO_NODES, cast(Loops, networks.loops)
+        found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
+        given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
+        with loops.holding(1):
+            say(*given, explorers.of_said, loops.raw, found)
+        f1, scores = found[0], found[-1]
+        for row, (i, each) in enumerate(explorers.others, 3):
+            if every or explorers.trust[i]:
+                found[row] = each.estimate(loops.raw, f1)
+                scores += explorers.trust[i] * found[row]
+        return Said(f1, found[explorers.rows], explorers.trust, scores)
 
     def learn(
         self,
         x: Values,
-        classes: list[int],
+        classes: Columns,
         said: Said | None,
         w: Values,
         values: Values,
@@ -120,24 +119,15 @@ class Model:
         -------
         The features whose units have shrunk, or None.
         """
-        targets = self.targets(classes, None if said is None else said.f1)
-        self.history.add(x, targets, w, pseudo_label=said is None)  # lines 24, 25
+        f1 = None if said is None else said.f1
+        self.history.add(x, classes, f1, w)  # lines 15, 16, 20, 21, 24 and 25
         change = self.scaling.update(x, values, columns)
         if said is not None:
-            self.explorers.update_trust(targets[:, 1], said.estimates, w)
+            self.explorers.update_trust(classes, said.f1, said.estimates, w)
         for each in self.explorers.by_name.values():
             if said is not None or each.COUNTS_PSEUDO_LABELS:
                 each.learn(self.history, self.scaling, len(x), said is None)
         return change
-
-    def targets(self, classes: list[int], f1: Floats | None) -> Floats:
-        """Lines 14 to 23: rewards r1 and residuals r2 of every class, (B, 2, k)."""
-        shape = len(classes), 2, self.networks.shape.n_classes
-        targets = np.zeros(shape, self.networks.dtype)
-        targets[np.arange(len(classes)), 0, classes] = 1  # lines 15, 20: r1
-        if f1 is not None:
-            np.subtract(targets[:, 0], f1, out=targets[:, 1])  # line 16: r2 = r1 - f1
-        return targets
 
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
         """Line 26: the steps due; a fraction of one is carried over.
@@ -182,8 +172,7 @@ class Model:
         anew = Model(self.networks.renewed(), history, explorers, self.batch_size)
         anew.scaling = self.scaling
         for x, classes, w in examples:
-            targets = anew.targets(classes.tolist(), anew.score(x).f1)
-            history.add(x, targets, w, pseudo_label=False)
+            history.add(x, classes, anew.score(x).f1, w)
         for each in explorers.by_name.values():
             each.learn(history, anew.scaling, history.n_labelled, False)
         anew.train(min(MOST_STEPS, n_steps * history.n_labelled), lr)

@@ -224,13 +224,15 @@ class NeuralClassifier(base.MiniBatchClassifier):
         with self._lock:
             names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
             said, added = self._learner.score(names, values[None]), {}
-            parts = zip(
-                self._learner.model.explorers.by_name, said.trust, said.estimates, strict=True
+            of_all = zip(
+                self._learner.model.explorers.by_name,
+                said.trust,
+                said.estimates[:, 0].tolist(),
+                strict=True,
             )
-            for name, trust, estimate in parts:
-                added[name] = (trust * estimate)[0].tolist()
-            labels, row = self._learner.labels.labels, said.scores[0].tolist()
-            return dict(zip(labels, row, strict=True)), added
+            for name, trust, estimates in of_all:
+                added[name] = [trust * each for each in estimates]
+            return by_label(self._learner, said.scores[0]), added
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

@@ -89,8 +89,9 @@ class Learner:
             if len(values) == 1 and self._one_call:
                 return model.score_one(values[0], columns, every=False)
             return model.score(self.vectors(columns, values), every=False)
-        nothing, trust = np.zeros((len(values), len(self.labels))), self.model.explorers.trust
-        return Said(nothing, [nothing for _ in trust], trust, nothing)
+        trust = self.model.explorers.trust
+        nothing = np.zeros((1 + len(trust), len(values), len(self.labels)))
+        return Said(nothing[0], nothing[1:], trust, nothing[0])
 
     def check(self, names: Iterable[FeatureName], label: Any) -> None:
         """Raise if the label is none, or if with it and these names networks would be too large."""
@@ -159,7 +160,7 @@ class Learner:
             x, n = self.vectors(columns, values, new), len(classes)
             self.features.touch(columns)
             if pseudo_label:
-                change = self.model.learn(x, classes, None, w, values, columns)
+                change = self.model.learn(x, np.array(classes), None, w, values, columns)
             else:
                 since, change = self._learn(x, classes, w, n_known, values, columns)
             if change:
@@ -202,7 +203,7 @@ class Learner:
                 self.recovery.update(known, classes)
                 since = 0
         changes = [
-            model.learn(x, classes, each, w, values, columns)
+            model.learn(x, np.array(classes), each, w, values, columns)
             for model, each in zip(models[:2], said, strict=False)
         ]
         self.n_labels += len(classes)

@@ -21,6 +21,7 @@ __all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers", "say"]
 Floats = NDArray[np.floating[Any]]
 
 FADING = 0.99  # of earlier labels, at each that follows
+SAID = "network", "forest"  # explorers whose estimates `say` computes
 
 
 class Explorer(Protocol):
@@ -108,8 +109,8 @@ class Explorers:
     >>> explorers = Explorers({"network": ExplorationNetwork()})
     >>> explorers.trust
     (0.0,)
-    >>> residual = np.array([[0.4, -0.4]])
-    >>> explorers.update_trust(residual, [2 * residual], np.ones(1))
+    >>> f1, estimate = np.array([[0.6, 0.4]]), np.array([[[0.8, -0.8]]])
+    >>> explorers.update_trust(np.array([0]), f1, estimate, np.ones(1))
     >>> round(explorers.trust[0], 2)
     0.48
     """
@@ -119,58 +120,70 @@ class Explorers:
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
-        self.at = [*by_name].index("network") if "network" in by_name else None
+        others = [name for name in by_name if name not in SAID]
+        self.rows = [1 + (*SAID, *others).index(name) for name in by_name]
+        self.others = [(i, by_name[name]) for i, name in enumerate(by_name) if name in others]
         self._solve()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What the rest follows from."""
+        return {"by_name": self.by_name, "a": self.a, "b": self.b}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, a=state["a"].copy(), b=state["b"].copy())  # to be written to
+        self.__init__(state["by_name"])  # type: ignore[misc]
+        self.a, self.b = state["a"].copy(), state["b"].copy()  # to be written to
+        self._solve()
 
     def _solve(self) -> None:
         """Solve for the trust."""
         found = solved(self.a, self.b, self.prior, self.first).tolist()
         self.trust: tuple[float, ...] = tuple(found)
-        self.explores = self.at is not None and self.trust[self.at] > 0
+        trusted = self.trusted
+        self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
+        self.explores = self.of_said[0] > 0
 
     @property
     def trusted(self) -> dict[str, float]:
         """The trust in each, by name."""
         return dict(zip(self.by_name, self.trust, strict=True))
 
-    def estimates(
-        self, x: Floats, f1: Floats, known: dict[str, Floats], every: bool
-    ) -> list[Floats]:
-        """The estimates of each, (B, k), of which those in `known` are known already.
+    def estimates(self, x: Floats, f1: Floats, f2: Floats, every: bool) -> Floats:
+        """The estimates of each, (n, B, k), of which that of the network is known already.
 
         Without `every`, those of explorers that are not trusted are 0.
         """
-        found = []
-        for trust, (name, each) in zip(self.trust, self.by_name.items(), strict=True):
-            estimate = known.get(name)
-            if estimate is None:
-                asked = every or trust > 0
-                estimate = each.estimate(x, f1) if asked else np.zeros_like(f1)
-            found.append(estimate)
+        found = np.zeros((len(self.by_name), *f1.shape), f1.dtype)
+        for i, (name, each) in enumerate(self.by_name.items()):
+            if name == "network":
+                found[i] = f2
+            elif every or self.trust[i] > 0:
+                found[i] = each.estimate(x, f1)
         return found
 
     def update_trust(
-        self, residuals: Floats, estimates: list[Floats], w: NDArray[np.float64]
+        self,
+        classes: NDArray[np.int64],
+        f1: Floats,
+        estimates: Floats,
+        w: NDArray[np.float64],
     ) -> None:
         """Move the trust by given labels, before they are learned.
 
         Parameters
         ----------
-        residuals, estimates, w
-            r1 - f1 (B, k), its estimate by each explorer, (B, k) each, weights (B,).
+        classes, f1, estimates, w
+            Of each example its class (B,), f1 (B, k), the estimates of r1 - f1 by each explorer,
+            (n, B, k), and its weight (B,).
         """
-        if estimates:
-            follow(self.a, self.b, residuals, np.array(estimates), w)
+        if len(estimates):
+            follow(self.a, self.b, classes, f1, estimates, w)
             self._solve()
 
     def renewed(self) -> Explorers:
         """Explorers that have learned nothing and are trusted as these; these stay as they are."""
         other = Explorers({name: each.renewed() for name, each in self.by_name.items()})
         other.a, other.b = self.a.copy(), self.b.copy()
-        other.trust, other.explores = self.trust, self.explores
+        other._solve()
         return other
 
 
@@ -182,6 +195,7 @@ def say(
     networks: Any,
     exploring: bool,
     nodes: tuple[Any, Any, Any],
+    trust: tuple[float, float],
     raw: Any,
     found: Any,
 ) -> None:
@@ -191,32 +205,42 @@ def say(
     ----------
     nodes
         Trees as `trees.grow` writes them.
+    trust
+        In f2 and in the forest.
     raw
-        Where x is written, float64 (1, d); zeros before.
+        Where x is written, float64 (1, d).
     found
-        Where f1, f2, which is 0 unless `exploring`, and the estimate of the forest are written,
-        (3, 1, k); without trees the last is left as it is.
+        (n, 1, k), zeros before. Written are f1, f2 if `exploring`, the estimate of the forest if it
+        has trees, and as the last row the sum of f1 and both estimates times their trust.
     """
+    for j in range(raw.shape[1]):
+        raw[0, j] = 0
     for i in range(len(columns)):
         if columns[i] >= 0:
             raw[0, columns[i]] = values[i]
     score(networks, raw, scaling, exploring, found)
     if nodes[0].shape[1]:
         votes(raw, found[0], nodes[0], nodes[1], nodes[2], found[2])
+    for c in range(found.shape[2]):
+        total = np.float64(found[0, 0, c])
+        for i in range(2):
+            if trust[i] > 0:
+                total += trust[i] * found[1 + i, 0, c]
+        found[found.shape[0] - 1, 0, c] = total
 
 
 @loop
-def follow(a: Any, b: Any, residuals: Any, estimates: Any, w: Any) -> None:
+def follow(a: Any, b: Any, classes: Any, f1: Any, estimates: Any, w: Any) -> None:
     """Move the sums A (n, n) and b (n,) of the least squares by labels: see `Explorers`.
 
-    residuals (B, k), estimates (n, B, k), w (B,). A label of weight 0 counts for nothing, nor does
-    one whose numbers are not finite.
+    classes (B,), f1 (B, k), estimates (n, B, k), w (B,). A label of weight 0 counts for nothing,
+    nor does one whose numbers are not finite.
     """
     n, n_rows, k = estimates.shape
     for row in range(n_rows):
         fine = w[row] > 0
         for c in range(k):
-            fine &= abs(residuals[row, c]) < np.inf
+            fine &= abs(f1[row, c]) < np.inf
             for i in range(n):
                 fine &= abs(estimates[i, row, c]) < np.inf
         if not fine:
@@ -224,7 +248,8 @@ def follow(a: Any, b: Any, residuals: Any, estimates: Any, w: Any) -> None:
         for i in range(n):
             along = 0.0
             for c in range(k):
-                along += np.float64(estimates[i, row, c]) * residuals[row, c]
+                residual = f1.dtype.type(c == classes[row]) - f1[row, c]
+                along += np.float64(estimates[i, row, c]) * residual
             b[i] = FADING * b[i] + along
             for j in range(n):
                 product = 0.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import EQUALS, Encoder
+from river_ineural.features.jit import loop
 from river_ineural.features.keys import check_keys
 from river_ineural.features.validation import warn
 from river_ineural.features.values import LARGEST, checked
@@ -281,7 +282,8 @@ class FeatureIndex:
     def touch(self, columns: NDArray[np.int64]) -> None:
         """Record that an example with these columns is learned now; -1 stands for none."""
         self.now += 1
-        self.touched[columns[columns >= 0]] = self.now
+        all_known = columns is self._last[1] and self._last[2]
+        self.touched[columns if all_known else columns[columns >= 0]] = self.now
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""
@@ -297,8 +299,16 @@ def place(
 ) -> NDArray[np.float64]:
     """Put values (B, n) into their columns (n,) of (B, n_columns); those of -1 are left out."""
     placed = np.zeros((len(values), n_columns))
-    if columns.min(initial=0) < 0:
-        known = columns >= 0
-        values, columns = values[:, known], columns[known]
-    placed[:, columns] = values
+    write(values, columns, placed)
     return placed
+
+
+@loop
+def write(values: Any, columns: Any, placed: Any) -> None:
+    """Write what `place` returns over zeros."""
+    for j in range(len(columns)):
+        if columns[j] >= placed.shape[1]:
+            raise IndexError("a column is beyond the last one")
+        if columns[j] >= 0:
+            for i in range(len(values)):
+                placed[i, columns[j]] = values[i, j]

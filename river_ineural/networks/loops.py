@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from river_ineural.networks.threads import uninterrupted
 __all__ = ["Loops"]
 
 Floats = NDArray[np.floating[Any]]
+
+NOTHING = nullcontext()
 
 
 class Loops:
@@ -48,6 +50,7 @@ class Loops:
         self.trained = trained, gradients, memory, moved
         self.average = rows[1]
         self.n_classes = shape.n_classes
+        self.raw = np.empty((1, shape.n_features))  # where an example is placed
         # Beyond so many rows a product may call PyTorch, where Ctrl-C would become a TypeError:
         # above, as `product` decides, with m, kd or kB columns and as many terms.
         k, m, most = max(1, shape.n_classes), max(1, shape.hidden_dim), SMALL // FEW_ROWS
@@ -59,10 +62,14 @@ class Loops:
             view for each in (trained, gradients, predicting) for n in each for view in n
         ]
 
+    def holding(self, n_rows: int) -> AbstractContextManager[None]:
+        """A context for a pass of so many rows, which holds Ctrl-C back where that is needed."""
+        return uninterrupted() if n_rows > self.most_rows else NOTHING
+
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
         """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
         found = np.empty((2, len(raw), self.n_classes), self.average.dtype)
-        with uninterrupted() if len(raw) > self.most_rows else nullcontext():
+        with self.holding(len(raw)):
             compiled.score(self.predicting, raw, scaling, exploring, found)
         return found
 

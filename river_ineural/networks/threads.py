@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` converts to enums: 13 µs a block
 import functools
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,6 +17,8 @@ __all__ = ["single_threaded", "uninterrupted"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+SIGINT = int(signal.SIGINT)
 
 
 def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
@@ -39,26 +42,26 @@ def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+class uninterrupted(AbstractContextManager[None]):
     """Hold Ctrl-C (SIGINT) back until the block ends, so that it finds no example half learned.
 
     Only the main thread gets it, so elsewhere this does nothing; nor does it within another such
     block.
     """
-    handler: Any = signal.getsignal(signal.SIGINT)
-    main = threading.get_ident() == threading.main_thread().ident
-    if not main or not callable(handler) or isinstance(handler, Held):
-        yield
-        return
-    held = Held()
-    signal.signal(signal.SIGINT, held)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if held:
-            handler(*held[0])
+
+    def __enter__(self) -> None:
+        self.handler: Any = None
+        handler = _signal.getsignal(SIGINT)
+        main = threading.get_ident() == threading.main_thread().ident
+        if main and callable(handler) and type(handler) is not Held:
+            self.held, self.handler = Held(), handler
+            _signal.signal(SIGINT, self.held)
+
+    def __exit__(self, *exception: object) -> None:
+        if self.handler is not None:
+            _signal.signal(SIGINT, self.handler)
+            if self.held:
+                self.handler(*self.held[0])
 
 
 class Held(list[tuple[int, FrameType | None]]):

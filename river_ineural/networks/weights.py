@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
 from river_ineural.networks.part import Part
-from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["MOST_WEIGHTS", "Networks", "Recipe", "check_size"]
 
@@ -198,7 +196,7 @@ class Networks:
                 some = slice(at, at + AT_ONCE)
                 batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
                 batch += *how, exploring[some], shares[some]
-                with uninterrupted() if draws.shape[1] > passes.most_rows else nullcontext():
+                with passes.holding(draws.shape[1]):
                     fine &= compiled.train(*passes.trained, *batch)
         else:
             rows = np.empty(draws.shape[1], np.int64)
@@ -217,9 +215,9 @@ class Networks:
 
     def _shares(self, n: int) -> Values:
         """By which part of the distance the average moves after each of n steps: line 2.7."""
-        span, at = self.recipe.span, np.arange(self.n_steps + 1, self.n_steps + n + 1)
+        span, steps = self.recipe.span, range(self.n_steps + 1, self.n_steps + n + 1)
         self.n_steps += n
-        return np.where(at <= span, 1 / at, (at % EVERY == 0) * EVERY / span)
+        return np.array([1 / t if t <= span else (t % EVERY == 0) * EVERY / span for t in steps])
 
     def _step(
         self,

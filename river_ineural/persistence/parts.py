@@ -237,14 +237,12 @@ class OfLastLabel(Part):
 
 class OfExplorers(Part):
     ARRAYS = {"a": "f8! n n", "b": "f8! n"}
-    trust: tuple[Share, ...]
-    explores: bool
     forest: OfForest | None = None
     last_label: OfLastLabel | None = None
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         a, n = state["a"], len(state["by_name"])
-        need(len(a) == len(self.trust) == n, f"{path}.trust", f"of {n}", self.trust)
+        need(len(a) == n, f"tensor {path}.a", f"of {n} explorers", a)
         least = np.linalg.eigvalsh(a).min(initial=0)
         fine = np.array_equal(a, a.T) and least >= -1e-6 * (1 + a.trace())
         need(fine, f"tensor {path}.a", "symmetric, with no negative eigenvalue", a)
