@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.explorers import trees
-from river_ineural.features.constants import CONSTANT
+from river_ineural.features.constants import CONSTANT, TINY
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 
@@ -142,7 +142,7 @@ class Forest:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
             rows, serials = rows[chosen], serials[chosen]
         classes = history.targets[rows, 0].argmax(axis=1).astype(trees.RANK)
-        examples = classes, n_classes, history.weight[rows].astype(np.float64), serials
+        examples = classes, n_classes, whole(history.weight[rows].astype(np.float64)), serials
         seeds, n_due = (self.seed, int(self.rng.integers(2**62))), int(self.due)
         n_grown, n_passed = trees.grow(
             *(self._ranked(history, rows), *examples, columns, n_tries, seeds, self.stale),
@@ -169,6 +169,16 @@ class Forest:
     def renewed(self) -> Self:
         """A forest without trees; this one stays as it is."""
         return type(self)(copy.deepcopy(self.rng))
+
+
+def whole(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights as whole numbers, of which all sums are exact: in units of 2^-19 of the largest.
+
+    Of those above 0, each is at least one unit.
+    """
+    units = weights * (trees.HEAVIEST / max(weights.max(initial=0.0), TINY))
+    rounded: NDArray[np.float64] = np.ceil(units)
+    return rounded
 
 
 def new_ranks(d: int, n: int) -> tuple[Any, Any, Any]:

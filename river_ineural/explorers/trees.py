@@ -15,9 +15,9 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from river_ineural.features.jit import inlined, loop
+from river_ineural.features.jit import inlined, loop, uncounted
 
-__all__ = ["NONE", "RANK", "enter", "grow", "insert", "ranked", "votes"]
+__all__ = ["HEAVIEST", "NONE", "RANK", "enter", "grow", "insert", "ranked", "votes"]
 
 Array = NDArray[Any]
 
@@ -25,6 +25,8 @@ BETTER = 1 + 1e-9  # times as pure as the best split so far, so that rounding de
 RANK = np.uint16  # of ranks, rows and classes: indices without a sign need no check for one
 NONE = 0xFFFF  # no row
 ONE, LOW = np.uint64(1), np.uint64(63)
+HALF, LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)  # of the bits of a weight of two classes
+HEAVIEST = 2**19  # largest weight, as a whole number: of 768 examples seven times it is below 2³²
 STRIDE = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea, Flood, 2014), and its factors
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 # 2³² times the probabilities that a Poisson variable of mean 1 is at most 0, 1, … 6
@@ -46,7 +48,7 @@ def lowest(typing_context: Any, bits: Any) -> Any:
 lowest_bit: Any = lowest  # called without the first argument
 
 
-@loop
+@uncounted
 def drawn(seed: int, at: int) -> np.uint64:
     """The `at`-th number, uniform on [0, 2³²), of SplitMix64 from a seed."""
     z = np.uint64(seed) + STRIDE * np.uint64(at + 1)
@@ -55,7 +57,7 @@ def drawn(seed: int, at: int) -> np.uint64:
     return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
 
 
-@loop
+@uncounted
 def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     """How often the bootstrap sample of a tree holds an example: a Poisson variable of mean 1."""
     u, n = drawn(seed, serial * n_trees + tree), 0
@@ -64,7 +66,7 @@ def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     return n
 
 
-@loop
+@uncounted
 def enter(seed: int, first: int, end: int, stale: Array) -> None:
     """Mark the trees whose samples hold any of the examples of these serial numbers."""
     for tree in range(len(stale)):
@@ -73,7 +75,7 @@ def enter(seed: int, first: int, end: int, stale: Array) -> None:
                 stale[tree] = True
 
 
-@loop
+@uncounted
 def insert(x: Array, first: int, end: int, rank: Array, distinct: Array, n_values: Array) -> None:
     """Insert rows of x (rows, d) into ranks (d, rows), those before `first` being there already.
 
@@ -121,27 +123,34 @@ def best_of_two(
     rank: Array,
     n_values: Array,
     rows: Array,
-    classes: Array,
-    weight: Array,
+    packed: Array,
     total: Array,
-    weights: Array,
+    masses: Array,
     bits: Array,
 ) -> tuple[float, int, int, int]:
     """The best split by feature j of a node of two classes, if it is better than `best`.
 
     The rows of the node are those from `begin` to `end`. Arguments are whole arrays: slices would
-    take longer than what is done with them. `weights` (values, 2) and `bits` are memory, 0 before
-    and after. Returns the purity of the split, or `best`; the ranks on its two sides, or -1; and
-    the number of values.
+    take longer than what is done with them. `packed` (n,) holds the weight of each row, in the
+    lower half of its bits for class 0 and in the upper one for class 1, so that one addition is
+    for both. `masses` (values,) and `bits` are memory, 0 before and after. Returns the purity of
+    the split, or `best`; the ranks on its two sides, or -1; and the number of values.
     """
-    for i in range(begin, end):
-        row = rows[i]
-        v = rank[j, row]
-        weights[v, classes[row]] += weight[row]
-        bits[v >> 6] |= ONE << (np.uint64(v) & LOW)
     total0, total1 = total[node, 0], total[node, 1]
-    mass, left0, left1, n = total0 + total1, 0.0, 0.0, 0
+    mass, left, n = total0 + total1, np.uint64(0), 0
     low, high, before = -1, -1, -1
+    if n_values[j] == 2:  # no bitmap is needed
+        upper, whole = np.uint64(0), np.uint64(total0) + (np.uint64(total1) << HALF)
+        for i in range(begin, end):
+            upper += packed[rows[i]] * np.uint64(rank[j, rows[i]])
+        masses[0], masses[1] = whole - upper, upper
+        bits[0] = np.uint64(upper < whole) | np.uint64(upper > 0) << ONE
+    else:
+        for i in range(begin, end):
+            row = rows[i]
+            v = rank[j, row]
+            masses[v] += packed[row]
+            bits[v >> 6] |= ONE << (np.uint64(v) & LOW)
     for word in range((n_values[j] >> 6) + 1):
         marked = bits[word]
         bits[word] = 0
@@ -149,6 +158,7 @@ def best_of_two(
             at: Any = 64 * word + np.int64(lowest_bit(marked))
             marked &= marked - ONE
             if n:
+                left0, left1 = float(left & LOWER), float(left >> HALF)
                 right0, right1, m = total0 - left0, total1 - left1, left0 + left1
                 on_left = left0 * left0 + left1 * left1
                 on_right = right0 * right0 + right1 * right1
@@ -157,9 +167,8 @@ def best_of_two(
                     if purity > best:
                         best, low, high = purity * BETTER, before, at
             n, before = n + 1, at
-            left0 += weights[at, 0]
-            left1 += weights[at, 1]
-            weights[at, 0] = weights[at, 1] = 0
+            left += masses[at]
+            masses[at] = 0
     return best, low, high, n
 
 
@@ -219,7 +228,7 @@ def best_of_many(
     return best, low, high, n
 
 
-@loop
+@uncounted
 def grow_tree(
     tree: int,
     n_rows: int,
@@ -228,11 +237,13 @@ def grow_tree(
     n_values: Array,
     classes: Array,
     weight: Array,
+    packed: Array,
     rows: Array,
     columns: Array,
     n_tries: int,
     seed: int,
-    scattered: Array,
+    masses: Array,
+    left: Array,
     bits: Array,
     front: Array,
     following: Array,
@@ -272,20 +283,19 @@ def grow_tree(
         begin, end, best = span[0, node], span[1, node], squares / mass * BETTER
         found, last, next_, n_left, n_tried = -1, -1, -1, len(tried), 0
         while n_left and n_tried < n_tries:
-            at = np.int64((drawn(seed, n_drawn) * np.uint64(n_left)) >> np.uint64(32))
+            at = np.int64((drawn(seed, n_drawn) * np.uint64(n_left)) >> HALF)
             n_drawn += 1
             n_left -= 1
             j = tried[at]
             tried[at], tried[n_left] = tried[n_left], j
             if total.shape[1] == 2:
                 best, low, high, n = best_of_two(
-                    best, j, node, begin, end, rank, n_values, rows, classes, weight, total,
-                    scattered, bits,
+                    best, j, node, begin, end, rank, n_values, rows, packed, total, masses, bits,
                 )  # fmt: skip
             else:
                 best, low, high, n = best_of_many(
                     best, j, node, begin, end, rank, n_values, rows, classes, weight, total,
-                    scattered, bits, front, following,
+                    left, bits, front, following,
                 )  # fmt: skip
             if low >= 0:
                 found, last, next_ = j, low, high
@@ -346,7 +356,7 @@ def grow(
         Rank of each value among the distinct values of its feature, (d, n); these values, (d, n);
         and their number, (d,).
     classes, weights, serials
-        Of the examples, (n,): class, weight of at least 0, serial number.
+        Of the examples, (n,): class; weight, a whole number in [0, 2¹⁹]; serial number.
     columns
         Features that vary, as rows of `ranks`.
     seeds
@@ -366,7 +376,8 @@ def grow(
     rank, distinct, n_values = ranks
     n, most = len(classes), feature.shape[1]
     total, weight, rows = np.empty((most, n_classes)), np.empty(n), np.empty(n, RANK)
-    scattered, bits = np.zeros((n, n_classes)), np.zeros(n // 64 + 1, np.uint64)
+    packed, masses, left = np.empty(n, np.uint64), np.zeros(n, np.uint64), np.empty((1, n_classes))
+    bits = np.zeros(n // 64 + 1, np.uint64)
     front, following = np.empty(n, RANK), np.empty(n, RANK)
     span, tried = np.empty((2, most), np.int64), np.empty(len(columns), np.int64)
     n_grown = n_passed = 0
@@ -377,13 +388,15 @@ def grow(
             continue
         n_rows = 0
         for i in range(n):
-            weight[i] = times(seeds[0], tree, serials[i], len(feature)) * weights[i]
+            often: Any = times(seeds[0], tree, serials[i], len(feature))
+            weight[i] = often * weights[i]
+            packed[i] = np.uint64(weight[i]) << (HALF if classes[i] == 1 else np.uint64(0))
             rows[n_rows] = i
             n_rows += weight[i] > 0
         seed: Any = np.int64(drawn(seeds[1], tree))
         grow_tree(
-            *(tree, n_rows, rank, distinct, n_values, classes, weight, rows, columns, n_tries),
-            *(seed, scattered, bits, front, following, span, tried),
+            *(tree, n_rows, rank, distinct, n_values, classes, weight, packed, rows, columns),
+            *(n_tries, seed, masses, left, bits, front, following, span, tried),
             *(total, feature, threshold, child),
         )
         stale[tree] = False
@@ -391,7 +404,7 @@ def grow(
     return n_grown, n_passed
 
 
-@loop
+@uncounted
 def votes(
     x: Array, f1: Array, feature: Array, threshold: Array, child: Array, found: Array
 ) -> None:
