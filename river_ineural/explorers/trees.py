@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from river_ineural.features.jit import inlined, loop, uncounted
+from river_ineural.features.jit import allocating, inlined, loop
 
 __all__ = ["HEAVIEST", "NONE", "RANK", "enter", "grow", "insert", "ranked", "votes"]
 
@@ -48,7 +48,7 @@ def lowest(typing_context: Any, bits: Any) -> Any:
 lowest_bit: Any = lowest  # called without the first argument
 
 
-@uncounted
+@loop
 def drawn(seed: int, at: int) -> np.uint64:
     """The `at`-th number, uniform on [0, 2³²), of SplitMix64 from a seed."""
     z = np.uint64(seed) + STRIDE * np.uint64(at + 1)
@@ -57,7 +57,7 @@ def drawn(seed: int, at: int) -> np.uint64:
     return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
 
 
-@uncounted
+@loop
 def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     """How often the bootstrap sample of a tree holds an example: a Poisson variable of mean 1."""
     u, n = drawn(seed, serial * n_trees + tree), 0
@@ -66,7 +66,7 @@ def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     return n
 
 
-@uncounted
+@loop
 def enter(seed: int, first: int, end: int, stale: Array) -> None:
     """Mark the trees whose samples hold any of the examples of these serial numbers."""
     for tree in range(len(stale)):
@@ -75,7 +75,7 @@ def enter(seed: int, first: int, end: int, stale: Array) -> None:
                 stale[tree] = True
 
 
-@uncounted
+@loop
 def insert(x: Array, first: int, end: int, rank: Array, distinct: Array, n_values: Array) -> None:
     """Insert rows of x (rows, d) into ranks (d, rows), those before `first` being there already.
 
@@ -228,7 +228,7 @@ def best_of_many(
     return best, low, high, n
 
 
-@uncounted
+@loop
 def grow_tree(
     tree: int,
     n_rows: int,
@@ -326,7 +326,7 @@ def grow_tree(
         n_nodes += 2
 
 
-@loop
+@allocating
 def grow(
     ranks: tuple[Array, Array, Array],
     classes: Array,
@@ -404,7 +404,7 @@ def grow(
     return n_grown, n_passed
 
 
-@uncounted
+@loop
 def votes(
     x: Array, f1: Array, feature: Array, threshold: Array, child: Array, found: Array
 ) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from river_ineural.explorers.forest import Forest
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.explorers.trees import votes
-from river_ineural.features.jit import loop
+from river_ineural.features.jit import allocating, loop
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 from river_ineural.networks.compiled import score
@@ -187,7 +187,7 @@ class Explorers:
         return other
 
 
-@loop
+@allocating
 def say(
     values: Any,
     columns: Any,
@@ -258,7 +258,7 @@ def follow(a: Any, b: Any, classes: Any, f1: Any, estimates: Any, w: Any) -> Non
                 a[i, j] = FADING * a[i, j] + product
 
 
-@loop
+@allocating
 def solved(a: Any, b: Any, prior: Any, first: Any) -> Any:
     """α of (A + P) α = b + P α_0, clipped to [0, 1], by elimination: A + P is positive definite."""
     n = len(b)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["inlined", "loop", "reentering", "uncounted"]
+__all__ = ["allocating", "inlined", "loop", "reentering"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,7 +27,10 @@ PATIENCE = 1.5  # seconds of compilation before a notice on a terminal
 
 
 def loop(function: Function) -> Function:
-    """Compile a function at its first call.
+    """Compile a function, which makes no array, at its first call.
+
+    It does without counts of references to arrays. Numba moves these by atomic operations in each
+    call within: 100 ns for six arrays, which is more than a short loop takes.
 
     A loop that Python calls writes into arrays that it is given, and returns one array at most:
     Numba packs several in Python code, which Ctrl-C would end as a SystemError.
@@ -35,16 +38,12 @@ def loop(function: Function) -> Function:
     The compiled code is cached for the next process, next to the package or in the user's cache
     folder. If neither these nor NUMBA_CACHE_DIR can be written, each process compiles again.
     """
-    return compiled(function, **OPTIONS)
-
-
-def uncounted(function: Function) -> Function:
-    """Compile a function that makes no array, without counts of references.
-
-    Numba otherwise counts references to arrays at each inlined or compiled call within, by atomic
-    operations: 100 ns for six arrays, which is more than a short loop takes.
-    """
     return compiled(function, _nrt=False, **OPTIONS)
+
+
+def allocating(function: Function) -> Function:
+    """Compile a function, as `loop` does, that makes arrays and so counts references to them."""
+    return compiled(function, **OPTIONS)
 
 
 def reentering(function: Function) -> Function:

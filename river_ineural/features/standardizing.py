@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.features.constants import FARTHEST, NARROW, TINY
-from river_ineural.features.jit import inlined, loop
+from river_ineural.features.jit import allocating, inlined, loop
 
 __all__ = ["standardize_row", "standardized", "take", "there"]
 
@@ -70,7 +70,7 @@ def standardized(raw: Array, scaling: Array, x: Array) -> None:
         standardize_row(raw[i], scaling, x[i])
 
 
-@loop
+@allocating
 def there(rows: Array, first: int) -> Array:
     """The columns (T,) before `first`, and those that any of the rows (B, d) has."""
     found = np.zeros(rows.shape[1], np.bool_)

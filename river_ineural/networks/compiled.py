@@ -38,7 +38,7 @@ from river_ineural.features.constants import (
     SQRT_HALF,
     TINY,
 )
-from river_ineural.features.jit import inlined, loop
+from river_ineural.features.jit import allocating, inlined, loop
 from river_ineural.features.standardizing import standardized
 from river_ineural.networks.batch import gather, oppose, perturb, rows_of
 from river_ineural.networks.layout import Arrays
@@ -49,7 +49,7 @@ __all__ = ["adam", "copy_columns", "move_average", "score", "step", "train"]
 Array = NDArray[Any]
 
 
-@loop
+@allocating
 def forward(layers: Arrays, h: Array, f: Array) -> None:
     """Write hidden layers h (L - 1, m, n) and outputs f; h[0] holds the first layer's products."""
     zero = h.dtype.type(0)
@@ -62,7 +62,7 @@ def forward(layers: Arrays, h: Array, f: Array) -> None:
     product(layers.output, False, h[len(h) - 1], False, f)
 
 
-@loop
+@allocating
 def backward(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
     """Write delta (L - 1, m, n): the gradient of outputs times error (r, n) at pre-activations."""
     zero, last = h.dtype.type(0), len(h) - 1
@@ -118,7 +118,7 @@ def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, out
         inverse[j] = 1 / np.sqrt(max(inverse[j], tiny * tiny))
 
 
-@loop
+@allocating
 def explore(
     networks: tuple[Arrays, Arrays], x: Array, h1: Array, delta: Array, h: Array, f: Array
 ) -> tuple[Array, Array]:
@@ -172,7 +172,7 @@ def score(
                 found[network, i, c] = by_class[network, c, i]
 
 
-@loop
+@allocating
 def move(
     f1: Arrays,
     x: Array,
@@ -243,7 +243,7 @@ def adam(
         parameters[i] -= step * first / (np.sqrt(second) * root + eps)
 
 
-@loop
+@allocating
 def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, delta: Array) -> None:
     """Write the gradient of outputs times error (r, n) at weights except those for the embedding.
 
@@ -369,7 +369,7 @@ def first_examples(h: Array, n_examples: int, n: int, out: Array) -> None:
                     out[layer, u, block * n + i] = h[layer, u, block * n_examples + i]
 
 
-@loop
+@allocating
 def train(
     networks: tuple[Arrays, Arrays],
     gradients: tuple[Arrays, Arrays],

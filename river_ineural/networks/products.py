@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from river_ineural.features.jit import loop, reentering
+from river_ineural.features.jit import allocating, reentering
 from river_ineural.networks.threads import single_threaded
 
 __all__ = ["product"]
@@ -36,7 +36,7 @@ def large_product(a: Array, b: Array, turned: int, out: Array) -> None:
         by_torch(a, b, turned, out)
 
 
-@loop
+@allocating
 def small_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
     """`product` by BLAS, so small that it wakes no threads."""
     if a_turned:
@@ -47,7 +47,7 @@ def small_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array
         np.dot(a, b, out)
 
 
-@loop
+@allocating
 def product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array) -> None:
     """Write out (M, N) = a (M, K) times b (K, N); turned matrices are transposed first.
 
