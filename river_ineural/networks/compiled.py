@@ -49,6 +49,15 @@ __all__ = ["adam", "copy_columns", "move_average", "score", "step", "train"]
 Array = NDArray[Any]
 
 
+@inlined
+def pair(arrays: tuple[Array, ...]) -> tuple[Arrays, Arrays]:
+    """f1 and f2 of their eight arrays: Python hands a named tuple over in 1 µs, these in 0.6."""
+    return (
+        Arrays(arrays[0], arrays[1], arrays[2], arrays[3]),
+        Arrays(arrays[4], arrays[5], arrays[6], arrays[7]),
+    )
+
+
 @allocating
 def forward(layers: Arrays, h: Array, f: Array) -> None:
     """Write hidden layers h (L - 1, m, n) and outputs f; h[0] holds the first layer's products."""
@@ -152,9 +161,10 @@ def explore(
 
 @inlined
 def score(
-    networks: tuple[Arrays, Arrays], raw: Array, scaling: Array, exploring: bool, found: Array
+    arrays: tuple[Array, ...], raw: Array, scaling: Array, exploring: bool, found: Array
 ) -> None:
     """Write f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
+    networks = pair(arrays)
     f1, n_examples = networks[0], len(raw)
     x = np.empty(raw.shape, f1.first.dtype)
     standardized(raw, scaling, x)
@@ -279,8 +289,8 @@ def learn_embedding(
 
 @inlined
 def step(
-    networks: tuple[Arrays, Arrays],
-    gradients: tuple[Arrays, Arrays],
+    arrays: tuple[Array, ...],
+    gradient_arrays: tuple[Array, ...],
     memory: tuple[Array, ...],  # weights, gradient, Adam's means, all (P,); n_updates (2,)
     radius: Array,
     stored: tuple[Array, Array, Array],
@@ -297,8 +307,8 @@ def step(
 
     Parameters
     ----------
-    networks, gradients, memory
-        Views of the weights, of the gradient, and all flat arrays.
+    arrays, gradient_arrays, memory
+        Views of the weights and of the gradient, as `pair` takes them, and all flat arrays.
     radius
         Radius (1,) by which examples are moved.
     stored
@@ -320,6 +330,7 @@ def step(
     Whether the errors were finite; if not, no step was taken.
     """
     flat, gradient, mean, square, n_updates = memory
+    networks, gradients = pair(arrays), pair(gradient_arrays)
     f1, f2 = networks
     x = np.empty((len(rows), stored[0].shape[1]), flat.dtype)
     targets = np.empty((len(rows), 2, stored[1].shape[2]), flat.dtype)
@@ -371,8 +382,8 @@ def first_examples(h: Array, n_examples: int, n: int, out: Array) -> None:
 
 @allocating
 def train(
-    networks: tuple[Arrays, Arrays],
-    gradients: tuple[Arrays, Arrays],
+    arrays: tuple[Array, ...],
+    gradient_arrays: tuple[Array, ...],
     memory: tuple[Array, ...],
     radius: Array,
     average: Array,
@@ -402,8 +413,8 @@ def train(
     for i in range(len(draws)):
         rows_of(draws[i], drawn_from, rows)
         fine &= step(
-            networks,
-            gradients,
+            arrays,
+            gradient_arrays,
             memory,
             radius,
             stored,

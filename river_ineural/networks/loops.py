@@ -43,7 +43,7 @@ class Loops:
         self.gradient = block.new_empty(shape.n_parameters)
         memory = rows[0], self.gradient.numpy(), rows[2], rows[3], n_updates.numpy()
         trained, gradients, predicting = (
-            arrays(Weights(row, shape)) for row in (rows[0], memory[1], rows[1])
+            sum(arrays(Weights(row, shape)), ()) for row in (rows[0], memory[1], rows[1])
         )
         moved = radius.view(1).numpy()
         self.predicting = predicting
@@ -58,9 +58,7 @@ class Loops:
         few = most // (k * inputs) if m * inputs <= most else 0
         self.most_rows = max(few, SMALL // (k * m * inputs))
         self.views = [*memory, moved]  # of tensors, and views of these
-        self.views += [
-            view for each in (trained, gradients, predicting) for n in each for view in n
-        ]
+        self.views += [view for each in (trained, gradients, predicting) for view in each]
 
     def holding(self, n_rows: int) -> AbstractContextManager[None]:
         """A context for a pass of so many rows, which holds Ctrl-C back where that is needed."""
