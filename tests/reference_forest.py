@@ -124,7 +124,7 @@ class ReferenceForest:
         if held > EXAMPLES:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
             x, weights, serials = x[chosen], weights[chosen], serials[chosen]
-        weights = np.ceil(weights * (2**19 / max(weights.max(), 1e-12)))  # whole numbers
+        weights = np.ceil(weights * (2**18 / max(weights.max(), 1e-12)))  # whole numbers
         seed, n_due, n_grown = int(self.rng.integers(2**62)), int(self.due), 0
         for _ in range(TREES):
             if n_grown == n_due:

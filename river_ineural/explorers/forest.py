@@ -172,7 +172,7 @@ class Forest:
 
 
 def whole(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as whole numbers, of which all sums are exact: in units of 2^-19 of the largest.
+    """Weights as whole numbers, of which all sums are exact: in units of 2^-18 of the largest.
 
     Of those above 0, each is at least one unit.
     """

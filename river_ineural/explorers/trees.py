@@ -21,12 +21,13 @@ __all__ = ["HEAVIEST", "NONE", "RANK", "enter", "grow", "insert", "ranked", "vot
 
 Array = NDArray[Any]
 
-BETTER = 1 + 1e-9  # times as pure as the best split so far, so that rounding decides nothing
+NEARLY = 1e-9  # a split must be purer than the best so far by this part, so that rounding
+BETTER = 1 + NEARLY  # decides nothing
 RANK = np.uint16  # of ranks, rows and classes: indices without a sign need no check for one
 NONE = 0xFFFF  # no row
 ONE, LOW = np.uint64(1), np.uint64(63)
-HALF, LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)  # of the bits of a weight of two classes
-HEAVIEST = 2**19  # largest weight, as a whole number: of 768 examples seven times it is below 2³²
+HALF, LOWER = np.int64(32), np.int64(0xFFFFFFFF)  # of the bits of a weight of two classes
+HEAVIEST = 2**18  # largest weight, as a whole number: of 768 examples seven times it is below 2³¹
 STRIDE = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea, Flood, 2014), and its factors
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 # 2³² times the probabilities that a Poisson variable of mean 1 is at most 0, 1, … 6
@@ -127,29 +128,52 @@ def best_of_two(
     total: Array,
     masses: Array,
     bits: Array,
-) -> tuple[float, int, int, int]:
+    split: Array,
+) -> tuple[float, int]:
     """The best split by feature j of a node of two classes, if it is better than `best`.
 
-    The rows of the node are those from `begin` to `end`. Arguments are whole arrays: slices would
-    take longer than what is done with them. `packed` (n,) holds the weight of each row, in the
-    lower half of its bits for class 0 and in the upper one for class 1, so that one addition is
-    for both. `masses` (values,) and `bits` are memory, 0 before and after. Returns the purity of
-    the split, or `best`; the ranks on its two sides, or -1; and the number of values.
+    The rows of the node are those from `begin` to `end`. With t and l the weights of both classes
+    in the node and on the left, and L and R those of both sides, the purity of a split is that of
+    the node and 2 / (L + R) times
+
+        g = (l0 t1 - l1 t0)² / (L R)
+
+    Parameters
+    ----------
+    best
+        The best g so far, plus 1e-9 of its purity, so that rounding decides nothing.
+    packed
+        The weight of each row, (n,): in the lower half of its bits for class 0, in the upper one
+        for class 1, so that one addition is for both.
+    masses, bits
+        Memory, (values,) and a bit for each, 0 before and after. Arguments are whole arrays: slices
+        would take longer than what is done with them.
+    split
+        The ranks on the two sides of the best split, (2,), written only if it is by this feature.
+
+    Returns
+    -------
+    `best` for the next feature, and the number of values.
     """
-    total0, total1 = total[node, 0], total[node, 1]
-    mass, left, n = total0 + total1, np.uint64(0), 0
-    low, high, before = -1, -1, -1
+    t0, t1, n, before = total[node, 0], total[node, 1], 0, -1
+    mass, slack, left = t0 + t1, (t0 * t0 + t1 * t1) / 2, np.int64(0)
     if n_values[j] == 2:  # no bitmap is needed
-        upper, whole = np.uint64(0), np.uint64(total0) + (np.uint64(total1) << HALF)
+        upper, whole = np.int64(0), np.int64(t0) + (np.int64(t1) << HALF)
         for i in range(begin, end):
-            upper += packed[rows[i]] * np.uint64(rank[j, rows[i]])
+            upper += packed[rows[i]] * np.int64(rank[j, rows[i]])
         masses[0], masses[1] = whole - upper, upper
         bits[0] = np.uint64(upper < whole) | np.uint64(upper > 0) << ONE
+    elif n_values[j] <= 64:  # one word of the bitmap, which then need not go through memory
+        marks = np.uint64(0)
+        for i in range(begin, end):
+            v = rank[j, rows[i]]
+            masses[v] += packed[rows[i]]
+            marks |= ONE << np.uint64(v)
+        bits[0] = marks
     else:
         for i in range(begin, end):
-            row = rows[i]
-            v = rank[j, row]
-            masses[v] += packed[row]
+            v = rank[j, rows[i]]
+            masses[v] += packed[rows[i]]
             bits[v >> 6] |= ONE << (np.uint64(v) & LOW)
     for word in range((n_values[j] >> 6) + 1):
         marked = bits[word]
@@ -157,19 +181,19 @@ def best_of_two(
         while marked:
             at: Any = 64 * word + np.int64(lowest_bit(marked))
             marked &= marked - ONE
-            if n:
-                left0, left1 = float(left & LOWER), float(left >> HALF)
-                right0, right1, m = total0 - left0, total1 - left1, left0 + left1
-                on_left = left0 * left0 + left1 * left1
-                on_right = right0 * right0 + right1 * right1
-                if on_left * (mass - m) + on_right * m > best * (m * (mass - m)):
-                    purity = on_left / m + on_right / (mass - m)
-                    if purity > best:
-                        best, low, high = purity * BETTER, before, at
+            left0, left1 = float(left & LOWER), float(left >> HALF)
+            m, apart = left0 + left1, left0 * t1 - left1 * t0
+            between = m * (mass - m)
+            if apart * apart > best * between:  # 0 > 0 before the first value
+                best = apart * apart / between
+                best += NEARLY * (slack + best)
+                # In memory, so that this stays a branch: without one, each value would wait for
+                # the division of the one before.
+                split[0], split[1] = before, at
             n, before = n + 1, at
             left += masses[at]
             masses[at] = 0
-    return best, low, high, n
+    return best, n
 
 
 @inlined
@@ -189,10 +213,11 @@ def best_of_many(
     bits: Array,
     front: Array,
     following: Array,
-) -> tuple[float, int, int, int]:
+    split: Array,
+) -> tuple[float, int]:
     """The same of any number of classes: the rows of each rank are a list, the last one in front.
 
-    `left` (1, k), `front` and `following` are memory too.
+    `best` is a purity, and `left` (1, k), `front` and `following` are memory too.
     """
     for i in range(begin, end):
         row = rows[i]
@@ -206,7 +231,7 @@ def best_of_many(
         mass += total[node, c]
         on_right += total[node, c] * total[node, c]
         left[0, c] = 0
-    n, low, high, before = 0, -1, -1, -1
+    n, before = 0, -1
     for word in range((n_values[j] >> 6) + 1):
         marked = bits[word]
         bits[word] = 0
@@ -216,7 +241,7 @@ def best_of_many(
             if n and on_left * (mass - m) + on_right * m > best * m * (mass - m):
                 purity = on_left / m + on_right / (mass - m)
                 if purity > best:
-                    best, low, high = purity * BETTER, before, at
+                    best, split[0], split[1] = purity * BETTER, before, at
             n, before, next_ = n + 1, at, front[at]
             while next_ != NONE:
                 c, w = classes[next_], weight[next_]
@@ -225,7 +250,7 @@ def best_of_many(
                 left[0, c] += w
                 m += w
                 next_ = following[next_]
-    return best, low, high, n
+    return best, n
 
 
 @loop
@@ -247,6 +272,7 @@ def grow_tree(
     bits: Array,
     front: Array,
     following: Array,
+    split: Array,
     span: Array,
     tried: Array,
     total: Array,
@@ -280,28 +306,30 @@ def grow_tree(
         feature[tree, node], child[tree, node] = -1, top
         if n_there < 2 or n_nodes + 2 > len(total):
             continue
-        begin, end, best = span[0, node], span[1, node], squares / mass * BETTER
-        found, last, next_, n_left, n_tried = -1, -1, -1, len(tried), 0
+        begin, end, found, n_left, n_tried = span[0, node], span[1, node], -1, len(tried), 0
+        best = NEARLY * squares / 2 if total.shape[1] == 2 else squares / mass * BETTER
         while n_left and n_tried < n_tries:
-            at = np.int64((drawn(seed, n_drawn) * np.uint64(n_left)) >> HALF)
+            at = np.int64((drawn(seed, n_drawn) * np.uint64(n_left)) >> np.uint64(32))
             n_drawn += 1
             n_left -= 1
             j = tried[at]
             tried[at], tried[n_left] = tried[n_left], j
             if total.shape[1] == 2:
-                best, low, high, n = best_of_two(
+                better, n = best_of_two(
                     best, j, node, begin, end, rank, n_values, rows, packed, total, masses, bits,
+                    split,
                 )  # fmt: skip
             else:
-                best, low, high, n = best_of_many(
+                better, n = best_of_many(
                     best, j, node, begin, end, rank, n_values, rows, classes, weight, total,
-                    left, bits, front, following,
+                    left, bits, front, following, split,
                 )  # fmt: skip
-            if low >= 0:
-                found, last, next_ = j, low, high
+            if better > best:
+                found, best = j, better
             n_tried += n > 1
         if found < 0:
             continue
+        last, next_ = split[0], split[1]
         for c in range(total.shape[1]):
             total[n_nodes, c] = total[n_nodes + 1, c] = 0
         middle, n_other = begin, 0
@@ -356,7 +384,7 @@ def grow(
         Rank of each value among the distinct values of its feature, (d, n); these values, (d, n);
         and their number, (d,).
     classes, weights, serials
-        Of the examples, (n,): class; weight, a whole number in [0, 2¹⁹]; serial number.
+        Of the examples, (n,): class; weight, a whole number in [0, 2¹⁸]; serial number.
     columns
         Features that vary, as rows of `ranks`.
     seeds
@@ -376,8 +404,8 @@ def grow(
     rank, distinct, n_values = ranks
     n, most = len(classes), feature.shape[1]
     total, weight, rows = np.empty((most, n_classes)), np.empty(n), np.empty(n, RANK)
-    packed, masses, left = np.empty(n, np.uint64), np.zeros(n, np.uint64), np.empty((1, n_classes))
-    bits = np.zeros(n // 64 + 1, np.uint64)
+    packed, masses, left = np.empty(n, np.int64), np.zeros(n, np.int64), np.empty((1, n_classes))
+    bits, split = np.zeros(n // 64 + 1, np.uint64), np.empty(2, np.int64)
     front, following = np.empty(n, RANK), np.empty(n, RANK)
     span, tried = np.empty((2, most), np.int64), np.empty(len(columns), np.int64)
     n_grown = n_passed = 0
@@ -390,13 +418,13 @@ def grow(
         for i in range(n):
             often: Any = times(seeds[0], tree, serials[i], len(feature))
             weight[i] = often * weights[i]
-            packed[i] = np.uint64(weight[i]) << (HALF if classes[i] == 1 else np.uint64(0))
+            packed[i] = np.int64(weight[i]) << (HALF if classes[i] == 1 else 0)
             rows[n_rows] = i
             n_rows += weight[i] > 0
         seed: Any = np.int64(drawn(seeds[1], tree))
         grow_tree(
             *(tree, n_rows, rank, distinct, n_values, classes, weight, packed, rows, columns),
-            *(n_tries, seed, masses, left, bits, front, following, span, tried),
+            *(n_tries, seed, masses, left, bits, front, following, split, span, tried),
             *(total, feature, threshold, child),
         )
         stale[tree] = False
