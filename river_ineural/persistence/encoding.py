@@ -124,14 +124,11 @@ def pack(document: Any, arrays: Arrays) -> bytes:
 
 def unpack(file: BinaryIO) -> tuple[Any, Arrays]:
     """The arguments given to `pack`; LoadError if the bytes of the file are not from `pack`."""
-    size = int.from_bytes(file.read(8), "little")
-    header = file.read(min(size, MOST_HEADER))
-    if not header.startswith(BEGINNING) or size > MOST_HEADER:
-        file.seek(0)
+    start = file.read(AT)
+    if start[8:] != BEGINNING or int.from_bytes(start[:8], "little") > MOST_HEADER:
         advice = ": it begins as a pickle does, and pickle.load runs whatever code is in one"
-        raise LoadError("not a file of river_ineural.save" + advice * (file.read(1) == b"\x80"))
-    file.seek(0)
-    data = file.read()
+        raise LoadError("not a file of river_ineural.save" + advice * start.startswith(b"\x80"))
+    data = start + file.read()
     if checksum(data) != data[AT : AT + 8]:
         raise LoadError("it is damaged: the checksum differs. Load an earlier copy")
     arrays = safetensors.numpy.load(data)
