@@ -9,7 +9,7 @@ import io
 import os
 import secrets
 import stat
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from msgspec import Struct, convert
@@ -24,7 +24,16 @@ from river_ineural.features.validation import SCHEMA
 from river_ineural.networks.device import available
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
-from river_ineural.persistence.parts import PARTS, Arrays, Count, LoadError, OfLearner, need, plain
+from river_ineural.persistence.parts import (
+    PARTS,
+    Arrays,
+    Count,
+    LoadError,
+    OfLearner,
+    Part,
+    need,
+    plain,
+)
 from river_ineural.recovery import Recovery
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]
@@ -34,23 +43,21 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 LEARNERS: dict[str, Any] = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
 KINDS = (active.INeurALSampler, active.RandomSampler, active.MarginSampler)
 SAMPLERS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+Around = Literal["INeurALSampler", "RandomSampler", "MarginSampler"]
 OWN = {"_lock", "_learner", "_warned", "classifier"}  # attributes that are not of a user
 
 
 class Document(Struct):
     """The contents of a file except its arrays."""
 
-    kind: str  # class of the learner
+    kind: Literal["INeurAL", "NeurONAL"]
     parameters: dict[str, Any]
     learner: OfLearner
     names: list[Any]  # of features
     labels: list[Any]
-    used: Count  # columns of the networks, and those that there is room for
-    room: Count
-    around: tuple[str, dict[str, Any], Any] | None  # a sampler: class, parameters, part
-    notes: dict[str, dict[str, Any]]  # attributes that a user set on learner and sampler
-    schema: int = SCHEMA
-    made_by: str = river_ineural.__version__
+    room: Count  # columns that the networks have room for
+    around: tuple[Around, dict[str, Any], Any] | None  # a sampler: class, parameters, part
+    notes: dict[str, dict[str, Any]]  # attributes that a user set, by class
 
 
 def save(model: Any, path: Path) -> None:
@@ -147,34 +154,33 @@ def to_bytes(model: Any) -> bytes:
             raise SaveError(f"{error}, which a file cannot hold") from error
 
 
-def written(model: Any, learner: Any) -> tuple[Document, Arrays]:
+def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
     """The document and the arrays of a model."""
     arrays, inner, notes, around = Arrays(), learner._learner, {}, None
-    part, networks = plain(inner, "learner", arrays), inner.model.networks
+    part = plain(inner, "learner", arrays)
     if model is not learner:
-        kind, parameters = type(model).__name__, given(model)
+        parameters = given(model)
         del parameters["classifier"]
-        around = kind, parameters, plain(model, "sampler", arrays)
+        around = type(model).__name__, parameters, plain(model, "sampler", arrays)
     for each in (learner, model):
         kind = type(each).__name__
-        fields = PARTS[kind].__struct_fields__ if kind in SAMPLERS else ()
-        known = {*OWN, *given(each), *fields}
+        known = {*OWN, *given(each), *PARTS.get(kind, Part).__struct_fields__}
         notes[kind] = {name: note for name, note in vars(each).items() if name not in known}
-    names, labels = inner.features.names, inner.labels.labels
-    sizes = networks.n_features, networks.shape.n_features
-    kind = type(learner).__name__
-    document = Document(kind, given(learner), part, names, labels, *sizes, around, notes)
-    return document, arrays
+    document = {"kind": type(learner).__name__, "parameters": given(learner), "learner": part}
+    document |= {"names": inner.features.names, "labels": inner.labels.labels}
+    document |= {"room": inner.model.networks.shape.n_features, "around": around, "notes": notes}
+    return {"schema": SCHEMA, "made_by": river_ineural.__version__, **document}, arrays
 
 
 def sizes_of(document: Document, kind: Any, n_weights: int) -> dict[str, Any]:
     """The sides of arrays by name; by class, attributes that follow from the document."""
-    given, names, used, room = document.parameters, document.names, document.used, document.room
+    given, names, room = document.parameters, document.names, document.room
+    used = CONSTANT + len(names) if room else 0
     check_keys(names)
     check_keys(document.labels, "label")
     k = len(LabelIndex(given["max_classes"], document.labels)) if used else 0
-    fine = used == CONSTANT + len(names) or not (used or names)
-    need(fine and used <= room <= used + used // 4, "room", "columns of the names", (used, room))
+    fine = used <= room <= used + used // 4 and (room or not names)
+    need(fine, "room", f"that of {len(names)} names", room)
     layers = given["hidden_dim"], given["n_layers"]
     shape = kind._form(k, room, *layers, "network" in given["explorers"])
     wanted = shape._replace(n_features=used).n_parameters
@@ -200,7 +206,6 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
         )
     document = convert(found, Document)
     parameters, part = document.parameters, document.learner
-    need(document.kind in LEARNERS, "learner", f"one of {', '.join(LEARNERS)}", document.kind)
     device = device or str(parameters["device"])
     need(device.partition(":")[0] in ("cpu", "cuda"), "device", "'cpu', 'cuda' or 'cuda:N'", device)
     kind, block = LEARNERS[document.kind], arrays["learner.model.networks.block"]
@@ -214,7 +219,6 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
     part.fill(inner, "learner", arrays, sizes)
     if document.around:
         name, parameters, fields = document.around
-        need(name in SAMPLERS, "sampler", f"one of {', '.join(SAMPLERS)}", name)
         model = made(SAMPLERS[name], parameters | {"classifier": learner})
         convert(fields, PARTS[name]).fill(model, "sampler", arrays, sizes)
     need(not arrays, "the file", "without other tensors", [*arrays])

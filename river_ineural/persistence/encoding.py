@@ -16,7 +16,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.numpy
-from msgspec import Struct, structs
 from river.drift import binary
 from zlib_ng import zlib_ng
 
@@ -72,8 +71,6 @@ TAG_OF = {kind: tag for tag, (kind, _, _) in TAGS.items()}
 
 def encoded(value: Any, path: str) -> Any:
     """Convert a value to JSON; SaveError names the path of a value that cannot be converted."""
-    if isinstance(value, Struct):
-        value = structs.asdict(value)
     kind = type(value)
     if value is None or kind in (bool, float, str) or (kind is int and abs(value) <= LARGEST):
         return value

@@ -14,7 +14,7 @@ from collections import deque
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from msgspec import Meta, Struct, convert
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 from river.drift.binary.hddm_w import SampleInfo
 
@@ -24,7 +24,7 @@ from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-__all__ = ["PARTS", "Arrays", "LoadError", "OfLearner", "need", "plain"]
+__all__ = ["PARTS", "Arrays", "LoadError", "OfLearner", "Part", "need", "plain"]
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -39,7 +39,8 @@ OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # a sum that fades by a fiftiet
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
 Due = Annotated[float, Meta(ge=0, le=1e6)]
-OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # in its detectors
+Plain = bool | Integer | float | None | list[bool | Integer | float]
+OfRiver = dict[str, Plain | dict[str, Plain | dict[str, Plain]]]  # a detector with its statistics
 Kind = Annotated[int, Meta(ge=-2)]  # of change: a class, or one of `drift`
 Bin = Annotated[int, Meta(ge=0, lt=4)]
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
@@ -122,7 +123,7 @@ def restored(thing: Any, value: Any, path: str) -> Any:
     elif isinstance(thing, deque):
         thing.extend(value)
     elif not type(thing).__module__.startswith("river."):
-        return convert(value, OfRiver) if "river." in path else value
+        return value
     else:
         state = attributes(thing)
         need(isinstance(value, dict) and value.keys() == state.keys(), path, "as in River", value)
@@ -131,7 +132,7 @@ def restored(thing: Any, value: Any, path: str) -> Any:
                 thing._ewma.update(value["_ewma"])
             del state["_ewma"]
         for name, each in state.items():
-            thing.__dict__[name] = restored(each, value[name], f"{path}.river.{name}")
+            thing.__dict__[name] = restored(each, value[name], f"{path}.{name}")
     return thing
 
 
@@ -257,7 +258,7 @@ class OfDriftDetector(Part):
     recent: list[tuple[Class, float, Class]]
     held_back: list[tuple[Bin, bool]]
     cusum: OfCusum
-    river: dict[str, Any] | None
+    river: OfRiver | None
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         most, n = max(self.n_of_class, default=0), sizes["k"]
