@@ -22,38 +22,30 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Stored:
-    """The newest examples as rows of arrays, which double in size up to the capacity."""
+    """The newest examples, each a vector and integers; a new one takes the place of the oldest."""
 
-    def __init__(self, capacity: int, n_targets: int = 1) -> None:
+    def __init__(self, capacity: int) -> None:
         check_integer("capacity", capacity, least=1)
         self.capacity = capacity
         self.n_added = 0
-        self.vectors = np.zeros((0, 0), np.float32)
-        self.targets = np.zeros((0, n_targets), np.int64)  # integers stored with each vector
+        self.examples: list[tuple[Floats, tuple[int, ...]]] = []
 
     def __len__(self) -> int:
-        return min(self.n_added, self.capacity)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state without the unused rows."""
-        used = {"vectors": self.vectors[: len(self)], "targets": self.targets[: len(self)]}
-        return {**self.__dict__, **used}
+        return len(self.examples)
 
     def add(self, vector: Floats, *targets: int) -> None:
-        """Store a vector of all known features; new features are 0 in older vectors."""
+        """Store a vector of all known features."""
         row = self.n_added % self.capacity
-        n_rows, n_features = self.vectors.shape
-        more = min(max(1, n_rows), self.capacity - n_rows) if row == n_rows else 0
-        if more or len(vector) > n_features:
-            self.vectors = np.pad(self.vectors, ((0, more), (0, len(vector) - n_features)))
-            self.targets = np.pad(self.targets, ((0, more), (0, 0)))
-        self.vectors[row], self.targets[row] = vector, targets
+        self.examples[row : row + 1] = [(vector, targets)]
         self.n_added += 1
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """The vectors (n, d), then each target (n,)."""
-        targets = torch.from_numpy(self.targets[: len(self)].T.copy())
-        return torch.from_numpy(self.vectors[: len(self)]), *targets
+        """The vectors (n, d), 0 for features that came later, then each target (n,)."""
+        vectors, targets = zip(*self.examples, strict=True)
+        x = np.zeros((len(vectors), max(map(len, vectors))), np.float32)
+        for row, vector in zip(x, vectors, strict=True):
+            row[: len(vector)] = vector
+        return torch.from_numpy(x), *map(torch.tensor, zip(*targets, strict=True))
 
 
 class TrainedInEpochs:

@@ -156,7 +156,7 @@ class TrainedTangent(TrainedInEpochs, TangentUCB):
     ) -> None:
         TangentUCB.__init__(self, *settings)
         TrainedInEpochs.__init__(self, *training)
-        self.stored = Stored(capacity, n_targets=2)
+        self.stored = Stored(capacity)
 
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last
