@@ -126,13 +126,17 @@ def restored(thing: Any, value: Any, path: str) -> Any:
         return value
     else:
         state = attributes(thing)
-        need(isinstance(value, dict) and value.keys() == state.keys(), path, "as in River", value)
+        need(value.keys() == state.keys(), path, "as in River", value)
         if isinstance(thing, SampleInfo):
             if value["_is_init"]:  # one update restores the compiled average
                 thing._ewma.update(value["_ewma"])
             del state["_ewma"]
         for name, each in state.items():
-            thing.__dict__[name] = restored(each, value[name], f"{path}.{name}")
+            at, part = f"{path}.{name}", value[name]
+            kinds = isinstance(part, dict), isinstance(part, list)
+            fine = kinds == (hasattr(each, "__dict__"), isinstance(each, deque))
+            need(fine, at, "as in River", part)
+            thing.__dict__[name] = restored(each, part, at)
     return thing
 
 
