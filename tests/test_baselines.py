@@ -9,7 +9,7 @@ from streams import blobs, learned
 from torch.nn import functional
 
 from river_ineural.baselines import RetrainedNetwork
-from river_ineural.baselines.epochs import Stored, TrainedInEpochs
+from river_ineural.baselines.network import Stored, TrainedInEpochs
 
 STREAM = blobs(60, n_features=4, n_classes=3, seed=1)
 NAMES = sorted(STREAM[0][0])
