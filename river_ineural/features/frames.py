@@ -44,12 +44,12 @@ class Frame:
         self.names: list[Any] = self.frame.columns
         if not self.names:
             raise ValueError("X has no column: give at least one feature.")
-        self.rows: list[dict[Any, Any]] = []  # with an encoder
         check_categories(self.frame)
-        if encoder is None:
-            self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
+        self.rows = encoded_rows(self.frame, encoder) if encoder else []
+        if encoder:
+            self.values = np.zeros((0, len(self.names)))
         else:
-            self.rows = encoded_rows(self.frame, encoder)
+            self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -69,10 +69,7 @@ class Frame:
         without a column or any number is left out.
         """
         if not self.rows:
-            yield (
-                self.names,
-                self.values if features.encoder is None else np.zeros((0, len(self.names))),
-            )
+            yield self.names, self.values
             return
         for start in range(0, len(self.rows), size):
             rows = self.rows[start : start + size]

@@ -81,7 +81,7 @@ class Part(Struct, forbid_unknown_fields=True):
         if hasattr(thing, "__setstate__") and not isinstance(thing, BudgetedSampler):
             thing.__setstate__(state)
         else:
-            thing.__dict__.update({name: state[name] for name in vars(thing)})
+            vars(thing).update({name: state[name] for name in vars(thing).keys() & state})
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         """Raise LoadError unless attributes fit each other and the sizes."""
