@@ -58,6 +58,7 @@ class Document(Struct):
     room: Count  # columns that the networks have room for
     around: tuple[Around, dict[str, Any], Any] | None  # a sampler: class, parameters, part
     notes: dict[str, dict[str, Any]]  # attributes that a user set, by class
+    made_by: str  # version of this package
 
 
 def save(model: Any, path: Path) -> None:
