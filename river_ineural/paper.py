@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
 from river_ineural.active.budget import Budget
-from river_ineural.features.printed import check_parameters, theorem_rate, unit_vector
+from river_ineural.features.validation import check_choice, check_integer, check_real, check_seed
 
 __all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
 
 GAMMAS = (1, 2, 5, 6, 7, 10)  # the grid of the appendix
+ROUNDING = 1e-3  # largest accepted difference of a norm from 1
+SMALLEST = 1e-300  # what has to be above 0 is at least this
 MOST_KEPT = 100_000_000  # limit of the numbers in all iterates: 0.4 GB
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 X = dict[FeatureName, Any]
@@ -261,3 +264,84 @@ class INeurAL(ActiveLearningClassifier):
         if not self.n_rounds:
             raise ValueError("There is nothing to return before the first round: call predict_one.")
         return copy.deepcopy(self.classifier).take(self._returned)
+
+
+def check_parameters(model: INeurAL) -> None:
+    """Raise unless the parameters are in their ranges."""
+    classes = model.classes
+    hashable = isinstance(classes, tuple) and all(isinstance(each, Hashable) for each in classes)
+    if not (hashable and len(set(classes)) == len(classes) > 1):
+        raise ValueError(
+            f"classes must be a tuple of at least two different labels, got {classes!r}."
+        )
+    for name, least in {"rounds": 1, "hidden_dim": 1, "n_layers": 2, "batch_size": 1}.items():
+        check_integer(name, getattr(model, name), least)
+    check_real("gamma", model.gamma, least=0)
+    check_real("delta", model.delta, SMALLEST)
+    if model.delta >= 1:
+        raise ValueError(f"delta must be below 1, got {model.delta}.")
+    for name in ("lr", "exploration_lr"):
+        if getattr(model, name) is not None:
+            check_real(name, getattr(model, name), SMALLEST)
+    check_choice("optimizer", model.optimizer, (*OPTIMIZERS,))
+    check_choice("explores", model.explores, (True, False))
+    check_seed(model.seed)
+    try:
+        torch.ones(1, device=model.device).item()
+    except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"device={model.device!r} is not there: name one that this torch sees, as 'cpu' or "
+            "'cuda'."
+        ) from error
+
+
+def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> float:
+    """The learning rate of the theorems, η1 = η2 = κν / (√T m).
+
+    Parameters
+    ----------
+    rounds, hidden_dim
+        T and m, at least 1.
+    kappa_nu
+        The constant κν, above 0, which the theorems do not specify.
+
+    Examples
+    --------
+    >>> theorem_rate(10_000)
+    0.0001
+
+    References
+    ----------
+    Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Regret Analysis".
+    """
+    check_integer("rounds", rounds, least=1)
+    check_integer("hidden_dim", hidden_dim, least=1)
+    check_real("kappa_nu", kappa_nu, SMALLEST)
+    return kappa_nu / (math.sqrt(rounds) * hidden_dim)
+
+
+def unit_vector(x: X, features: Iterable[FeatureName]) -> Tensor:
+    """The values (d,) of an example of norm 1, in the order of `features`; 0 if absent.
+
+    Raises if x has another feature, a value that is not a number, or another norm.
+    """
+    if not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dict of features, got {type(x).__name__}.")
+    known = dict.fromkeys(features)
+    if not known.keys() >= x.keys():
+        new = next(name for name in x if name not in known)
+        raise ValueError(
+            f"x has the feature {new!r}, which the first example had not, and the paper has one d: "
+            "give all features in the first example, as 0 where they are absent."
+        )
+    try:
+        vector = torch.tensor([x.get(name, 0.0) for name in known], dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"x must hold numbers only, got {dict(x)!r}: encode the others.") from error
+    norm = vector.norm().item()
+    if not 1 - ROUNDING <= norm <= 1 + ROUNDING:  # fails for NaN as well
+        raise ValueError(
+            f"x has norm {norm:.6g}, but the paper assumes 1: "
+            "put river.preprocessing.Normalizer() in front."
+        )
+    return vector

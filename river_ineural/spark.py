@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from river_ineural.features.validation import check_integer
 from river_ineural.persistence import SAMPLERS, from_bytes, to_bytes
 
 try:
@@ -99,8 +100,7 @@ def check_options(model: Any, idle: datetime.timedelta | None, most_waiting: int
             f"model must be a sampler of river_ineural.active, got {type(model).__name__}: e.g. "
             "INeurALSampler(INeurAL(), budget=0.1)."
         )
-    if most_waiting < 1:
-        raise ValueError(f"most_waiting must be at least 1, got {most_waiting}.")
+    check_integer("most_waiting", most_waiting, least=1)
     if idle is not None and idle <= datetime.timedelta(0):
         raise ValueError(f"idle must be a positive time or None, got {idle}.")
 

@@ -1,7 +1,6 @@
 """The classifier of the paper's baselines against PyTorch's own layers."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from streams import blobs, learned
 from torch.nn import functional
 
 from river_ineural.baselines import RetrainedNetwork
-from river_ineural.baselines.epochs import Stored, TrainedInEpochs
+from river_ineural.baselines.network import Stored, TrainedInEpochs
 
 STREAM = blobs(60, n_features=4, n_classes=3, seed=1)
 NAMES = sorted(STREAM[0][0])
@@ -85,21 +84,14 @@ def test_the_tolerance_is_of_the_sum_of_the_batch_losses_for_each_example(tolera
 
 
 def test_what_is_stored_are_the_newest_with_zeros_for_features_they_had_not():
-    """Five examples of one to three features, room for three; a copy has no rows to spare."""
-    stored = Stored(capacity=3, n_targets=2)
+    """Five examples of one to three features, room for three."""
+    stored = Stored(capacity=3)
     for i, n_features in enumerate((1, 1, 2, 2, 3)):
         stored.add(np.full(n_features, i + 1.0, np.float32), i, -i)
         assert len(stored) == min(i + 1, 3)
     vectors, first, second = stored.tensors()
     assert vectors.tolist() == [[4, 4, 0], [5, 5, 5], [3, 3, 0]]
     assert (first.tolist(), second.tolist()) == ([3, 4, 2], [-3, -4, -2])
-    stored = Stored(capacity=100)
-    for i in range(5):
-        stored.add(np.ones(2, np.float32), i)
-    copied = pickle.loads(pickle.dumps(stored))
-    assert (len(stored.vectors), len(copied.vectors)) == (8, 5)
-    copied.add(np.zeros(2, np.float32), 5)
-    assert copied.tensors()[1].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_new_feature_and_a_new_class_leave_known_weights():

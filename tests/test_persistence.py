@@ -303,8 +303,8 @@ def at(path):
 
 
 FORGED = [
-    ((*SAMPLER, 0), "os.system", "sampler must be one of INeurALSampler"),
-    (("kind",), "os.system", "learner must be one of INeurAL"),
+    ((*SAMPLER, 0), "os.system", "Invalid enum value .os.system. .*around"),
+    (("kind",), "os.system", "Invalid enum value .os.system. .*kind"),
     (of_learner("hidden_dim"), 9, "networks.block must be .* weights"),
     (of_learner("n_layers"), 10**9, "networks.block must be .* weights"),
     (of_learner("capacity"), 10**15, "no model can be made of it|capacities"),
@@ -314,7 +314,7 @@ FORGED = [
     (of_learner("drift_detector"), {"$os.system": {}}, "os.system"),
     (DEVICE, "meta", "device must be 'cpu', 'cuda' or"),
     ((*SAMPLER, 1, "budget"), {"$Budget": {"limit": 1.5}}, "Budget lacks its parameter"),
-    (("room",), 10**9, "room must be columns of the names"),
+    (("room",), 10**9, "room must be that of 5 names"),
     (("labels",), [1, 1, 1], "label"),
     (("labels",), [0, 1, math.inf], "label inf"),
     (("names",), [{"$dict": []}] * 5, "name {} "),

@@ -18,8 +18,7 @@ from torch import Tensor
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import AT_RANDOM, UNWANTED, Wanted
 from river_ineural.active.query import gap
-from river_ineural.baselines.epochs import Cached, Stored, placed
-from river_ineural.baselines.network import RetrainedNetwork
+from river_ineural.baselines.network import Cached, RetrainedNetwork, Stored, placed
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_integer, check_real, check_seed

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from river_ineural.active import Budget, BudgetedSampler
 from river_ineural.active.decision import Wanted
-from river_ineural.baselines.epochs import Cached, Stored, TrainedInEpochs, placed
+from river_ineural.baselines.network import Cached, Stored, TrainedInEpochs, placed
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_integer, check_real, check_seed
@@ -156,7 +156,7 @@ class TrainedTangent(TrainedInEpochs, TangentUCB):
     ) -> None:
         TangentUCB.__init__(self, *settings)
         TrainedInEpochs.__init__(self, *training)
-        self.stored = Stored(capacity, n_targets=2)
+        self.stored = Stored(capacity)
 
     def value(self, x: Floats, hidden: Floats, delta: Floats) -> Floats:
         return hidden @ self.last

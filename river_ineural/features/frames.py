@@ -44,11 +44,12 @@ class Frame:
         self.names: list[Any] = self.frame.columns
         if not self.names:
             raise ValueError("X has no column: give at least one feature.")
-        self.rows: list[dict[Any, Any]] = []  # with an encoder
-        if encoder is None:
-            self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
+        check_categories(self.frame)
+        self.rows = encoded_rows(self.frame, encoder) if encoder else []
+        if encoder:
+            self.values = np.zeros((0, len(self.names)))
         else:
-            self.rows = encoded_rows(self.frame, encoder)
+            self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -68,10 +69,7 @@ class Frame:
         without a column or any number is left out.
         """
         if not self.rows:
-            yield (
-                self.names,
-                self.values if features.encoder is None else np.zeros((0, len(self.names))),
-            )
+            yield self.names, self.values
             return
         for start in range(0, len(self.rows), size):
             rows = self.rows[start : start + size]
@@ -131,14 +129,21 @@ class Frame:
         return dataframe.to_native_frame(columns, like=self.frame)
 
 
+def check_categories(frame: nw.DataFrame[Any]) -> None:
+    """Raise unless all categories of columns are text or missing."""
+    for name, dtype in frame.schema.items():
+        for value in frame[name].unique().to_list() if dtype in CATEGORIES else ():
+            if not isinstance(value, str) and not is_missing(value):
+                raise ValueError(
+                    f"column {name!r} holds categories that are not strings ({value!r}): turn it "
+                    "into strings or into numbers first."
+                )
+
+
 def encoded_rows(frame: nw.DataFrame[Any], encoder: Encoder) -> list[dict[Any, Any]]:
     """The rows of a frame as `Encoder.split` encodes dicts, in float64, NaN for what it encoded."""
     names, rows = frame.columns, []
     encoder.check(names)
-    for name, dtype in frame.schema.items():
-        if dtype in CATEGORIES:
-            for value in frame[name].unique().to_list():
-                _check_category(name, value)
     for given in frame.iter_rows():
         numbers, made = encoder.split(dict(zip(names, given, strict=True)))
         rows.append({name: _checked(name, value) for name, value in numbers.items()} | made)
@@ -172,28 +177,11 @@ def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
 
 def _checked_column(name: Any, column: nw.Series[Any]) -> NDArray[np.float64]:
     """The values of a column that is not plain, as real numbers."""
-    dtype = column.dtype  # narwhals computes it at each access
-    if dtype in LONG:
-        column = column.cast(nw.Float64)
-    if dtype not in CATEGORIES:
+    if column.dtype not in (*CATEGORIES, *LONG):
         values = column.to_numpy()
         if values.ndim == 1 and values.dtype.kind in "biuf":  # such as sparse columns of pandas
             return values.astype(np.float64)
-    found = []
-    for value in column.to_list():
-        if dtype in CATEGORIES:
-            _check_category(name, value)
-        found.append(_checked(name, value))
-    return np.array(found, np.float64)
-
-
-def _check_category(name: Any, value: Any) -> None:
-    """Raise unless a category of a column is text or missing."""
-    if not isinstance(value, str) and not is_missing(value):
-        raise ValueError(
-            f"column {name!r} holds categories that are not strings ({value!r}): turn it into "
-            "strings or into numbers first."
-        )
+    return np.array([_checked(name, value) for value in column.to_list()], np.float64)
 
 
 def _checked(name: Any, value: Any) -> float:

@@ -34,13 +34,6 @@ class LabelIndex:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name != "index"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.index = {label: i for i, label in enumerate(self.labels)}
-
     @staticmethod
     def checked(y: Any) -> ClfTarget:
         """Return `y` if it is a bool, str, int or finite float that a file can hold; else raise."""

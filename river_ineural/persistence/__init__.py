@@ -9,7 +9,7 @@ import io
 import os
 import secrets
 import stat
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from msgspec import Struct, convert
@@ -25,13 +25,14 @@ from river_ineural.networks.device import available
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
 from river_ineural.persistence.parts import (
+    PARTS,
     Arrays,
     Count,
     LoadError,
-    OfINeurALSampler,
     OfLearner,
-    OfSampler,
+    Part,
     need,
+    plain,
 )
 from river_ineural.recovery import Recovery
 
@@ -42,23 +43,22 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 LEARNERS: dict[str, Any] = {kind.__name__: kind for kind in (INeurAL, NeurONAL)}
 KINDS = (active.INeurALSampler, active.RandomSampler, active.MarginSampler)
 SAMPLERS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+Around = Literal["INeurALSampler", "RandomSampler", "MarginSampler"]
 OWN = {"_lock", "_learner", "_warned", "classifier"}  # attributes that are not of a user
 
 
 class Document(Struct):
     """The contents of a file except its arrays."""
 
-    kind: str  # class of the learner
+    kind: Literal["INeurAL", "NeurONAL"]
     parameters: dict[str, Any]
     learner: OfLearner
     names: list[Any]  # of features
     labels: list[Any]
-    used: Count  # columns of the networks, and those that there is room for
-    room: Count
-    around: tuple[str, dict[str, Any], Any] | None  # a sampler: class, parameters, part
-    notes: dict[str, dict[str, Any]]  # attributes that a user set on learner and sampler
-    schema: int = SCHEMA
-    made_by: str = river_ineural.__version__
+    room: Count  # columns that the networks have room for
+    around: tuple[Around, dict[str, Any], Any] | None  # a sampler: class, parameters, part
+    notes: dict[str, dict[str, Any]]  # attributes that a user set, by class
+    made_by: str  # version of this package
 
 
 def save(model: Any, path: Path) -> None:
@@ -155,54 +155,41 @@ def to_bytes(model: Any) -> bytes:
             raise SaveError(f"{error}, which a file cannot hold") from error
 
 
-def of_sampler(kind: str) -> type[OfSampler]:
-    """The part of a sampler of this class."""
-    return OfINeurALSampler if kind == "INeurALSampler" else OfSampler
-
-
-def written(model: Any, learner: Any) -> tuple[Document, Arrays]:
+def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
     """The document and the arrays of a model."""
     arrays, inner, notes, around = Arrays(), learner._learner, {}, None
-    networks = inner.model.networks
-    part = OfLearner.of(inner, "learner", arrays)
-    for each, fields in (
-        (learner, ()),
-        (model, of_sampler(type(model).__name__).__struct_fields__),
-    ):
-        known = {*OWN, *given(each), *fields}
-        notes[type(each).__name__] = {k: v for k, v in vars(each).items() if k not in known}
+    part = plain(inner, "learner", arrays)
     if model is not learner:
-        kind, parameters = type(model).__name__, given(model)
+        parameters = given(model)
         del parameters["classifier"]
-        around = kind, parameters, of_sampler(kind).of(model, "sampler", arrays)
-    names, labels = inner.features.names, inner.labels.labels
-    sizes = networks.n_features, networks.shape.n_features
-    document = Document(
-        type(learner).__name__, given(learner), part, names, labels, *sizes, around, notes
-    )
-    return document, arrays
+        around = type(model).__name__, parameters, plain(model, "sampler", arrays)
+    for each in (learner, model):
+        kind = type(each).__name__
+        known = {*OWN, *given(each), *PARTS.get(kind, Part).__struct_fields__}
+        notes[kind] = {name: note for name, note in vars(each).items() if name not in known}
+    document = {"kind": type(learner).__name__, "parameters": given(learner), "learner": part}
+    document |= {"names": inner.features.names, "labels": inner.labels.labels}
+    document |= {"room": inner.model.networks.shape.n_features, "around": around, "notes": notes}
+    return {"schema": SCHEMA, "made_by": river_ineural.__version__, **document}, arrays
 
 
-def sizes_of(document: Document, n_weights: int) -> dict[str, Any]:
+def sizes_of(document: Document, kind: Any, n_weights: int) -> dict[str, Any]:
     """The sides of arrays by name; by class, attributes that follow from the document."""
-    given, names, used, room = document.parameters, document.names, document.used, document.room
+    given, names, room = document.parameters, document.names, document.room
+    used = CONSTANT + len(names) if room else 0
     check_keys(names)
     check_keys(document.labels, "label")
-    labels = LabelIndex(given["max_classes"], document.labels).labels
-    fine = used == CONSTANT + len(names) or not (used or names)
-    need(fine and used <= room <= used + used // 4, "room", "columns of the names", (used, room))
-    form = given["hidden_dim"], given["n_layers"], "network" in given["explorers"]
-    kind = LEARNERS[document.kind]
-    shape = kind._form(len(labels) if used else 0, room, *form)
+    k = len(LabelIndex(given["max_classes"], document.labels)) if used else 0
+    fine = used <= room <= used + used // 4 and (room or not names)
+    need(fine, "room", f"that of {len(names)} names", room)
+    layers = given["hidden_dim"], given["n_layers"]
+    shape = kind._form(k, room, *layers, "network" in given["explorers"])
     wanted = shape._replace(n_features=used).n_parameters
     # Compare the number of weights with that in the file before a model is made.
     need(wanted == n_weights <= MOST_WEIGHTS, "networks.block", f"{wanted:,} weights", n_weights)
     return {
-        "k": shape.n_classes,
-        "used": used,
-        "room": room,
+        **{"k": shape.n_classes, "used": used, "room": room, "n_weights": n_weights},
         "n_named": CONSTANT + len(names),
-        "n_weights": n_weights,
         "dtype": np.float32 if kind._dtype.itemsize == 4 else np.float64,
         "Networks": {"shape": shape, "n_features": used},
         "History": {"room": room, "n_features": used},
@@ -219,23 +206,22 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
             f"made it ({found['made_by']:.80}), or learn the stream anew"
         )
     document = convert(found, Document)
-    need(document.kind in LEARNERS, "learner", f"one of {', '.join(LEARNERS)}", document.kind)
-    device = device or str(document.parameters["device"])
+    parameters, part = document.parameters, document.learner
+    device = device or str(parameters["device"])
     need(device.partition(":")[0] in ("cpu", "cuda"), "device", "'cpu', 'cuda' or 'cuda:N'", device)
-    block = arrays.get("learner.model.networks.block", np.empty((4, 0)))
-    sizes = sizes_of(document, block.shape[-1])
-    model = learner = made(LEARNERS[document.kind], document.parameters | {"device": "cpu"})
-    inner, part = learner._learner, document.learner
+    kind, block = LEARNERS[document.kind], arrays["learner.model.networks.block"]
+    sizes = sizes_of(document, kind, block.shape[-1])
+    model = learner = made(kind, parameters | {"device": "cpu"})
+    inner = learner._learner
     inner.labels = LabelIndex(learner.max_classes, document.labels)
     if part.recovery and inner.detector:
         inner.recovery = Recovery(inner.detector, 0)
         inner.snapshot, inner.incumbent = (copy.deepcopy(inner.model) for _ in range(2))
     part.fill(inner, "learner", arrays, sizes)
     if document.around:
-        kind, parameters, fields = document.around
-        need(kind in SAMPLERS, "sampler", f"one of {', '.join(SAMPLERS)}", kind)
-        model = made(SAMPLERS[kind], parameters | {"classifier": learner})
-        convert(fields, of_sampler(kind)).fill(model, "sampler", arrays, sizes)
+        name, parameters, fields = document.around
+        model = made(SAMPLERS[name], parameters | {"classifier": learner})
+        convert(fields, PARTS[name]).fill(model, "sampler", arrays, sizes)
     need(not arrays, "the file", "without other tensors", [*arrays])
     for each in (learner, model):
         for key, note in document.notes[type(each).__name__].items():

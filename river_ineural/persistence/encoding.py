@@ -16,7 +16,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.numpy
-from msgspec import Struct, structs
 from river.drift import binary
 from zlib_ng import zlib_ng
 
@@ -72,8 +71,6 @@ TAG_OF = {kind: tag for tag, (kind, _, _) in TAGS.items()}
 
 def encoded(value: Any, path: str) -> Any:
     """Convert a value to JSON; SaveError names the path of a value that cannot be converted."""
-    if isinstance(value, Struct):
-        value = structs.asdict(value)
     kind = type(value)
     if value is None or kind in (bool, float, str) or (kind is int and abs(value) <= LARGEST):
         return value
@@ -124,14 +121,11 @@ def pack(document: Any, arrays: Arrays) -> bytes:
 
 def unpack(file: BinaryIO) -> tuple[Any, Arrays]:
     """The arguments given to `pack`; LoadError if the bytes of the file are not from `pack`."""
-    size = int.from_bytes(file.read(8), "little")
-    header = file.read(min(size, MOST_HEADER))
-    if not header.startswith(BEGINNING) or size > MOST_HEADER:
-        file.seek(0)
+    start = file.read(AT)
+    if start[8:] != BEGINNING or int.from_bytes(start[:8], "little") > MOST_HEADER:
         advice = ": it begins as a pickle does, and pickle.load runs whatever code is in one"
-        raise LoadError("not a file of river_ineural.save" + advice * (file.read(1) == b"\x80"))
-    file.seek(0)
-    data = file.read()
+        raise LoadError("not a file of river_ineural.save" + advice * start.startswith(b"\x80"))
+    data = start + file.read()
     if checksum(data) != data[AT : AT + 8]:
         raise LoadError("it is damaged: the checksum differs. Load an earlier copy")
     arrays = safetensors.numpy.load(data)

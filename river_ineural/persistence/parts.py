@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import itertools
 import random
-import typing
 from collections import deque
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from msgspec import Meta, Struct, convert
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 from river.drift.binary.hddm_w import SampleInfo
 
@@ -25,7 +24,7 @@ from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-__all__ = ["Arrays", "LoadError", "OfINeurALSampler", "OfLearner", "OfSampler", "need"]
+__all__ = ["PARTS", "Arrays", "LoadError", "OfLearner", "Part", "need", "plain"]
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -40,7 +39,10 @@ OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # a sum that fades by a fiftiet
 Number = Annotated[float, Meta(ge=-1e300)]  # not NaN
 Share = Annotated[float, Meta(ge=0, le=1)]
 Due = Annotated[float, Meta(ge=0, le=1e6)]
-OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # in its detectors
+Plain = bool | Integer | float | None | list[bool | Integer | float]
+OfRiver = dict[str, Plain | dict[str, Plain | dict[str, Plain]]]  # a detector with its statistics
+Kind = Annotated[int, Meta(ge=-2)]  # of change: a class, or one of `drift`
+Bin = Annotated[int, Meta(ge=0, lt=4)]
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
 Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
 Last = tuple[bool, Reason, float, float, Level, Parts, Class, Class]
@@ -61,27 +63,15 @@ class Part(Struct, forbid_unknown_fields=True):
 
     ARRAYS: ClassVar[dict[str, str]] = {}
 
-    @classmethod
-    def of(cls, thing: Any, path: str, arrays: Arrays) -> Self:
-        """The part of an object; adds its arrays by their paths."""
-        state, found = attributes(thing), {}
-        arrays.update({f"{path}.{name}": state[name] for name in cls.ARRAYS})
-        for name, kind in kinds(cls):
-            found[name] = plain(state.get(name))
-            if kind and found[name] is not None:
-                found[name] = kind.of(state[name], f"{path}.{name}", arrays)
-        return cls(**found)
-
     def fill(self, thing: Any, path: str, arrays: Arrays, sizes: Sizes) -> None:
         """Set all this on a new object; raise LoadError unless it fits, and is consistent."""
         state, sides = attributes(thing) | sizes.get(type(thing).__name__, {}), dict(sizes)
-        for name, kind in kinds(type(self)):
-            value, at, before = getattr(self, name), f"{path}.{name}", state.get(name)
-            if kind:
-                need(
-                    (before is None) == (value is None), at, "as its model's parameters say", value
-                )
-            if kind and value is not None:
+        for name in self.__struct_fields__:
+            at, before, value = f"{path}.{name}", state.get(name), getattr(self, name)
+            kind = type(value) if isinstance(value, Part) else None
+            fine = PARTS.get(type(before).__name__) is kind
+            need(fine, at, "as its model's parameters say", value)
+            if isinstance(value, Part):
                 value.fill(before, at, arrays, sizes)
             else:
                 state[name] = restored(before, value, at)
@@ -91,20 +81,10 @@ class Part(Struct, forbid_unknown_fields=True):
         if hasattr(thing, "__setstate__") and not isinstance(thing, BudgetedSampler):
             thing.__setstate__(state)
         else:
-            thing.__dict__.update({name: state[name] for name in vars(thing)})
+            vars(thing).update({name: state[name] for name in vars(thing).keys() & state})
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         """Raise LoadError unless attributes fit each other and the sizes."""
-
-
-def kinds(part: type[Part]) -> list[tuple[str, type[Part] | None]]:
-    """The fields of a part, and the part that each one is, or None for plain values."""
-    hints, found = typing.get_type_hints(part), []
-    for name in part.__struct_fields__:
-        options = typing.get_args(hints[name]) or (hints[name],)
-        nested = [kind for kind in options if isinstance(kind, type) and issubclass(kind, Part)]
-        found.append((name, nested[0] if nested else None))
-    return found
 
 
 def attributes(thing: Any) -> dict[str, Any]:
@@ -115,24 +95,27 @@ def attributes(thing: Any) -> dict[str, Any]:
     return state | thing.by_name if isinstance(thing, Explorers) else state
 
 
-def plain(value: Any) -> Any:
-    """A value without objects: the state of a generator, all that a detector of River holds."""
+def plain(value: Any, path: str, arrays: Arrays) -> Any:
+    """The value, or the plain values in an object; adds its arrays by their paths."""
     if isinstance(value, np.random.Generator):
         return value.bit_generator.state
     if isinstance(value, random.Random):
         return value.getstate()
     if isinstance(value, deque):
         return [*value]
-    if not type(value).__module__.startswith("river."):
+    part = PARTS.get(type(value).__name__)
+    if not (part or type(value).__module__.startswith("river.")):
         return value
-    found = attributes(value)
+    state = attributes(value)
     if isinstance(value, SampleInfo):  # its average is a compiled object
-        found["_ewma"] = value.ewma
-    return {name: plain(each) for name, each in found.items()}
+        state["_ewma"] = value.ewma
+    arrays |= {f"{path}.{name}": state[name] for name in (part.ARRAYS if part else ())}
+    names = part.__struct_fields__ if part else state
+    return {name: plain(state.get(name), f"{path}.{name}", arrays) for name in names}
 
 
 def restored(thing: Any, value: Any, path: str) -> Any:
-    """The reverse of `plain`: a new object with this value, or the value itself."""
+    """The value as `plain` was given it: in a new object, unless it is plain itself."""
     if isinstance(thing, np.random.Generator):
         thing.bit_generator.state = value
     elif isinstance(thing, random.Random):
@@ -140,16 +123,20 @@ def restored(thing: Any, value: Any, path: str) -> Any:
     elif isinstance(thing, deque):
         thing.extend(value)
     elif not type(thing).__module__.startswith("river."):
-        return convert(value, OfRiver) if "river." in path else value
+        return value
     else:
         state = attributes(thing)
-        need(isinstance(value, dict) and value.keys() == state.keys(), path, "as in River", value)
+        need(value.keys() == state.keys(), path, "as in River", value)
         if isinstance(thing, SampleInfo):
             if value["_is_init"]:  # one update restores the compiled average
                 thing._ewma.update(value["_ewma"])
             del state["_ewma"]
         for name, each in state.items():
-            thing.__dict__[name] = restored(each, value[name], f"{path}.river.{name}")
+            at, part = f"{path}.{name}", value[name]
+            kinds = isinstance(part, dict), isinstance(part, list)
+            fine = kinds == (hasattr(each, "__dict__"), isinstance(each, deque))
+            need(fine, at, "as in River", part)
+            thing.__dict__[name] = restored(each, part, at)
     return thing
 
 
@@ -224,14 +211,9 @@ class OfLastLabel(Part):
     examples: Finite
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
-        need(
-            max(self.counts, default=0) < max(1, sizes["k"]),
-            f"{path}.counts",
-            "of classes",
-            self.counts,
-        )
-        fine = (self.counts or {-1: 1.0}).get(self.last, 0.0) >= 1
-        need(fine, f"{path}.counts", "of the last label too", self.counts)
+        counts, at = self.counts or {-1: 1.0}, f"{path}.counts"
+        need(max(counts) < max(1, sizes["k"]), at, "of classes", counts)
+        need(counts.get(self.last, 0.0) >= 1, at, "of the last label too", counts)
         need(self.changes <= self.examples, f"{path}.changes", "at most the examples", self.changes)
 
 
@@ -260,15 +242,15 @@ class OfModel(Part):
 class OfCusum(Part):
     n: Count
     warning_detected: bool
-    sums: dict[Annotated[int, Meta(ge=-2)], Level]
-    since: dict[Annotated[int, Meta(ge=-2)], Count]
+    sums: dict[Kind, Level]
+    since: dict[Kind, Count]
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         fine = self.sums.keys() == self.since.keys()
         need(fine, path, "sums that began at some label each", self.since)
 
 
-class OfDetector(Part):
+class OfDriftDetector(Part):
     n_drifts: Count
     warning_detected: bool
     n: Count
@@ -276,9 +258,9 @@ class OfDetector(Part):
     error_rates: Annotated[list[Share], FOUR]
     counts: Annotated[list[Positive], FOUR]
     recent: list[tuple[Class, float, Class]]
-    held_back: list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]]
+    held_back: list[tuple[Bin, bool]]
     cusum: OfCusum
-    river: dict[str, Any] | None
+    river: OfRiver | None
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         most, n = max(self.n_of_class, default=0), sizes["k"]
@@ -288,7 +270,7 @@ class OfDetector(Part):
 
 
 class OfRecovery(Part):
-    detector: OfDetector
+    detector: OfDriftDetector
     n_since: Count
     n_after: Count
     confusion: dict[Class, dict[Class, Level]]
@@ -297,20 +279,20 @@ class OfRecovery(Part):
     lead: Integer
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
-        classes = [*self.confusion, *(label for row in self.confusion.values() for label in row)]
+        classes = {*self.confusion}.union(*self.confusion.values())
         need(max(classes, default=0) < sizes["k"], f"{path}.confusion", "of classes", classes)
 
 
-class OfFeatures(Part):
+class OfFeatureIndex(Part):
     ARRAYS = {"touched": "i8 n_named"}
     now: Count
 
 
 class OfLearner(Part):
-    features: OfFeatures
+    features: OfFeatureIndex
     model: OfModel
     n_labels: Count
-    detector: OfDetector | None = None
+    detector: OfDriftDetector | None = None
     recovery: OfRecovery | None = None
     snapshot: OfModel | None = None
     incumbent: OfModel | None = None
@@ -321,7 +303,7 @@ class OfLearner(Part):
             need(since <= most, f"{path}.recovery.n_since", f"at most {most}", since)
 
 
-class OfManager(Part):
+class OfBudgetManager(Part):
     n_rounds: Count
     n_asked: Count
     left: Number
@@ -334,7 +316,7 @@ class OfPending(Part):
 
 
 class OfSampler(Part):
-    _budget_manager: OfManager
+    _budget_manager: OfBudgetManager
     _pending: OfPending
     _rng: tuple[int, tuple[int, ...], float | None]
     _last: Last | None
@@ -353,3 +335,11 @@ class OfINeurALSampler(OfSampler):
     _late: bool
     _unseen: list[Any] | None
     n_pseudo_labels: Count
+
+
+PARTS = {kind.__name__.removeprefix("Of"): kind for kind in Part.__subclasses__()}
+PARTS |= {
+    "RandomSampler": OfSampler,
+    "MarginSampler": OfSampler,
+    "INeurALSampler": OfINeurALSampler,
+}
