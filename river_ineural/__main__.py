@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import Any
+
+from river.base.typing import FeatureName
 
 import river_ineural
+from river_ineural import INeurAL, NeurONAL
+from river_ineural.active import INeurALSampler
 from river_ineural.compare import command as compare
+from river_ineural.features import jit
 
 __all__ = ["main"]
+
+Example = tuple[dict[FeatureName, Any], str]
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,6 +29,20 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
+def compile_loops(options: argparse.Namespace, command: str) -> str:
+    """Let both learners learn a short stream, with few and with many features."""
+    stream: list[Example] = [({"x": i % 7, f"x{i % 3}": i / 9}, str(i % 3)) for i in range(30)]
+    ids = [[f"word {i * j % 997}" for j in range(5)] for i in range(200)]
+    words: list[Example] = [(dict.fromkeys(each, 1), str(i % 2)) for i, each in enumerate(ids)]
+    for kind, examples in itertools.product((INeurAL, NeurONAL), (stream, words)):
+        model = INeurALSampler(kind(hidden_dim=4, n_steps=2.0, seed=1), seed=1)
+        for x, y in examples:
+            model.predict_one(x)
+            model.learn_one(x, y)
+    print(f"compiled {jit.notices.n} functions in {jit.notices.spent:.0f} s")
+    return ""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that was asked for; the status is 0, or 1 with the reason on stderr."""
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -27,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=river_ineural.__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     compare.add(commands)
+    compiling = commands.add_parser(
+        "compile", help="compile all loops, so that first uses need not"
+    )
+    compiling.set_defaults(run=compile_loops)
     options = parser.parse_args(given)
     try:
         failure = options.run(options, shlex.join(["river-ineural", *given]))

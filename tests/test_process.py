@@ -309,17 +309,39 @@ assert river_ineural.features.jit.loop(lambda a: a + 1)(1) == 2
     assert told.count("Warning:") == told.count("NUMBA_CACHE_DIR to a folder") == 1
 
 
-@pytest.mark.parametrize("on_terminal", [True, False])
-def test_a_long_compilation_is_told_once_on_a_terminal(on_terminal, monkeypatch, capsys):
-    """And never on a pipe, nor in a log file."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: on_terminal)
+def test_a_long_compilation_is_told_once_and_each_function_is_logged(monkeypatch, capsys, caplog):
     monkeypatch.setattr(jit, "PATIENCE", 0.0)
     monkeypatch.setattr(jit.notices, "told", False)
+    caplog.set_level("INFO", "river_ineural")
     for n in range(2):
         source = lambda x, n=n: x + n  # noqa: E731
         source.__module__ = "river_ineural.made_up"
         jit.numba.njit(source)(1.0)
-    assert capsys.readouterr().err.count("compiling its loops") == on_terminal
+    assert capsys.readouterr().err.count("compiling its loops") == 1
+    assert caplog.text.count("compiled river_ineural.made_up.<lambda> in") == 2
+
+
+@pytest.mark.slow
+def test_loops_compiled_beforehand_are_not_compiled_at_first_use(tmp_path):
+    """As in a Dockerfile, which runs the command once."""
+    use = """
+from river_ineural import INeurAL, NeurONAL, active
+from river_ineural.features import jit
+for kind in (INeurAL, NeurONAL):
+    model = active.INeurALSampler(kind(seed=1), seed=1)
+    for i in range(100):
+        x = {"a": i % 7, "b": i / 9}
+        model.predict_one(x)
+        model.learn_one(x, i % 2)
+print("compiled", jit.notices.n, "functions in")
+"""
+    said = [
+        python(*command, NUMBA_CACHE_DIR=str(tmp_path)).stdout
+        for command in (("-m", "river_ineural", "compile"), ("-c", use))
+    ]
+    counts = [int(each.partition("compiled ")[2].partition(" functions in")[0]) for each in said]
+    assert counts[0] > 20
+    assert counts[1] <= 1  # a call of PyTorch within a loop cannot be kept
 
 
 def test_others_can_compile_a_function_without_a_module():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import warnings
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["allocating", "inlined", "loop", "reentering"]
+__all__ = ["allocating", "inlined", "loop", "notices", "reentering"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,7 +24,13 @@ OPTIONS = {
     **{"fastmath": REORDER, "error_model": "numpy", "nogil": True},
     "no_cfunc_wrapper": True,  # C never calls it
 }
-PATIENCE = 1.5  # seconds of compilation before a notice on a terminal
+PATIENCE = 1.5  # seconds of compilation before a notice
+NOTICE = (
+    "compiling its loops for this processor; some seconds, the first time only. "
+    "`python -m river_ineural compile` does so beforehand."
+)
+
+logger = logging.getLogger("river_ineural")
 
 
 def loop(function: Function) -> Function:
@@ -71,33 +78,30 @@ def inlined(function: Function) -> Function:
 
 
 class Notices(event.Listener):
-    """Notify a user once that compilation takes a while, and once that it cannot be cached."""
+    """Say once that compilation takes a while, log each function, and warn if none is kept."""
 
     def __init__(self) -> None:
-        self.spent = self.started = 0.0
-        self.depth = 0
+        self.started: list[float] = []  # of compilations that go on, the outermost first
+        self.spent, self.n = 0.0, 0  # seconds, and functions of this package
         self.told = self.warned = False
 
     def on_start(self, event: Any) -> None:
         """The compilation of a function begins, perhaps within that of another."""
-        if self.depth == 0:
-            self.started = time.perf_counter()
-        self.depth += 1
+        self.started.append(time.perf_counter())
 
     def on_end(self, event: Any) -> None:
-        """The compilation ends; print a notice on a terminal once it has taken long in total."""
-        self.depth -= 1
-        if self.depth == 0:
-            self.spent += time.perf_counter() - self.started
-        module = event.data["dispatcher"].py_func.__module__ or ""  # None of what `exec` makes
-        ours = module.startswith("river_ineural.")
-        if ours and not self.told and self.spent > PATIENCE and sys.stderr.isatty():
+        """The compilation ends."""
+        seconds, function = time.perf_counter() - self.started.pop(), event.data["dispatcher"]
+        module = function.py_func.__module__ or ""  # None of what `exec` makes
+        if not module.startswith("river_ineural."):
+            return
+        self.n += 1
+        if not self.started:
+            self.spent += seconds
+        logger.info("compiled %s.%s in %.1f s", module, function.py_func.__name__, seconds)
+        if self.spent > PATIENCE and not self.told:
             self.told = True
-            print(
-                "river_ineural: compiling its loops for this processor; some seconds, the first "
-                "time only.",
-                file=sys.stderr,
-            )
+            print(f"river_ineural: {NOTICE}", file=sys.stderr)
 
     def no_cache(self) -> None:
         """Warn once that compiled code cannot be cached."""
