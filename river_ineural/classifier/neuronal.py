@@ -37,7 +37,7 @@ class NeurONAL(NeuralClassifier):
     - f estimates rewards, with r = 1 for the class. The paper estimates losses 1 - r and takes the
       smallest, so its scores have the other sign.
     - The copies of the hidden layer in φ are kept as one copy, in other axes. Function and steps of
-      gradient descent are the same (`network.layout`); Adam's steps differ in those axes.
+      gradient descent are the same (`networks.layout`); Adam's steps differ in those axes.
     - Output layers start as N(0, 1/m) and are not scaled by √m. The paper has N(0, 1/(Km)), which
       is impossible while the number of classes grows. The output layer of f2 starts as 0, and first
       layers start a third as large.
@@ -92,7 +92,7 @@ class NeurONAL(NeuralClassifier):
 
     def __init__(
         self,
-        hidden_dim: int = 400,
+        hidden_dim: int = 256,
         n_layers: int = 2,
         lr: float = 3e-3,
         batch_size: int = 128,
