@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -184,11 +185,10 @@ class FeatureIndex:
                 buffer = bytearray(8 * len(x))
                 struct.pack_into(f"{len(x)}d", buffer, 0, *given)  # takes 1/3 of fromiter's time
                 values = np.frombuffer(buffer)
-                if python:
-                    least, most = min(given, default=0.0), max(given, default=0.0)
-                else:
-                    least, most = values.min(initial=0.0), values.max(initial=0.0)
-                if least >= -LARGEST and most <= LARGEST:  # False for NaN as well
+                # If their norm is at most this, so is each of them: one pass instead of two.
+                if python and math.hypot(*given) <= LARGEST:  # False for NaN as well
+                    return values
+                if values.min(initial=0.0) >= -LARGEST and values.max(initial=0.0) <= LARGEST:
                     return values
         except (TypeError, ValueError, OverflowError, RuntimeWarning, struct.error):
             pass

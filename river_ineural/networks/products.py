@@ -18,6 +18,7 @@ Array = NDArray[Any]
 
 NARROW = 4  # columns up to which a loop is faster than any library's product
 SMALL = 2**18  # multiplications up to which OpenBLAS, called by `np.dot`, wakes no threads
+SHORT = 256  # terms of sums up to which a copy that is turned takes less than BLAS loses without
 FEW_ROWS = 16  # of a product, which are so many multiplications
 
 
@@ -41,6 +42,8 @@ def small_product(a: Array, a_turned: bool, b: Array, b_turned: bool, out: Array
     """`product` by BLAS, so small that it wakes no threads."""
     if a_turned:
         np.dot(a.T, b, out)
+    elif b_turned and len(a) >= FEW_ROWS and b.shape[1] <= SHORT:
+        np.dot(a, np.ascontiguousarray(b.T), out)
     elif b_turned:
         np.dot(a, b.T, out)
     else:
