@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base import BinaryDriftDetector
 
-__all__ = ["Cusum", "DriftDetector", "SURE", "changed_rate", "log_ratio", "top_of"]
+from river_ineural.networks.scores import top_two
+
+__all__ = ["Cusum", "DriftDetector", "SURE", "changed_rate", "log_ratio"]
 
 SURE = 0.6  # gap from which a mistake points to a change
 GAP_BINS = (0.3, SURE, 0.9)  # what separates the four bins of labels
@@ -159,7 +161,7 @@ class DriftDetector:
         -------
         0, or if a change is detected the number of labels since it.
         """
-        top, gap = top_of(scores)
+        top, _, gap = top_two(scores.tolist())
         wrong = top != label
         n_before = self.n_of_class.get(label, 0)
         young = n_before < YOUNG
@@ -197,9 +199,3 @@ class DriftDetector:
 def bin_of(gap: float) -> int:
     """Which of the four bins a gap is in; NaN is in the first."""
     return bisect.bisect_right(GAP_BINS, gap) if gap == gap else 0
-
-
-def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
-    """The top class, and its gap to the runner-up, of scores (k,), k at least 2."""
-    runner_up, best = np.partition(scores, -2)[-2:].tolist()
-    return int(scores.argmax()), best - runner_up

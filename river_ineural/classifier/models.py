@@ -55,7 +55,9 @@ class Learner:
     @property
     def models(self) -> list[Model]:
         """All models: the one in use, and in a recovery the incumbent and the snapshot."""
-        return [each for each in (self.model, self.incumbent, self.snapshot) if each]
+        if self.incumbent and self.snapshot:
+            return [self.model, self.incumbent, self.snapshot]
+        return [self.model]
 
     def to(self, device: torch.device) -> None:
         """Move all models to a device."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.explorers import trees
-from river_ineural.features.constants import CONSTANT, TINY
+from river_ineural.features.constants import CONSTANT
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 
@@ -130,9 +130,8 @@ class Forest:
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
         if self.due < 1:
             return
-        columns = np.arange(CONSTANT, history.n_features)
-        n_tries = min(MOST_TRIED, max(1, len(columns) // 2))
-        columns = columns[scaling.varies()[columns]]
+        n_tries = min(MOST_TRIED, max(1, (history.n_features - CONSTANT) // 2))
+        columns = CONSTANT + np.flatnonzero(scaling.varies()[CONSTANT : history.n_features])
         if not len(columns):
             return
         if not self.grown:
@@ -141,8 +140,9 @@ class Forest:
         if held > EXAMPLES:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
             rows, serials = rows[chosen], serials[chosen]
-        classes = history.targets[rows, 0].argmax(axis=1).astype(trees.RANK)
-        examples = classes, n_classes, whole(history.weight[rows].astype(np.float64)), serials
+        classes, weights = np.empty(len(rows), trees.RANK), np.empty(len(rows))
+        trees.read(history.targets, history.weight, rows, classes, weights)
+        examples = classes, n_classes, weights, serials
         seeds, n_due = (self.seed, int(self.rng.integers(2**62))), int(self.due)
         n_grown, n_passed = trees.grow(
             *(self._ranked(history, rows), *examples, columns, n_tries, seeds, self.stale),
@@ -169,16 +169,6 @@ class Forest:
     def renewed(self) -> Self:
         """A forest without trees; this one stays as it is."""
         return type(self)(copy.deepcopy(self.rng))
-
-
-def whole(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights as whole numbers, of which all sums are exact: in units of 2^-18 of the largest.
-
-    Of those above 0, each is at least one unit.
-    """
-    units = weights * (trees.HEAVIEST / max(weights.max(initial=0.0), TINY))
-    rounded: NDArray[np.float64] = np.ceil(units)
-    return rounded
 
 
 def new_ranks(d: int, n: int) -> tuple[Any, Any, Any]:

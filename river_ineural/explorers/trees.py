@@ -15,9 +15,10 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from river_ineural.features.constants import TINY
 from river_ineural.features.jit import allocating, inlined, loop
 
-__all__ = ["HEAVIEST", "NONE", "RANK", "enter", "grow", "insert", "ranked", "votes"]
+__all__ = ["NONE", "RANK", "enter", "grow", "insert", "ranked", "read", "votes"]
 
 Array = NDArray[Any]
 
@@ -74,6 +75,24 @@ def enter(seed: int, first: int, end: int, stale: Array) -> None:
         for serial in range(first, end):
             if times(seed, tree, serial, len(stale)):
                 stale[tree] = True
+
+
+@loop
+def read(targets: Array, weight: Array, rows: Array, classes: Array, weights: Array) -> None:
+    """Write the classes of rows of the history, and their weights as whole numbers, both (n,).
+
+    Weights are in units of 1/2¹⁸ of the largest. So all sums are exact. Each weight above 0 is at
+    least one unit.
+    """
+    most = TINY
+    for i in range(len(rows)):
+        label, given = 0, targets[rows[i], 0]
+        for c in range(len(given)):
+            label = c if given[c] > given[label] else label
+        classes[i], weights[i] = label, weight[rows[i]]
+        most = max(most, weights[i])
+    for i in range(len(rows)):
+        weights[i] = np.ceil(weights[i] * (HEAVIEST / most))
 
 
 @loop

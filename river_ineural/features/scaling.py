@@ -193,10 +193,17 @@ class Scaling:
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns vary by more than rounding, (d,)."""
-        mean, square = self.moments[:2]
-        least = np.maximum(ROUNDING * abs(mean), CLOSEST)
-        varies: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > least
-        return varies
+        found = np.empty(self.moments.shape[1], np.bool_)
+        vary(max(1, self.n), self.moments, found)
+        return found
+
+
+@loop
+def vary(n: int, moments: Array, found: Array) -> None:
+    """Write which columns vary by more than rounding, (d,), from the moments of n examples."""
+    for j in range(len(found)):
+        least = max(ROUNDING * abs(moments[0, j]), CLOSEST)
+        found[j] = np.sqrt(moments[1, j] / n) > least
 
 
 @loop
