@@ -708,7 +708,7 @@ class ReferenceSampler:
         self.budget, self.horizon, self.rng = budget, horizon, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
-        self.heard, self.confirmed_gap, self.reasons = [], 1.0, []
+        self.heard, self.confirmed_gap, self.reasons, self.n_refuted = [], 1.0, [], 0
         self.n_hardly, self.threshold, self.unseen = 0, None, None
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
@@ -794,6 +794,7 @@ class ReferenceSampler:
             top, gap = top_and_gap(self.classifier.scores(x))
             if gap > 1:
                 self.confirmed_gap = max(self.confirmed_gap, gap) if labels[top] == y else 1.0
+                self.n_refuted += labels[top] != y
         self.heard.append(y)
 
     def hardly_known(self):

@@ -1,6 +1,7 @@
 """What lies between deciding and learning: other learners, River's wrappers, live parameters."""
 
 import copy
+import itertools
 import math
 import pickle
 
@@ -112,9 +113,9 @@ def test_a_refused_x_teaches_no_step():
     for x, y in STREAM[:10]:
         model.predict_one(x)
         model.learn_one(x, y)
-    for bad in (math.nan, math.inf):
-        with raises_and_keeps(model, "feature 'f1'"):
-            model.predict_one({**X, "f1": bad})
+    for name, bad in itertools.product(("f1", "new"), (math.nan, math.inf, "text")):
+        with raises_and_keeps(model, f"feature '{name}'"):
+            model.predict_one({**X, name: bad})
     model.predict_one({**X, "not learned": 5.0})
     assert "not learned" in model.classifier["Cold"].learned
 
