@@ -192,15 +192,15 @@ def test_without_f2_the_score_is_f1():
 @pytest.mark.parametrize(("budget", "cap"), [(0, 0), (7, 7), (0.05, 15), (1.0, None), (None, None)])
 def test_a_budget_is_a_cap(budget, cap):
     model = learner(budget=budget)
-    decisions = list(rounds(model, stream(2)))
+    decisions = list(rounds(model, stream(2, n=100)))
     asked = [ask for _, ask in decisions]
-    uncapped = [ask for _, ask in rounds(learner(), stream(2))]
+    uncapped = [ask for _, ask in rounds(learner(), stream(2, n=100))]
     if cap is None:
         assert asked == uncapped
     else:
         assert sum(asked) == model.n_queries == cap
         assert asked[: cap + 1] == [*uncapped[:cap], False]  # the first are asked for
-    assert len(model.history) == model.n_rounds == ROUNDS
+    assert len(model.history) == model.n_rounds == 100
     for (label, ask), (_, r1, _) in zip(decisions, model.history, strict=True):
         assert ask or int(r1.argmax()) == label
 

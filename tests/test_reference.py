@@ -238,6 +238,7 @@ def test_modules_agree(kind):
     run_side_by_side(*quick(kind, n_layers=3), shifting(60, 7, 3), 1e-6)
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("explorers", [(), ("forest",), ("forest", "network")])
 @BOTH
 def test_other_explorers_agree(kind, explorers):
@@ -316,6 +317,7 @@ def test_categories_and_gaps_agree():
     assert set(twin.features) == made | {"f0", "f1"}
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_sample_weights_and_late_labels_agree():
     """A label that is 7 rounds late has the residual of the round in which it arrives."""
     model, twin = quick(explorers=("network", "forest"), n_steps=2.5)

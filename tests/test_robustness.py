@@ -40,7 +40,8 @@ def models():
 
 @pytest.fixture(scope="module")
 def others():
-    models = RetrainedNetwork(8), NeuALNTKF(8), NeuALNTKD(8, n_epochs=5), ALPS(3, 20, n_epochs=5)
+    quick = {"hidden_dim": 8, "n_epochs": 5}
+    models = RetrainedNetwork(**quick), NeuALNTKF(8), NeuALNTKD(**quick), ALPS(3, 20, **quick)
     return [learned(model, STREAM) for model in models] + [RetrainedNetwork(8), ALPS(3)]
 
 
