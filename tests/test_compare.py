@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from streams import python
 
 pytest.importorskip("rich", reason="needs the extra: pip install -e '.[compare]'")
 pytest.importorskip("sklearn", reason="needs the extra: pip install -e '.[compare]'")
@@ -423,12 +422,6 @@ def test_nothing_is_installed_from_an_index_that_has_no_release():
     for folder in ("river_ineural", "docs", "examples", "tests"):
         for path in [*root.glob(f"{folder}/**/*.py"), *root.glob(f"{folder}/**/*.md")]:
             assert not re.search(r"install .?river-ineural", path.read_text("utf8")), path
-
-
-def test_as_a_module(tmp_path):
-    given = "-m", "river_ineural", "compare", "no.csv", "--target", "y"
-    out = python(*given, cwd=tmp_path, code=1)
-    assert out.stderr == "river-ineural: No such file or directory: no.csv\n"
 
 
 def test_budgets_and_delays_are_what_they_say(file):

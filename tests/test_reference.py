@@ -113,13 +113,22 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
     reference = ReferenceSampler(twin, width=width or ConstantWidth(0.08), **settings)
     waiting, reference.trust = [], []
     for t, (x, y) in enumerate(stream):
-        before = model.scores_one(x)
+        before, added = model.explained_one(x)
+        if before:
+            _, estimates, _ = twin.parts(twin.encoded(x))
+            for name, trust, estimate in zip(added, twin.trust, estimates, strict=True):
+                assert_near(added[name], trust * np.array(estimate), tolerance, name)
         label, ask = sampler.predict_one(x)
         expected_label, expected_ask, scores = reference.round(x)
         assert_near(list(before.values()), scores, tolerance, f"round {t}: scores")
         assert (label, ask) == (expected_label, expected_ask), f"round {t}"
         decision = sampler.last_decision
         assert decision.reason == reference.reasons[-1], f"round {t}"
+        top, second = [*np.argsort(-np.array(scores), kind="stable"), None, None][:2]
+        parts = {
+            name: each[top] - each[second] for name, each in added.items() if second is not None
+        }
+        assert decision.added == parts, f"round {t}"
         if reference.threshold is not None:
             assert_near([decision.threshold], [reference.threshold], tolerance, f"round {t}: 2γβ")
         assert sampler.n_pseudo_labels == reference.n_pseudo_labels
