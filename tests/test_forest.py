@@ -1,19 +1,16 @@
 """The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
 
-import contextlib
 import itertools
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from kept import opened, sealed
-from streams import dump, learned, small
+from streams import dump
 
 from river_ineural import INeurAL
 from river_ineural.explorers import trees
 from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES, new_ranks
-from river_ineural.persistence import LoadError, from_bytes, to_bytes
 
 
 def corners(n):
@@ -112,23 +109,3 @@ def test_ranks_kept_up_by_insertion_are_those_of_sorting(rows):
             assert n_values[j] == len(values), each
             assert rank[j].tolist() == expected.tolist(), each
             assert distinct[j, : len(values)].tolist() == values.tolist(), each
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "fine"),
-    [
-        *(("feature", column, False) for column in (7, 0, -2)),  # of six, in columns 1 to 6
-        ("child", 0, False),  # back to the root: the way would never end
-        ("child", 10**6, False),
-        *(("leaf", label, label in (1, -1)) for label in (1, -1, 2, -2)),  # of two classes, or none
-    ],
-)
-def test_trees_that_lead_nowhere_are_refused(name, value, fine):
-    model = learned(small(hidden_dim=16), corners(30))
-    document, arrays = opened(to_bytes(model))
-    leaf = int(np.flatnonzero(forest_of(model).feature[0] < 0)[0])
-    place = ("child", leaf) if name == "leaf" else (name, 0)
-    arrays[f"learner.model.explorers.forest.{place[0]}"][0, place[1]] = value
-    data = sealed(document, arrays)
-    with contextlib.nullcontext() if fine else pytest.raises(LoadError):
-        from_bytes(data)

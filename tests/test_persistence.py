@@ -370,6 +370,24 @@ def test_numbers_that_would_spoil_each_prediction(opened, name, change, message)
     refused(data, f"tensor {name} must be {message}")
 
 
+@pytest.mark.parametrize(
+    ("part", "node", "value"),
+    [
+        *(("feature", 0, column) for column in (6, 0, -2)),  # of five, in columns 1 to 5
+        *(("child", 0, node) for node in (0, 10**6)),  # back to the root: it would never end
+        *(("child", -1, label) for label in (3, -2)),  # of three classes, or none
+    ],
+)
+def test_trees_that_lead_nowhere_are_refused(opened, part, node, value):
+    """The nodes that are in use begin with the root, and end with a leaf."""
+    (document, arrays), path = opened, "learner.model.explorers.forest"
+    (nodes,) = (arrays[f"{path}.child"][0] >= 0).nonzero()
+    array = arrays[f"{path}.{part}"].copy()
+    array[0, nodes[node]] = value
+    data = kept.sealed(document, {**arrays, f"{path}.{part}": array})
+    refused(data, "forest must be trees of features and classes in use")
+
+
 def header(text):
     return len(text).to_bytes(8, "little") + text
 
