@@ -119,20 +119,6 @@ def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operation
 
 
 @pytest.mark.usefixtures("no_random_asks")
-def test_a_label_that_is_refused_is_still_waited_for():
-    """And makes the threshold lower until it comes."""
-    model = scored(*UNSURE, gamma=1.0, width=active.ConstantWidth(0.25))  # threshold 0.5
-    model.predict_one(X)
-    with pytest.raises(TypeError):
-        model.learn_one(X, 1, surplus=1)
-    for threshold in (0.5 * 10 / 11, 0.5 * 11 / 12):
-        model.predict_one(X)
-        assert model.last_decision.threshold == pytest.approx(threshold)
-        model.learn_one(X, 1)
-    assert (model.n_pending, model.n_queries) == (1, 3)
-
-
-@pytest.mark.usefixtures("no_random_asks")
 @pytest.mark.parametrize("kind", ["ineural", "margin"])
 @pytest.mark.parametrize("budget", [500, Budget(0.2, burst=500), 0.5, None])
 def test_one_class_is_asked_for_ever_more_rarely(kind, budget, recwarn):

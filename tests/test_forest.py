@@ -1,7 +1,5 @@
 """The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
 
-import itertools
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -67,24 +65,6 @@ def test_work_and_memory_are_bounded(monkeypatch):
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
-
-
-def test_the_oldest_trees_whose_samples_hold_the_label_are_replaced():
-    """By others only if the label is in their samples; a tree it does not enter stays as it is."""
-    model, stream = INeurAL(hidden_dim=4, n_steps=0, drift_detector=None, seed=1), corners(220)
-    for x, y in itertools.islice(stream, 180):
-        model.learn_one(x, y)
-    forest, seen = forest_of(model), set()
-    for x, y in stream:
-        before, oldest = forest.child.copy(), forest.oldest
-        model.learn_one(x, not y)  # so that each tree becomes another
-        due = (forest.oldest - oldest) % TREES
-        changed = set(np.flatnonzero((forest.child != before).any(axis=1)).tolist())
-        assert 0 < due < TREES
-        seen |= {(oldest + i) % TREES for i in range(due)}
-        assert changed <= {(oldest + i) % TREES for i in range(due)}
-        assert not changed & set(np.flatnonzero(forest.stale).tolist())
-    assert len(seen) == TREES
 
 
 @given(seed=st.integers(0, 2**62), serial=st.integers(0, 10**6))

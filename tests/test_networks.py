@@ -9,7 +9,6 @@ from streams import Float64
 
 from river_ineural import INeurAL
 from river_ineural.features import standardizing
-from river_ineural.features.index import place
 from river_ineural.networks import batch, compiled, part
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
@@ -199,13 +198,6 @@ def test_what_float32_cannot_tell_is_a_constant(kind):
     for varies in (-1.0, 0.5):
         by_value = [model.scores_one({"varies": varies, "same": value}) for value in values]
         assert by_value[0] == pytest.approx(by_value[1], abs=1e-6)
-
-
-def test_a_value_without_a_column_is_left_out():
-    placed = place(np.array([[1.0, 2.0, 3.0]]), np.array([2, -1, 0]), 4)
-    assert placed.tolist() == [[3.0, 0.0, 1.0, 0.0]]
-    with pytest.raises(IndexError):
-        place(np.ones((1, 1)), np.array([4]), 4)
 
 
 @pytest.mark.parametrize("n_classes", [2, 6], ids=["loops", "matrix products"])

@@ -35,7 +35,10 @@ def trained(**settings):
 def models():
     """Fresh and trained: what is refused leaves them as they are."""
     learners = [small(), trained(), trained(kind=NeurONAL)]
-    return learners + [active.INeurALSampler(model, seed=1) for model in (small(), trained())]
+    samplers = [active.INeurALSampler(model, gamma=1e9, seed=1) for model in (small(), trained())]
+    for sampler in samplers:
+        assert sampler.predict_one(NEW)[1]  # whose label stays expected
+    return learners + samplers
 
 
 @pytest.fixture(scope="module")
