@@ -1,14 +1,12 @@
 """The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
 from streams import dump
 
 from river_ineural import INeurAL
 from river_ineural.explorers import trees
-from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES, new_ranks
+from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES
 
 
 def corners(n):
@@ -65,27 +63,3 @@ def test_work_and_memory_are_bounded(monkeypatch):
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
-
-
-@given(seed=st.integers(0, 2**62), serial=st.integers(0, 10**6))
-def test_a_sample_holds_an_example_as_often_as_a_poisson_variable_says(seed, serial):
-    """Always the same number of times; on average once, and not at all in 1/e of the trees."""
-    often = [trees.times(seed, tree, serial, 4_000) for tree in range(4_000)]
-    assert often == [trees.times(seed, tree, serial, 4_000) for tree in range(4_000)]
-    assert np.mean(often) == pytest.approx(1, abs=0.1)
-    assert np.mean(np.equal(often, 0)) == pytest.approx(np.exp(-1), abs=0.05)
-
-
-@given(st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=1, max_size=40))
-def test_ranks_kept_up_by_insertion_are_those_of_sorting(rows):
-    x, n = np.array(rows, np.float64), len(rows)
-    inserted, sorted_ = new_ranks(2, n), new_ranks(2, n)
-    for row in range(n):
-        trees.insert(x, row, row + 1, *inserted)
-    trees.ranked(x, x.T.argsort(axis=1), *sorted_)
-    for (rank, distinct, n_values), each in ((inserted, "insertion"), (sorted_, "sorting")):
-        for j in range(2):
-            values, expected = np.unique(x[:, j], return_inverse=True)
-            assert n_values[j] == len(values), each
-            assert rank[j].tolist() == expected.tolist(), each
-            assert distinct[j, : len(values)].tolist() == values.tolist(), each
