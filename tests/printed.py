@@ -2,6 +2,7 @@
 
 The paper's dense layout, contexts built as they are defined, autograd for every gradient, all
 iterates kept, all in float64. It has the print's parameters and no others, and names its lines.
+The networks, the embedding and Adam are those of the other twin, in `reference.py`.
 
 What is random is given: θ_0, and generators for the subsets, for the draws from Ω, and for what is
 returned. Where the print leaves something open, `paper.INeurAL` says what is done.
@@ -10,18 +11,7 @@ returned. Where the print leaves something open, `paper.INeurAL` says what is do
 import math
 
 import torch
-
-
-def network(x, theta):
-    """W_L σ(W_{L-1} … σ(W_1 x)) of each row of x (n, inputs): (n,)."""
-    for w in theta[:-1]:
-        x = (x @ w.t()).relu()
-    return x @ theta[-1]
-
-
-def gradient_of(output, theta):
-    """Of a number, at a list of matrices."""
-    return torch.autograd.grad(output, theta)
+from reference import Adam, contexts, embedding, network
 
 
 def sgd(eta):
@@ -33,21 +23,14 @@ def sgd(eta):
     return step
 
 
-def adam(eta, beta1=0.9, beta2=0.999, epsilon=1e-8):
-    """Kingma and Ba (2015), Algorithm 1; the experiments of the paper use it."""
-    t, means, squares = 0, None, None
+def adam(eta):
+    """With the parameters of Kingma and Ba (2015); the experiments of the paper use it."""
+    state = None
 
     def step(theta, gradients):
-        nonlocal t, means, squares
-        t += 1
-        means = means or [torch.zeros_like(w) for w in theta]
-        squares = squares or [torch.zeros_like(w) for w in theta]
-        means = [beta1 * m + (1 - beta1) * g for m, g in zip(means, gradients, strict=True)]
-        squares = [beta2 * v + (1 - beta2) * g * g for v, g in zip(squares, gradients, strict=True)]
-        return [
-            w - eta * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + epsilon)
-            for w, m, v in zip(theta, means, squares, strict=True)
-        ]
+        nonlocal state
+        state = state or Adam(theta, beta2=0.999)
+        return state.update(theta, gradients, eta)
 
     return step
 
@@ -70,20 +53,12 @@ class Printed:
         self.t = 0
         self.n_queries = 0
 
-    def contexts(self, x):
-        """Line 4: x_{t,i}, a row each, (k, kd)."""
-        return torch.stack([torch.kron(torch.eye(self.k).double()[i], x) for i in range(self.k)])
+    def f1(self, rows):
+        return network(rows, self.theta[0])
 
-    def f1(self, contexts):
-        return network(contexts, self.theta[0])
-
-    def phi(self, contexts):
+    def phi(self, rows):
         """The DC embedding, under θ1_{t-1}."""
-        contexts = contexts.detach().requires_grad_()
-        (slope,) = gradient_of(self.f1(contexts).sum(), contexts)
-        length = slope.norm(dim=1, keepdim=True)
-        slope = slope / torch.where(length > 0, length, 1)  # where all units are off it stays 0
-        return torch.cat([slope, contexts.detach()], dim=1) / math.sqrt(2)
+        return embedding(rows, self.theta[0])
 
     def beta(self):
         """Line 11."""
@@ -94,7 +69,7 @@ class Printed:
     def observe(self, x):
         """Lines 4 to 11: scores, the prediction, whether to query."""
         self.t += 1
-        self.x = self.contexts(x)
+        self.x = contexts(x, self.k)  # line 4: x_{t,i}, a row each, (k, kd)
         scores = self.f1(self.x) + network(self.phi(self.x), self.theta[1])  # lines 5 to 7
         top, runner_up = scores.topk(2).indices.tolist()  # lines 8 to 10
         query = bool((scores[top] - scores[runner_up]).abs() < 2 * self.gamma * self.beta())
@@ -112,10 +87,10 @@ class Printed:
 
         x, r1 = self.subset(self.h1)  # Algorithm 2, line 2
         loss1 = ((r1 - network(x, hat1)) ** 2 / 2).sum() / self.b  # line 1
-        new1 = self.step1(hat1, gradient_of(loss1, hat1))  # line 3
+        new1 = self.step1(hat1, torch.autograd.grad(loss1, hat1))  # line 3
         x, r2 = self.subset(self.h2)  # line 5
         loss2 = ((r2 - network(self.phi(x), hat2)) ** 2 / 2).sum() / self.b  # line 4
-        new2 = self.step2(hat2, gradient_of(loss2, hat2))  # line 6
+        new2 = self.step2(hat2, torch.autograd.grad(loss2, hat2))  # line 6
         self.hat = [w.detach() for w in new1], [w.detach() for w in new2]
         self.omega.append(self.hat)  # line 7
         self.drawn = int(self.draws.integers(len(self.omega)))
@@ -125,8 +100,8 @@ class Printed:
         """b of the contexts so far, drawn uniformly; all, while they are fewer."""
         b = min(self.b, len(history))
         drawn = self.subsets.choice(len(history), b, replace=False)
-        contexts, values = zip(*(history[i] for i in drawn), strict=True)
-        return torch.stack(contexts), torch.stack(values)
+        rows, values = zip(*(history[i] for i in drawn), strict=True)
+        return torch.stack(rows), torch.stack(values)
 
     def returned(self):
         """Line 28: of the t that took the lead with probability 1/t, the last: uniform over all."""

@@ -26,6 +26,7 @@ from river_ineural.active import Budget
 
 TINY = 1e-12  # a zero vector is left zero when it is scaled to a norm
 FIRST_LAYERS = 0.3  # times the paper's initial weights
+ALL = torch.tensor(True)  # the columns that are there
 RADII = 0.01, 0.05, 0.15  # the least, the first and the largest by which examples are moved
 # Trust before labels tell, and its weight
 EXPLORERS = {"network": (0.0, 0.05), "forest": (0.5, 5.0), "last_label": (0.0, 1.0)}
@@ -71,16 +72,16 @@ def loss_gradient(function, target, weight, theta):
 class Adam:
     """Algorithm 1 of Kingma & Ba (2015)."""
 
-    beta1, beta2, epsilon = 0.9, 0.99, 1e-8
+    beta1, epsilon = 0.9, 1e-8
 
-    def __init__(self, theta):
-        self.t = 0
+    def __init__(self, theta, beta2=0.99):
+        self.beta2, self.t = beta2, 0
         self.m, self.v = ([torch.zeros_like(p) for p in theta] for _ in range(2))
 
     def grow(self, embed):
         self.m, self.v = embed(self.m, scale=0), embed(self.v, scale=0)
 
-    def update(self, theta, gradient, lr, there):
+    def update(self, theta, gradient, lr, there=ALL):
         """Where columns of the first layer are not there, nothing is moved."""
         self.t += 1
         updated = []
@@ -90,7 +91,7 @@ class Adam:
             m_hat = m / (1 - self.beta1**self.t)
             v_hat = v / (1 - self.beta2**self.t)
             new = p - lr * m_hat / (v_hat.sqrt() + self.epsilon)
-            moves = there if i == 0 else torch.tensor(True)
+            moves = there if i == 0 else ALL
             self.m[i], self.v[i] = m.where(moves, self.m[i]), v.where(moves, self.v[i])
             updated.append(new.where(moves, p))
         return updated
@@ -569,8 +570,17 @@ class ReferenceClassifier:
             self.adam2.grow(embed2)
 
     def dense(self, weights):
-        """(θ1, θ2) in this twin's layout from the package's `Weights`."""
-        return dense(weights, 1 + len(self.features))
+        """(θ1, θ2) in this twin's layout from the package's `Weights`, which have room for more."""
+
+        def first(blocks):  # (m, k, room) → (m, kd)
+            return blocks[..., : 1 + len(self.features)].reshape(self.m, -1)
+
+        f1, f2 = weights.f1, weights.f2
+        context, *of_f2 = map(first, weights.first_layers)
+        theta1 = [context, *f1.hidden, f1.output[0]]
+        if not weights.shape.explores:
+            return theta1, []
+        return theta1, [torch.cat(of_f2[::-1], dim=1), *f2.hidden, f2.output[0]]
 
 
 class ReferenceDetector:
@@ -708,7 +718,7 @@ class ReferenceSampler:
         self.budget, self.horizon, self.rng = budget, horizon, random.Random(seed)
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
-        self.heard, self.confirmed_gap, self.reasons = [], 1.0, []
+        self.heard, self.confirmed_gap, self.reasons, self.n_refuted = [], 1.0, [], 0
         self.n_hardly, self.threshold, self.unseen = 0, None, None
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
@@ -772,7 +782,7 @@ class ReferenceSampler:
 
     def share(self, may, k, held_back):
         """Of the labels that are left."""
-        if self.hardly_known():
+        if some_class_is_late(self.heard):
             self.n_hardly += 1
             return 1
         if self.horizon is None:
@@ -794,34 +804,16 @@ class ReferenceSampler:
             top, gap = top_and_gap(self.classifier.scores(x))
             if gap > 1:
                 self.confirmed_gap = max(self.confirmed_gap, gap) if labels[top] == y else 1.0
+                self.n_refuted += labels[top] != y
         self.heard.append(y)
 
-    def hardly_known(self):
-        """Whether a class has a 32nd of its even share of the labels, 64 labels after its first; or
-        two of them one or two labels each, 32 labels after, of ten labels a class.
-        """
-        known, n = set(self.heard), len(self.heard)
-        age = {y: n - 1 - self.heard.index(y) for y in known}
-        late = {y for y in known if 32 * self.heard.count(y) * len(known) <= n}
-        new = [y for y in known if self.heard.count(y) <= 2 and age[y] < 32]
-        return any(age[y] < 64 for y in late) or (n >= 10 * len(known) and len(new) >= 2)
 
-
-def flatten(theta):
-    """All numbers of a list of matrices."""
-    return torch.cat([torch.zeros(0).double(), *(matrix.reshape(-1) for matrix in theta)])
-
-
-def dense(weights, d):
-    """(θ1, θ2) of d features in the paper's layout from the package's, which has room for more."""
-
-    def first(blocks):  # (m, k, room) → (m, kd)
-        return blocks[..., :d].reshape(len(blocks), -1)
-
-    f1, f2 = weights.f1, weights.f2
-    context, *of_f2 = weights.first_layers
-    theta1 = [first(context), *f1.hidden, f1.output[0]]
-    if not weights.shape.explores:
-        return theta1, []
-    both = torch.cat([first(layer) for layer in reversed(of_f2)], dim=1)
-    return theta1, [both, *f2.hidden, f2.output[0]]
+def some_class_is_late(labels):
+    """Whether a class has a 32nd of its even share of the labels, 64 labels after its first; or two
+    of them one or two labels each, 32 labels after, of ten labels a class.
+    """
+    n, classes = len(labels), set(labels)
+    age = {y: n - 1 - labels.index(y) for y in classes}
+    late = {y for y in classes if 32 * labels.count(y) * len(classes) <= n}
+    new = [y for y in classes if labels.count(y) <= 2 and age[y] < 32]
+    return any(age[y] < 64 for y in late) or (n >= 10 * len(classes) and len(new) >= 2)

@@ -9,7 +9,7 @@ f2's first layer the axes of that space in which the embedding is always 0; `axe
 import math
 
 import torch
-from reference import FIRST_LAYERS, TINY, ReferenceClassifier, hidden
+from reference import ALL, FIRST_LAYERS, TINY, ReferenceClassifier, hidden
 
 
 def network(z, theta):
@@ -53,7 +53,7 @@ class ReferenceOutputs(ReferenceClassifier):
         return [theta2[0] @ axes(len(self.labels), self.m, self.depth), *theta2[1:]]
 
     def columns(self, there):
-        return there, torch.tensor(True)  # f2 is fed no feature
+        return there, ALL  # f2 is fed no feature
 
     def initial(self):
         """Both networks, of no class and no feature yet."""

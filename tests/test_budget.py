@@ -8,15 +8,15 @@ from functools import partial
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from reference import some_class_is_late, top_and_gap
 from river import linear_model
 from streams import Scored, blobs, rounds, small
 
 from river_ineural import active, baselines
-from river_ineural.active import Budget, Decision, pending
+from river_ineural.active import Budget, Decision, pending, query
 from river_ineural.active.budget import BudgetManager, whole_labels
 from river_ineural.active.decision import REASONS
-from river_ineural.active.query import share
 
 X = {"a": 1.0}
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
@@ -80,9 +80,9 @@ def test_what_a_budget_allows_however_often_it_is_set(parts):
                 assert n == math.floor(max(0, min(held, n_wanted)))
             held, n_asked = held - n, n_asked + n
             free = 1.0 if size == math.inf else max(0.0, held / size if size else 0.0)
-            assert share(manager, reserve=False) == pytest.approx(free)
+            assert query.share(manager, reserve=False) == pytest.approx(free)
             if budget.horizon and n_rounds >= budget.horizon:
-                assert share(manager, reserve=True) == pytest.approx(min(1, free / 0.95))
+                assert query.share(manager, reserve=True) == pytest.approx(min(1, free / 0.95))
 
 
 WAITED_FOR = [{"a": 1, "b": 2}, {"b": 2.0, "a": 1.0}, {"a": "1"}, {"a": [1]}, {"a": {}}, "text"]
@@ -116,20 +116,6 @@ def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operation
             assert waiting.count(now) == len(expected)
             assert list(waiting.rounds) == [at for at, _ in expected]
             assert sum(map(len, waiting._by_key.values())) == len(expected)
-
-
-@pytest.mark.usefixtures("no_random_asks")
-def test_a_label_that_is_refused_is_still_waited_for():
-    """And makes the threshold lower until it comes."""
-    model = scored(*UNSURE, gamma=1.0, width=active.ConstantWidth(0.25))  # threshold 0.5
-    model.predict_one(X)
-    with pytest.raises(TypeError):
-        model.learn_one(X, 1, surplus=1)
-    for threshold in (0.5 * 10 / 11, 0.5 * 11 / 12):
-        model.predict_one(X)
-        assert model.last_decision.threshold == pytest.approx(threshold)
-        model.learn_one(X, 1)
-    assert (model.n_pending, model.n_queries) == (1, 3)
 
 
 @pytest.mark.usefixtures("no_random_asks")
@@ -219,3 +205,26 @@ def test_every_round_s_decision_is_told(make, why, limit):
         reasons[decision.reason] += 1
     assert {**dict.fromkeys(REASONS, 0), **reasons} == model.n_by_reason
     assert sum(reasons[reason] for reason in why) == model.n_queries
+
+
+@example([*[1] * 100, 0, *[1] * 128])  # a class that stays as rare is not late
+@example([*[1] * 40, 0, 2, 2, *[1] * 64])  # two that have come together
+@given(st.lists(st.integers(0, 3), max_size=100))
+def test_a_late_class_is_told_from_all_labels(labels):
+    seen = {}
+    for n, label in enumerate(labels, start=1):
+        count, first = seen.get(label, (0, n))
+        seen[label] = count + 1, first
+        assert query.some_class_is_late(seen.values(), n) == some_class_is_late(labels[:n])
+
+
+@given(st.lists(st.floats(-1e3, 1e3), max_size=6))
+def test_the_top_two_are_those_of_sorting(scores):
+    """Of equal scores the first is the top; without a runner-up the gap is 0."""
+    top, second, gap = query.top_two(scores)
+    if len(scores) < 2:
+        assert (top, second, gap) == (0, 0, 0.0)
+    else:
+        assert (top, gap) == top_and_gap(scores)
+        assert top != second
+        assert scores[top] - scores[second] == gap

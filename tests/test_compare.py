@@ -11,17 +11,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from streams import python
+from streams import rounds
 
 pytest.importorskip("rich", reason="needs the extra: pip install -e '.[compare]'")
 pytest.importorskip("sklearn", reason="needs the extra: pip install -e '.[compare]'")
 
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
 from river_ineural.__main__ import main
+from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare import contenders, reporting
 from river_ineural.compare.contenders import CONTENDERS, MarginAndRest, WithRest
 from river_ineural.compare.reading import read_table
+from river_ineural.compare.refitted import Refitted, numbered
 from river_ineural.compare.running import parse_budget, parse_delay, run
 
 # What columns hold
@@ -274,7 +277,7 @@ def count_by_hand(model, examples, labels, comes, known):
 )
 def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path):
     path = tmp_path / "people.csv"
-    frame = rows(n=100, k=k)
+    frame = rows(n=60, k=k)
     frame.to_csv(path, index=False)
     table = read_table(path, "y", time)
     budget = parse_budget("20%", len(table))
@@ -300,7 +303,7 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
             "labels": n_learned,
         }
     )
-    assert 0 < n_learned <= model.budget.total == 20
+    assert 0 < n_learned <= model.budget.total == 12
     assert len(outcome.mistakes) == len(table)
 
 
@@ -425,12 +428,6 @@ def test_nothing_is_installed_from_an_index_that_has_no_release():
             assert not re.search(r"install .?river-ineural", path.read_text("utf8")), path
 
 
-def test_as_a_module(tmp_path):
-    given = "-m", "river_ineural", "compare", "no.csv", "--target", "y"
-    out = python(*given, cwd=tmp_path, code=1)
-    assert out.stderr == "river-ineural: No such file or directory: no.csv\n"
-
-
 def test_budgets_and_delays_are_what_they_say(file):
     table = read_table(file, "y", time="at")
     assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%")] == [
@@ -439,3 +436,72 @@ def test_budgets_and_delays_are_what_they_say(file):
     assert parse_delay("1d", table) == 86_400 * 10**9
     assert parse_delay("1.5h", table) == 5_400 * 10**9
     assert parse_delay("7", read_table(file, "y")) == 7
+
+
+# What is refitted answers and asks as it would row by row
+
+
+def data(n=250, k=2):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, k, n)
+    return rng.normal(size=(n, 3)) + y[:, None], y
+
+
+class Counting(LogisticRegression):
+    fitted, called = [], []
+
+    def fit(self, x, y):
+        self.fitted.append(len(x))
+        return super().fit(x, y)
+
+    def predict_proba(self, x):
+        self.called.append(len(x))
+        return super().predict_proba(x)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    for calls in ("fitted", "called"):
+        monkeypatch.setattr(Counting, calls, [])
+    return Counting
+
+
+def decided(rows, y, block):
+    """In which the prediction was wrong, and in which a label was asked for, as I-NeurAL does."""
+    budget, learner = Budget(0.2, len(rows)), Refitted(Counting, rows, block=block)
+    model = INeurALSampler(learner, budget=budget, self_training=False, seed=3)
+    labels, asked = np.array([*rounds(model, zip(numbered(y), y.tolist(), strict=True))], float).T
+    return labels != y, asked
+
+
+@pytest.mark.parametrize("block", [7, 10_000])
+def test_blocks_answer_as_row_by_row(block, counting):
+    x, y = data(k=3)
+    (wrong, asked), *others = (decided(x, y, n) for n in (1, block))
+    assert np.array_equal((wrong, asked), *others)
+    assert len(y) - 5 < len(counting.called) < 2 * len(y) - 5
+    assert 40 < asked.sum() <= 50
+    assert wrong.mean() < 0.5
+
+
+def test_it_is_fitted_whenever_labels_have_grown_by_a_twentieth(counting):
+    """From the first two classes on; what was answered ahead is dropped then."""
+    x, y = data(421)
+    y[:6] = 0
+    y[6] = 1
+    learner = Refitted(Counting, x)
+    assert learner.scores_one({"row": 0}) == {}
+    for row, label in enumerate(y[:400].tolist()):
+        learner.learn_one({"row": row}, label)
+    expected = [7]
+    for n in range(8, 401):
+        if n >= 1.05 * expected[-1]:
+            expected.append(n)
+    assert counting.fitted == expected
+    assert learner.n_fits == len(expected)
+    before = learner.scores_one({"row": 9})
+    assert learner.scores_one({"row": 10}).keys() == before.keys()
+    for row in range(400, 421):
+        learner.learn_one({"row": row}, 1)
+    assert learner.scores_one({"row": 9}) != before
+    assert counting.called == [256, 256]

@@ -1,14 +1,10 @@
 """Explorers: how much they are trusted, and what adding one takes."""
 
 import numpy as np
-import pytest
-from streams import blobs, dump, f1_of, small
+from streams import blobs, dump, f1_of
 
-from river_ineural import INeurAL, NeurONAL
-from river_ineural.active import INeurALSampler
+from river_ineural import INeurAL
 from river_ineural.explorers.trust import EXPLORERS
-
-BOTH = pytest.mark.parametrize("kind", [INeurAL, NeurONAL])
 
 
 class Toy:
@@ -48,25 +44,3 @@ def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
     snapshot = dump(model).snapshot.explorers.by_name["toy"]
     assert dump(model).explorers.by_name["toy"] is not snapshot
     assert snapshot.n_learned == i + 1
-
-
-@BOTH
-def test_what_explorers_added_to_the_gap_is_told_with_the_decision(kind):
-    sampler = INeurALSampler(small(kind), budget=0.5, horizon=60, seed=1)
-    for x, y in blobs(60, n_features=4, n_classes=3, seed=1):
-        labels = sampler.classifier.known_labels
-        if len(labels) > 1:
-            scores, _ = sampler.classifier.explained_one(x)
-            ranked = np.argsort(-np.array([*scores.values()]))
-            f1 = f1_of(sampler.classifier, x)
-        label, ask = sampler.predict_one(x)
-        decision = sampler.last_decision
-        if len(labels) > 1:
-            top, second = ranked[:2]
-            assert label == labels[top]
-            own = f1[top] - f1[second]
-            assert own + sum(decision.added.values()) == pytest.approx(decision.gap, abs=1e-5)
-        if ask:
-            sampler.learn_one(x, y)
-    assert decision.added.keys() == sampler.classifier.trust.keys()
-    assert (*decision.added,) == sampler.classifier.explorers

@@ -1,19 +1,12 @@
 """The forest beside f1: what it corrects, how far it is believed, and what bounds it."""
 
-import contextlib
-import itertools
-
-import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
-from kept import opened, sealed
-from streams import dump, learned, small
+from streams import dump
 
 from river_ineural import INeurAL
 from river_ineural.explorers import trees
-from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES, new_ranks
-from river_ineural.persistence import LoadError, from_bytes, to_bytes
+from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES
 
 
 def corners(n):
@@ -70,65 +63,3 @@ def test_work_and_memory_are_bounded(monkeypatch):
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
-
-
-def test_the_oldest_trees_whose_samples_hold_the_label_are_replaced():
-    """By others only if the label is in their samples; a tree it does not enter stays as it is."""
-    model, stream = INeurAL(hidden_dim=4, n_steps=0, drift_detector=None, seed=1), corners(220)
-    for x, y in itertools.islice(stream, 180):
-        model.learn_one(x, y)
-    forest, seen = forest_of(model), set()
-    for x, y in stream:
-        before, oldest = forest.child.copy(), forest.oldest
-        model.learn_one(x, not y)  # so that each tree becomes another
-        due = (forest.oldest - oldest) % TREES
-        changed = set(np.flatnonzero((forest.child != before).any(axis=1)).tolist())
-        assert 0 < due < TREES
-        seen |= {(oldest + i) % TREES for i in range(due)}
-        assert changed <= {(oldest + i) % TREES for i in range(due)}
-        assert not changed & set(np.flatnonzero(forest.stale).tolist())
-    assert len(seen) == TREES
-
-
-@given(seed=st.integers(0, 2**62), serial=st.integers(0, 10**6))
-def test_a_sample_holds_an_example_as_often_as_a_poisson_variable_says(seed, serial):
-    """Always the same number of times; on average once, and not at all in 1/e of the trees."""
-    often = [trees.times(seed, tree, serial, 4_000) for tree in range(4_000)]
-    assert often == [trees.times(seed, tree, serial, 4_000) for tree in range(4_000)]
-    assert np.mean(often) == pytest.approx(1, abs=0.1)
-    assert np.mean(np.equal(often, 0)) == pytest.approx(np.exp(-1), abs=0.05)
-
-
-@given(st.lists(st.lists(st.integers(-3, 3), min_size=2, max_size=2), min_size=1, max_size=40))
-def test_ranks_kept_up_by_insertion_are_those_of_sorting(rows):
-    x, n = np.array(rows, np.float64), len(rows)
-    inserted, sorted_ = new_ranks(2, n), new_ranks(2, n)
-    for row in range(n):
-        trees.insert(x, row, row + 1, *inserted)
-    trees.ranked(x, x.T.argsort(axis=1), *sorted_)
-    for (rank, distinct, n_values), each in ((inserted, "insertion"), (sorted_, "sorting")):
-        for j in range(2):
-            values, expected = np.unique(x[:, j], return_inverse=True)
-            assert n_values[j] == len(values), each
-            assert rank[j].tolist() == expected.tolist(), each
-            assert distinct[j, : len(values)].tolist() == values.tolist(), each
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "fine"),
-    [
-        *(("feature", column, False) for column in (7, 0, -2)),  # of six, in columns 1 to 6
-        ("child", 0, False),  # back to the root: the way would never end
-        ("child", 10**6, False),
-        *(("leaf", label, label in (1, -1)) for label in (1, -1, 2, -2)),  # of two classes, or none
-    ],
-)
-def test_trees_that_lead_nowhere_are_refused(name, value, fine):
-    model = learned(small(hidden_dim=16), corners(30))
-    document, arrays = opened(to_bytes(model))
-    leaf = int(np.flatnonzero(forest_of(model).feature[0] < 0)[0])
-    place = ("child", leaf) if name == "leaf" else (name, 0)
-    arrays[f"learner.model.explorers.forest.{place[0]}"][0, place[1]] = value
-    data = sealed(document, arrays)
-    with contextlib.nullcontext() if fine else pytest.raises(LoadError):
-        from_bytes(data)

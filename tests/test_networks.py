@@ -1,12 +1,15 @@
-"""The networks as modules, which serve other devices, against the compiled form."""
+"""The networks as modules, which serve other devices, against the compiled form; and its parts."""
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
+from streams import Float64
 
-from river_ineural.networks import part
+from river_ineural import INeurAL
+from river_ineural.features import standardizing
+from river_ineural.networks import batch, compiled, part
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
@@ -107,3 +110,107 @@ def test_a_part_of_the_columns_is_copied_alike_on_every_device(shape, exploring,
     for one, all_ in zip(small, Weights(block, some.included).first_layers, strict=True):
         torch.testing.assert_close(one @ inputs[columns], all_ @ inputs)
     assert torch.equal(block.eq(-whole), block.ne(whole))  # moved, or as they were
+
+
+# Parts of the compiled pass by hand, and what it does at the edges
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 70))
+def test_adam_is_pytorch_s(seed, n):
+    """Ten updates; numbers that it cannot square, or that are none, count as 0."""
+    rng = np.random.default_rng(seed)
+    flat = rng.normal(size=n)
+    expected = torch.tensor(flat)
+    reference = torch.optim.Adam([expected], lr=0.1, betas=(0.9, 0.99), eps=1e-8)
+    (mean, square), count = np.zeros((2, n)), np.zeros(1)
+    for _ in range(10):
+        g = rng.normal(size=n) * (rng.random(n) < 0.7)
+        odd = np.where(g == 0, rng.choice([np.nan, np.inf, -2e15, 0], n), g)
+        compiled.adam(flat, odd, mean, square, count, 0.1)
+        expected.grad = torch.tensor(g)
+        reference.step()
+    np.testing.assert_allclose(flat, expected, rtol=1e-9, atol=1e-12)
+    assert count == 10
+
+
+def test_adam_forgets_what_is_too_small_to_matter():
+    """A gradient that has been 0 for long leaves averages of 0, not subnormal numbers."""
+    p, g, mean, square = np.zeros((4, 3), np.float32)
+    count = np.zeros(1, np.float32)
+    g[0] = mean[0] = mean[1] = 1
+    square[:] = (1, 1e30, 1e-35)
+    for _ in range(2_000):
+        compiled.adam(p, g, mean, square, count, 0.0)
+    assert mean.tolist() == pytest.approx([1, 0, 0])
+    assert square[2] == 0 < square[1] < 1e30
+
+
+@given(
+    n_examples=st.integers(1, 6),
+    n_classes=st.integers(1, 5),
+    n_labelled=st.integers(0, 9),
+    seed=st.integers(0, 2**32),
+)
+def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_labelled, seed):
+    """By hand; a tie is a label missed, and the radius stays within its bounds."""
+    rng = np.random.default_rng(seed)
+    rows, most = rng.integers(0, 9, n_examples), 0.3
+    f1 = rng.integers(0, 4, (n_classes, n_examples)) / 4  # ties as well
+    labels = rng.integers(0, n_classes, n_examples)
+    targets = rng.normal(size=(n_examples, 2, n_classes))
+    targets[:, 0] = np.eye(n_classes)[labels]
+
+    expected, missed = np.zeros_like(f1), []
+    for i, label in enumerate(labels):
+        others = [c for c in range(n_classes) if c != label]
+        if others:
+            best = max(others, key=lambda c: f1[c, i])
+            expected[label, i], expected[best, i] = 1, -1
+            if rows[i] < n_labelled:
+                missed.append(f1[label, i] <= f1[best, i])
+    before = rng.uniform(most / 15, most)
+    radius = before * np.exp(0.2 * (0.01 - np.mean(missed))) if missed else before
+    sign, moved = np.full(f1.shape, np.nan), np.array([before])
+    batch.oppose(f1, targets, rows, n_labelled, most, sign, moved)
+    np.testing.assert_array_equal(sign, expected)
+    assert moved[0] == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
+
+
+@given(st.lists(st.floats(-(2.0**49), 2.0**49, width=32), max_size=40))
+def test_arsinh_is_correct_to_the_last_bits(values):
+    """Within 1e-7 in float32; only what is squashed is changed."""
+    raw, x = np.array([values, values]).reshape(2, -1), np.empty((2, len(values)), np.float32)
+    scaling = np.array([np.zeros_like(raw[0]), np.ones_like(raw[0]), np.ones_like(raw[0])])
+    norm = np.linalg.norm(np.arcsinh(raw[0]))
+    standardizing.standardized(raw, scaling, x)
+    np.testing.assert_allclose(x[0] * max(norm, 1e-12), np.arcsinh(raw[0]), rtol=4e-7, atol=1e-30)
+
+
+@pytest.mark.parametrize("kind", [INeurAL, Float64])
+@pytest.mark.usefixtures("by_both")
+def test_what_float32_cannot_tell_is_a_constant(kind):
+    """A feature that is 0.1 + 0.2 in some examples and 0.3 in others says nothing of the class."""
+    model = kind(hidden_dim=16, batch_size=8, seed=1)
+    values = 0.3, 0.1 + 0.2
+    assert values[0] != values[1]
+    for i, varies in enumerate(np.random.default_rng(0).normal(size=30).tolist()):
+        model.learn_one({"varies": varies, "same": values[i % 2]}, i % 2)
+    for varies in (-1.0, 0.5):
+        by_value = [model.scores_one({"varies": varies, "same": value}) for value in values]
+        assert by_value[0] == pytest.approx(by_value[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 6], ids=["loops", "matrix products"])
+def test_scores_outlast_the_next_call(n_classes):
+    model = INeurAL(hidden_dim=8, batch_size=8, explorers=("network", "forest"), seed=1)
+    for i in range(12):
+        model.learn_one({"a": float(i), "b": float(i % 3)}, i % n_classes)
+
+    def seen(x):
+        said = model._said({"a": x[0], "b": x[1]})
+        return [said.f1, *said.estimates]
+
+    found = seen([1.0, 2.0])
+    before = [part.copy() for part in found]
+    assert all((part != other).any() for part, other in zip(before, seen([9.0, -5.0]), strict=True))
+    assert all(map(np.array_equal, found, before))

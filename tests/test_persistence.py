@@ -342,42 +342,49 @@ def test_an_error_names_what_is_wrong(opened, place, value, message):
     refused(kept.sealed(kept.changed(document, place, value), arrays), message)
 
 
-def begins_with(value):
-    return lambda array: np.r_[array.dtype.type(value), array[1:]]
+def first_row(change):
+    return lambda array: np.r_[change(array[:1]), array[1:]]
 
 
+def without_column(array):
+    return array[:, 1:]
+
+
+NEGATIVE = np.diag([1.0, 1.0, -1.0])
 SPOILED = [
-    (
-        "model.networks.block",
-        lambda array: np.where(array == array[0, 0], math.nan, array),
-        "finite",
-    ),
-    ("model.explorers.b", begins_with(-math.inf), "finite"),
-    ("model.explorers.a", np.triu, "symmetric"),
-    (
-        "model.explorers.a",
-        lambda array: np.diag([1.0, 1.0, -1.0]),
-        "symmetric, with no negative eigen",
-    ),
-    (
-        "model.scaling.moments",
-        lambda array: array[:, 1:],
-        r"float64 .*\(4, 6\), got float64 .*\(4, 5\)",
-    ),
-    (
-        "model.history.x",
-        lambda array: array[:, 1:],
-        r"float64 .*, 6\), got float64 of shape .*, 5\)",
-    ),
+    ("networks.block", first_row(lambda row: row * math.nan), "finite"),
+    ("explorers.b", first_row(lambda row: row - math.inf), "finite"),
+    ("explorers.a", np.triu, "symmetric"),
+    ("explorers.a", lambda array: NEGATIVE, "symmetric, with no negative eigen"),
+    ("scaling.moments", without_column, r"float64 .*\(4, 6\), got float64 .*\(4, 5\)"),
+    ("history.x", without_column, r"float64 .*, 6\), got float64 of shape .*, 5\)"),
 ]
 
 
 @pytest.mark.parametrize(("name", "change", "message"), SPOILED)
 def test_numbers_that_would_spoil_each_prediction(opened, name, change, message):
     document, arrays = opened
-    name = f"learner.{name}"
+    name = f"learner.model.{name}"
     data = kept.sealed(document, {**arrays, name: change(arrays[name])})
     refused(data, f"tensor {name} must be {message}")
+
+
+@pytest.mark.parametrize(
+    ("part", "node", "value"),
+    [
+        *(("feature", 0, column) for column in (6, 0, -2)),  # of five, in columns 1 to 5
+        *(("child", 0, node) for node in (0, 10**6)),  # back to the root: it would never end
+        *(("child", -1, label) for label in (3, -2)),  # of three classes, or none
+    ],
+)
+def test_trees_that_lead_nowhere_are_refused(opened, part, node, value):
+    """The nodes that are in use begin with the root, and end with a leaf."""
+    (document, arrays), path = opened, "learner.model.explorers.forest"
+    (nodes,) = (arrays[f"{path}.child"][0] >= 0).nonzero()
+    array = arrays[f"{path}.{part}"].copy()
+    array[0, nodes[node]] = value
+    data = kept.sealed(document, {**arrays, f"{path}.{part}": array})
+    refused(data, "forest must be trees of features and classes in use")
 
 
 def header(text):

@@ -41,12 +41,12 @@ def matrices(theta):
     return [[*part[:-1], part[-1].flatten()] for part in (theta[:depth], theta[depth:])]
 
 
-def pair(k, n_layers, optimizer, monkeypatch, change=None):
-    """The print in float64, with a change, and its twin with the same θ_0 and generators."""
+def pair(k, n_layers, optimizer, monkeypatch):
+    """The print in float64, and its twin with the same θ_0 and generators."""
     monkeypatch.setattr(paper.Networks, "_dtype", torch.float64)
     eta1 = ETA[optimizer]
     own = {"lr": eta1, "exploration_lr": eta1 / 2, "n_layers": n_layers, "optimizer": optimizer}
-    model = learner(k, **own | (change or {}))
+    model = learner(k, **own)
     model.initialize(*(f"f{j}" for j in range(DIM)))
     make = {"sgd": sgd, "adam": adam}[optimizer]
     twin = Printed(
@@ -105,13 +105,6 @@ def test_every_round_is_as_printed(k, n_layers, optimizer, monkeypatch):
     assert len({tuple(theta[0][0].flatten().tolist()) for theta in twin.served}) > 50
 
 
-@pytest.mark.parametrize("change", [{"delta": 0.2}, {"rounds": 2 * ROUNDS}], ids=str)
-def test_a_parameter_that_only_the_width_has_shows(change, monkeypatch):
-    """It is 2 % narrower with 0.2 for 0.1."""
-    with pytest.raises(AssertionError, match="decisions differ"):
-        run_side_by_side(*pair(2, 2, "adam", monkeypatch, change), stream(2))
-
-
 def test_initial_weights_have_the_variances_of_the_paper():
     model = learner(hidden_dim=200, n_layers=3)
     model.initialize(*range(50))
@@ -128,8 +121,8 @@ def f1_of(model, x):
 
 
 def test_a_full_omega_is_a_reservoir(monkeypatch):
-    """Room for 5 iterates: each of 41 is kept as often as the others, and one of them predicts."""
-    counts, examples, n_runs = np.zeros(41), list(stream(2, n=40)), 40
+    """Room for 5 iterates: each of 31 is kept as often as the others, and one of them predicts."""
+    counts, examples, n_runs = np.zeros(31), list(stream(2, n=30)), 16
 
     def key(theta):
         return tuple(torch.cat([w.flatten() for w in theta]).tolist())
@@ -146,7 +139,7 @@ def test_a_full_omega_is_a_reservoir(monkeypatch):
         for theta in model.omega:
             counts[every.index(key(theta))] += 1
         assert key(model.classifier.theta) == key(model.omega[model.drawn])
-    assert abs(counts[:20].sum() - counts[21:].sum()) < 4 * math.sqrt(n_runs * 5)
+    assert abs(counts[:15].sum() - counts[16:].sum()) < 4 * math.sqrt(n_runs * 5)
 
 
 def test_returned_is_what_predicted_in_some_round():
@@ -192,15 +185,15 @@ def test_without_f2_the_score_is_f1():
 @pytest.mark.parametrize(("budget", "cap"), [(0, 0), (7, 7), (0.05, 15), (1.0, None), (None, None)])
 def test_a_budget_is_a_cap(budget, cap):
     model = learner(budget=budget)
-    decisions = list(rounds(model, stream(2)))
+    decisions = list(rounds(model, stream(2, n=100)))
     asked = [ask for _, ask in decisions]
-    uncapped = [ask for _, ask in rounds(learner(), stream(2))]
+    uncapped = [ask for _, ask in rounds(learner(), stream(2, n=100))]
     if cap is None:
         assert asked == uncapped
     else:
         assert sum(asked) == model.n_queries == cap
         assert asked[: cap + 1] == [*uncapped[:cap], False]  # the first are asked for
-    assert len(model.history) == model.n_rounds == ROUNDS
+    assert len(model.history) == model.n_rounds == 100
     for (label, ask), (_, r1, _) in zip(decisions, model.history, strict=True):
         assert ask or int(r1.argmax()) == label
 

@@ -16,6 +16,7 @@ def sampler(seed, **settings):
 
 
 def test_phishing_at_ten_percent_of_the_labels():
+    """Explorers count: f1 alone is right in 90.6 % of the rounds."""
     accuracies = []
     for seed in SEEDS:
         model = sampler(seed, budget=0.1, horizon=1250)
@@ -23,7 +24,7 @@ def test_phishing_at_ten_percent_of_the_labels():
         assert model.n_rounds == 1250
         assert model.n_queries <= 125
         accuracies.append(score.get())
-    assert np.mean(accuracies) >= 0.90, accuracies
+    assert np.mean(accuracies) >= 0.91, accuracies
 
 
 @pytest.mark.filterwarnings("ignore:Only one class was seen")

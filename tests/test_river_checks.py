@@ -6,10 +6,11 @@ from river.checks import yield_checks
 
 from river_ineural import INeurAL, NeurONAL, active, baselines
 
-QUICK = {"hidden_dim": 8, "n_steps": 0.5, "explorers": ("network",)}  # trees take long
+SMALL = {"hidden_dim": 8, "n_steps": 0.5}
+QUICK = {**SMALL, "explorers": ("network",)}  # trees take long
 LONG = ("check_bounded_memory_growth",)
 MODELS = {
-    "INeurAL": INeurAL(),
+    "INeurAL": INeurAL(**SMALL),
     "INeurAL-encoding": INeurAL(**QUICK, categories=True, missing=True),
     "NeurONAL": NeurONAL(**QUICK),
     "INeurALSampler": active.INeurALSampler(INeurAL(**QUICK)),

@@ -91,14 +91,14 @@ UNIT = [
 PRINTED = functools.partial(paper.INeurAL, (0, 1), 75, gamma=0.1, hidden_dim=12, batch_size=8)
 OTHERS = {
     "a retrained network": lambda **given: active.RandomSampler(
-        baselines.RetrainedNetwork(8, n_epochs=3, **given), p=0.3, seed=2
+        baselines.RetrainedNetwork(8, n_epochs=1, **given), p=0.3, seed=2
     ),
     "by margin": lambda seed: active.MarginSampler(
         small(seed=seed), budget=active.Budget(0.2, burst=10), seed=seed
     ),
     "a frozen network": functools.partial(baselines.NeuALNTKF, 6, gamma=0.3),
-    "a trained network": functools.partial(baselines.NeuALNTKD, 6, gamma=0.3, n_epochs=3),
-    "hypotheses": functools.partial(baselines.ALPS, 4, 20, hidden_dim=6, n_epochs=3),
+    "a trained network": functools.partial(baselines.NeuALNTKD, 6, gamma=0.3, n_epochs=1),
+    "hypotheses": functools.partial(baselines.ALPS, 4, 20, hidden_dim=6, n_epochs=1),
     "as printed": functools.partial(PRINTED, lr=3e-3, optimizer="adam", budget=0.5),
 }
 MAKERS = {name: functools.partial(make, **settings) for name, settings in VARIANTS.items()}
