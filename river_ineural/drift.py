@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base import BinaryDriftDetector
 
-from river_ineural.networks.scores import top_two
-
-__all__ = ["Cusum", "DriftDetector", "SURE", "changed_rate", "log_ratio"]
+__all__ = ["Cusum", "DriftDetector", "SURE", "changed_rate", "log_ratio", "top_of"]
 
 SURE = 0.6  # gap from which a mistake points to a change
 GAP_BINS = (0.3, SURE, 0.9)  # what separates the four bins of labels
@@ -161,7 +159,7 @@ class DriftDetector:
         -------
         0, or if a change is detected the number of labels since it.
         """
-        top, _, gap = top_two(scores.tolist())
+        top, gap = top_of(scores)
         wrong = top != label
         n_before = self.n_of_class.get(label, 0)
         young = n_before < YOUNG
@@ -199,3 +197,10 @@ class DriftDetector:
 def bin_of(gap: float) -> int:
     """Which of the four bins a gap is in; NaN is in the first."""
     return bisect.bisect_right(GAP_BINS, gap) if gap == gap else 0
+
+
+def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
+    """The top class, and its gap to the runner-up, of scores (k,), k at least 2."""
+    values = scores.tolist()
+    runner_up, best = sorted(values)[-2:]
+    return values.index(best), best - runner_up

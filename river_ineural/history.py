@@ -146,14 +146,8 @@ class History:
         """
         ring = int(f1 is None)
         where = ring * self.capacities[0], self.capacities[ring], self.added[ring]
-        put(
-            (self.x, self.targets, self.weight),
-            x,
-            classes,
-            NO_F1 if f1 is None else f1,
-            weight,
-            *where,
-        )
+        f1 = NO_F1 if f1 is None else f1
+        put((self.x, self.targets, self.weight), x, classes, f1, weight, *where)
         self.added[ring] += len(x)
 
     def draws(self, n_steps: int, n: int) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:

@@ -16,7 +16,8 @@ from river_ineural.explorers.forest import NO_NODES
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
-from river_ineural.networks.loops import Loops
+from river_ineural.networks.loops import NOTHING, Loops
+from river_ineural.networks.threads import uninterrupted
 from river_ineural.networks.weights import Networks
 from river_ineural.recovery import Examples
 
@@ -88,7 +89,7 @@ class Model:
         nodes, loops = forest.nodes if forest else NO_NODES, cast(Loops, networks.loops)
         found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
         given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
-        with loops.holding(1):
+        with uninterrupted() if loops.most_rows < 1 else NOTHING:
             say(*given, explorers.of_said, loops.raw, found)
         f1, scores = found[0], found[-1]
         for row, (i, each) in enumerate(explorers.others, 3):

@@ -7,9 +7,8 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.drift import SURE, DriftDetector, changed_rate, log_ratio
+from river_ineural.drift import SURE, DriftDetector, changed_rate, log_ratio, top_of
 from river_ineural.history import History
-from river_ineural.networks.scores import top_two
 
 __all__ = ["FOLLOWED", "Examples", "Recovery"]
 
@@ -86,7 +85,7 @@ class Recovery:
         """
         challenger, incumbent, snapshot = scores_of_each
         for scores, label in zip(snapshot, classes, strict=True):
-            top, _, gap = top_two(scores.tolist())
+            top, gap = top_of(scores)
             self.count(top, gap, label)
             rate = self.detector.expected_rate(gap)
             self.log_ratio += log_ratio(top != label, rate, changed_rate(rate))

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable
 
 from river_ineural.active.budget import BudgetManager
-from river_ineural.networks.scores import top_two
 
 __all__ = [
     "FIRST",
@@ -48,6 +47,29 @@ PATIENCE = 64  # labels after its first; a class that is still rare then may be 
 SEVERAL = 2  # new classes after which more may come
 FEW = 2  # labels of a class that counts as new
 SETTLED = 10  # labels a class, on average, from which on several new classes are late
+
+
+def top_two(scores: list[float]) -> tuple[int, int, float]:
+    """The first class with the highest score î, the runner-up i°, and their gap (lines 8 and 9).
+
+    Without a runner-up i° is î and the gap is 0. The gap is NaN if a score is NaN, or if two scores
+    are inf.
+
+    Examples
+    --------
+    >>> top_two([0.25, 1.0, -0.5])
+    (1, 0, 0.75)
+    """
+    top = second = 0
+    best, runner_up = -math.inf, -math.inf
+    for i, score in enumerate(scores):
+        if score > best:
+            top, best, second, runner_up = i, score, top, best
+        elif score > runner_up:
+            second, runner_up = i, score
+        elif score != score:
+            return max(range(len(scores)), key=scores.__getitem__), top, math.nan
+    return top, second, best - runner_up if runner_up > -math.inf else 0.0
 
 
 def gap(scores: Iterable[float]) -> float:

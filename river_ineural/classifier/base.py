@@ -223,16 +223,11 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """`scores_one`, and by name what each explorer added to each score."""
         with self._lock:
             names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
-            said, added = self._learner.score(names, values[None]), {}
-            of_all = zip(
-                self._learner.model.explorers.by_name,
-                said.trust,
-                said.estimates[:, 0].tolist(),
-                strict=True,
-            )
-            for name, trust, estimates in of_all:
-                added[name] = [trust * each for each in estimates]
-            return by_label(self._learner, said.scores[0]), added
+            learner = self._learner
+            said, explorers = learner.score(names, values[None]), learner.model.explorers
+            added = (explorers.alpha * said.estimates[:, 0]).tolist()
+            scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
+            return dict(scores), dict(zip(explorers.by_name, added, strict=True))
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

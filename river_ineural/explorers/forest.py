@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from river_ineural.explorers import trees
-from river_ineural.features.constants import CONSTANT
+from river_ineural.features.constants import CONSTANT, TINY
+from river_ineural.features.jit import loop
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 
 __all__ = ["Forest"]
 
 Floats = NDArray[np.floating[Any]]
+Array = NDArray[Any]
 
 TREES = 64
 NODES = 511  # of a tree, at most
@@ -124,8 +126,8 @@ class Forest:
         if held <= MOST_ANEW or held > EXAMPLES or n > held:
             self.stale[:] = True
         else:  # trees that hold one of the new examples, or of those that they replace
-            trees.enter(self.seed, end - n, end, self.stale)
-            trees.enter(self.seed, max(0, end - n - held), end - held, self.stale)
+            enter(self.seed, end - n, end, self.stale)
+            enter(self.seed, max(0, end - n - held), end - held, self.stale)
         part = min(1.0, (FEW / held) ** POWER)
         self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
         if self.due < 1:
@@ -141,7 +143,7 @@ class Forest:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
             rows, serials = rows[chosen], serials[chosen]
         classes, weights = np.empty(len(rows), trees.RANK), np.empty(len(rows))
-        trees.read(history.targets, history.weight, rows, classes, weights)
+        read(history.targets, history.weight, rows, classes, weights)
         examples = classes, n_classes, weights, serials
         seeds, n_due = (self.seed, int(self.rng.integers(2**62))), int(self.due)
         n_grown, n_passed = trees.grow(
@@ -157,12 +159,12 @@ class Forest:
         if history.added[0] > min(EXAMPLES, history.capacities[0]):
             x = history.x[rows, :d]
             ranks = new_ranks(d, n)
-            trees.ranked(x, x.T.argsort(axis=1), *ranks)
+            ranked(x, x.T.argsort(axis=1), *ranks)
             return ranks
         if self.ranks is None or self.n_columns != (d, history.n_grown):
             self.ranks, self.n_ranked = new_ranks(d, EXAMPLES), 0
             self.n_columns = d, history.n_grown
-        trees.insert(history.x, self.n_ranked, n, *self.ranks)
+        insert(history.x, self.n_ranked, n, *self.ranks)
         self.n_ranked = n
         return self.ranks
 
@@ -174,3 +176,68 @@ class Forest:
 def new_ranks(d: int, n: int) -> tuple[Any, Any, Any]:
     """Memory for the ranks of n values of each of d features: see `trees.grow`."""
     return np.empty((d, n), trees.RANK), np.empty((d, n)), np.zeros(d, np.int64)
+
+
+@loop
+def read(targets: Array, weight: Array, rows: Array, classes: Array, weights: Array) -> None:
+    """Write the classes of rows of the history, and their weights as whole numbers, both (n,).
+
+    Weights are in units of 1/2¹⁸ of the largest. So all sums are exact. Each weight above 0 is at
+    least one unit.
+    """
+    most = TINY
+    for i in range(len(rows)):
+        label, given = 0, targets[rows[i], 0]
+        for c in range(len(given)):
+            label = c if given[c] > given[label] else label
+        classes[i], weights[i] = label, weight[rows[i]]
+        most = max(most, weights[i])
+    for i in range(len(rows)):
+        weights[i] = np.ceil(weights[i] * (trees.HEAVIEST / most))
+
+
+@loop
+def enter(seed: int, first: int, end: int, stale: Array) -> None:
+    """Mark the trees whose samples hold any of the examples of these serial numbers."""
+    for tree in range(len(stale)):
+        for serial in range(first, end):
+            if trees.times(seed, tree, serial, len(stale)):
+                stale[tree] = True
+
+
+@loop
+def insert(x: Array, first: int, end: int, rank: Array, distinct: Array, n_values: Array) -> None:
+    """Insert rows of x (rows, d) into ranks (d, rows), those before `first` being there already.
+
+    distinct (d, rows) are the values of each feature in ascending order, `n_values` (d,) of them.
+    """
+    for row in range(first, end):
+        for j in range(len(n_values)):
+            value, low, high = x[row, j], 0, n_values[j]
+            while low < high:
+                middle = (low + high) // 2
+                if distinct[j, middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == n_values[j] or distinct[j, low] > value:
+                for i in range(n_values[j], low, -1):
+                    distinct[j, i] = distinct[j, i - 1]
+                distinct[j, low] = value
+                n_values[j] += 1
+                for i in range(row):
+                    rank[j, i] += rank[j, i] >= low
+            rank[j, row] = low
+
+
+@loop
+def ranked(x: Array, order: Array, rank: Array, distinct: Array, n_values: Array) -> None:
+    """Write the ranks of all rows of x (rows, d), from their order by each feature, (d, rows)."""
+    for j in range(len(n_values)):
+        n = -1
+        for row in order[j]:
+            if n < 0 or x[row, j] > distinct[j, n]:
+                n += 1
+                distinct[j, n] = x[row, j]
+            rank[j, row] = n
+        n_values[j] = n + 1

@@ -15,19 +15,18 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from river_ineural.features.constants import TINY
 from river_ineural.features.jit import allocating, inlined, loop
 
-__all__ = ["NONE", "RANK", "enter", "grow", "insert", "ranked", "read", "votes"]
+__all__ = ["HEAVIEST", "NONE", "RANK", "grow", "times", "votes"]
 
 Array = NDArray[Any]
 
 NEARLY = 1e-9  # a split must be purer than the best so far by this part, so that rounding
 BETTER = 1 + NEARLY  # decides nothing
-RANK = np.uint16  # of ranks, rows and classes: indices without a sign need no check for one
 NONE = 0xFFFF  # no row
 ONE, LOW = np.uint64(1), np.uint64(63)
 HALF, LOWER = np.int64(32), np.int64(0xFFFFFFFF)  # of the bits of a weight of two classes
+RANK = np.uint16  # of ranks, rows and classes: indices without a sign need no check for one
 HEAVIEST = 2**18  # largest weight, as a whole number: of 768 examples seven times it is below 2³¹
 STRIDE = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea, Flood, 2014), and its factors
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -66,71 +65,6 @@ def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     while n < len(POISSON) and u >= np.uint64(POISSON[n]):
         n += 1
     return n
-
-
-@loop
-def enter(seed: int, first: int, end: int, stale: Array) -> None:
-    """Mark the trees whose samples hold any of the examples of these serial numbers."""
-    for tree in range(len(stale)):
-        for serial in range(first, end):
-            if times(seed, tree, serial, len(stale)):
-                stale[tree] = True
-
-
-@loop
-def read(targets: Array, weight: Array, rows: Array, classes: Array, weights: Array) -> None:
-    """Write the classes of rows of the history, and their weights as whole numbers, both (n,).
-
-    Weights are in units of 1/2¹⁸ of the largest. So all sums are exact. Each weight above 0 is at
-    least one unit.
-    """
-    most = TINY
-    for i in range(len(rows)):
-        label, given = 0, targets[rows[i], 0]
-        for c in range(len(given)):
-            label = c if given[c] > given[label] else label
-        classes[i], weights[i] = label, weight[rows[i]]
-        most = max(most, weights[i])
-    for i in range(len(rows)):
-        weights[i] = np.ceil(weights[i] * (HEAVIEST / most))
-
-
-@loop
-def insert(x: Array, first: int, end: int, rank: Array, distinct: Array, n_values: Array) -> None:
-    """Insert rows of x (rows, d) into ranks (d, rows), those before `first` being there already.
-
-    distinct (d, rows) are the values of each feature in ascending order, `n_values` (d,) of them.
-    """
-    for row in range(first, end):
-        for j in range(len(n_values)):
-            value, low, high = x[row, j], 0, n_values[j]
-            while low < high:
-                middle = (low + high) // 2
-                if distinct[j, middle] < value:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == n_values[j] or distinct[j, low] > value:
-                for i in range(n_values[j], low, -1):
-                    distinct[j, i] = distinct[j, i - 1]
-                distinct[j, low] = value
-                n_values[j] += 1
-                for i in range(row):
-                    rank[j, i] += rank[j, i] >= low
-            rank[j, row] = low
-
-
-@loop
-def ranked(x: Array, order: Array, rank: Array, distinct: Array, n_values: Array) -> None:
-    """Write the ranks of all rows of x (rows, d), from their order by each feature, (d, rows)."""
-    for j in range(len(n_values)):
-        n = -1
-        for row in order[j]:
-            if n < 0 or x[row, j] > distinct[j, n]:
-                n += 1
-                distinct[j, n] = x[row, j]
-            rank[j, row] = n
-        n_values[j] = n + 1
 
 
 @inlined

@@ -138,8 +138,8 @@ class Explorers:
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        found = solved(self.a, self.b, self.prior, self.first).tolist()
-        self.trust: tuple[float, ...] = tuple(found)
+        found = solved(self.a, self.b, self.prior, self.first)
+        self.alpha, self.trust = found[:, None], tuple(found.tolist())
         trusted = self.trusted
         self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
         self.explores = self.of_said[0] > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from river_ineural.networks.layout import Shape, Weights, arrays
 from river_ineural.networks.products import FEW_ROWS, SMALL
 from river_ineural.networks.threads import uninterrupted
 
-__all__ = ["Loops"]
+__all__ = ["NOTHING", "Loops"]
 
 Floats = NDArray[np.floating[Any]]
 
-NOTHING = nullcontext()
+NOTHING = nullcontext()  # is held back
 
 
 class Loops:
@@ -60,14 +60,10 @@ class Loops:
         self.views = [*memory, moved]  # of tensors, and views of these
         self.views += [view for each in (trained, gradients, predicting) for view in each]
 
-    def holding(self, n_rows: int) -> AbstractContextManager[None]:
-        """A context for a pass of so many rows, which holds Ctrl-C back where that is needed."""
-        return uninterrupted() if n_rows > self.most_rows else NOTHING
-
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
         """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
         found = np.empty((2, len(raw), self.n_classes), self.average.dtype)
-        with self.holding(len(raw)):
+        with uninterrupted() if len(raw) > self.most_rows else NOTHING:
             compiled.score(self.predicting, raw, scaling, exploring, found)
         return found
 

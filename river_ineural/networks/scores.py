@@ -1,4 +1,4 @@
-"""The top two of scores, probabilities from scores, and scores as a table."""
+"""Probabilities from scores, and scores as a table."""
 
 from __future__ import annotations
 
@@ -8,36 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nearest_distribution", "probabilities", "table", "top_two"]
+__all__ = ["nearest_distribution", "probabilities", "table"]
 
 Label = TypeVar("Label")
 
 LEAST = 1e-3  # least probability of a class, so that a log loss stays finite
 UNIFORM = 0.1  # largest share of the uniform distribution in the mixture
 FAR = 1e6  # up to here rounding is small; a score so far below the top gets no share
-
-
-def top_two(scores: list[float]) -> tuple[int, int, float]:
-    """The first class with the highest score î, the runner-up i°, and their gap (lines 8 and 9).
-
-    Without a runner-up i° is î and the gap is 0. The gap is NaN if a score is NaN, or if two scores
-    are inf.
-
-    Examples
-    --------
-    >>> top_two([0.25, 1.0, -0.5])
-    (1, 0, 0.75)
-    """
-    top = second = 0
-    best, runner_up = -math.inf, -math.inf
-    for i, score in enumerate(scores):
-        if score > best:
-            top, best, second, runner_up = i, score, top, best
-        elif score > runner_up:
-            second, runner_up = i, score
-        elif score != score:
-            return max(range(len(scores)), key=scores.__getitem__), top, math.nan
-    return top, second, best - runner_up if runner_up > -math.inf else 0.0
 
 
 def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:

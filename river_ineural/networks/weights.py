@@ -15,9 +15,10 @@ from river_ineural.features.validation import warn
 from river_ineural.networks import compiled
 from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
-from river_ineural.networks.loops import Loops
+from river_ineural.networks.loops import NOTHING, Loops
 from river_ineural.networks.modules import Modules
 from river_ineural.networks.part import Part
+from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["MOST_WEIGHTS", "Networks", "Recipe", "check_size"]
 
@@ -196,7 +197,7 @@ class Networks:
                 some = slice(at, at + AT_ONCE)
                 batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
                 batch += *how, exploring[some], shares[some]
-                with passes.holding(draws.shape[1]):
+                with uninterrupted() if draws.shape[1] > passes.most_rows else NOTHING:
                     fine &= compiled.train(*passes.trained, *batch)
         else:
             rows = np.empty(draws.shape[1], np.int64)
