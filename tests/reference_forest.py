@@ -60,7 +60,7 @@ def tree(x, weights, features, n_tries, seed):
             continue
         best, split = purity(node.total) * (1 + 1e-9), None
         left, tried = len(order), 0
-        while left and tried < n_tries:
+        while left and tried < n_tries and best < node.total.sum():  # else both sides are pure
             drawn = (uniform(seed, n_drawn) * left) >> 32
             n_drawn += 1
             left -= 1

@@ -52,7 +52,8 @@ def test_work_and_memory_are_bounded(monkeypatch):
     grown = []
     grow = trees.grow
     monkeypatch.setattr(trees, "grow", lambda *given: grown.append(grow(*given)) or grown[-1])
-    model, counts = INeurAL(hidden_dim=4, n_steps=0, capacity=4000, seed=1), []
+    steady = {"n_steps": 0, "capacity": 4000, "drift_detector": None, "seed": 1}
+    model, counts = INeurAL(hidden_dim=4, **steady), []
     rng = np.random.default_rng(0)
     for x, _ in corners(2500):
         before = len(grown)

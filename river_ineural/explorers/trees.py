@@ -260,14 +260,16 @@ def grow_tree(
         if n_there < 2 or n_nodes + 2 > len(total):
             continue
         begin, end, found, n_left, n_tried = span[0, node], span[1, node], -1, len(tried), 0
-        best = NEARLY * squares / 2 if total.shape[1] == 2 else squares / mass * BETTER
-        while n_left and n_tried < n_tries:
+        two = total.shape[1] == 2
+        best = NEARLY * squares / 2 if two else squares / mass * BETTER
+        pure = total[node, 0] * total[node, 1] if two else mass  # `best`, if both sides were
+        while n_left and n_tried < n_tries and best < pure:
             at = np.int64((drawn(seed, n_drawn) * np.uint64(n_left)) >> np.uint64(32))
             n_drawn += 1
             n_left -= 1
             j = tried[at]
             tried[at], tried[n_left] = tried[n_left], j
-            if total.shape[1] == 2:
+            if two:
                 better, n = best_of_two(
                     best, j, node, begin, end, rank, n_values, rows, packed, total, masses, bits,
                     split,
@@ -329,7 +331,7 @@ def grow(
     Each tree is grown on a bootstrap sample, in which an example is as often as a Poisson variable
     of mean 1 says, always the same for a tree and an example. A node is split where Gini impurity
     falls most, at one of `n_tries` features, drawn of those that vary there, and in the middle
-    between two of their values. Nodes are numbered as they are met, level by level.
+    between two of their values. Once both sides would be pure no other feature is tried. Nodes are numbered as they are met, level by level.
 
     Parameters
     ----------
