@@ -47,6 +47,11 @@ class Budget:
     (360, 60, None)
     >>> Budget(0.03).bucket, Budget(0.001).bucket, Budget(0.0).bucket
     (75, 20, 0)
+
+    Before a label is paid for, `most` tells the price of a stream:
+
+    >>> Budget(0.05).bucket, Budget(0.05).most(1_250)
+    (125, 187)
     """
 
     limit: float | int | None = None
@@ -99,6 +104,41 @@ class Budget:
         if self.limit is None or self.horizon is None:
             return None
         return min(1.0, self.limit / self.horizon)
+
+    def most(self, n_rounds: int) -> int:
+        """The largest number of labels that the first n rounds can ask for, at most one a round.
+
+            min(n, ⌊burst + limit · (n - 1)⌋)
+
+        is the number for a bucket, which is full in its first round. A bucket of a single label
+        allows 1 + ⌊(n - 1) / ⌈1 / limit⌉⌋, because it holds no fraction beyond that label. For a
+        total the number is min(n, total).
+
+        Parameters
+        ----------
+        n_rounds
+            Number of rounds, at least 0. It may be larger than the horizon.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `n_rounds` is not an integer of at least 0.
+
+        Examples
+        --------
+        >>> [Budget(0.05).most(n) for n in (100, 1_250, 10_000)]
+        [100, 187, 624]
+        >>> Budget(0.05, horizon=1_250).most(10_000), Budget(60).most(20), Budget().most(7)
+        (62, 20, 7)
+        """
+        check_integer("n_rounds", n_rounds, least=0)
+        bucket, rate = self.bucket, self.rate
+        if bucket is None or rate is None:
+            return n_rounds if self.total is None else min(n_rounds, self.total)
+        later = max(0, n_rounds - 1)
+        if bucket == 1 and rate:
+            return min(n_rounds, 1 + later // math.ceil(1 / rate - 1e-9))
+        return min(n_rounds, int(bucket + rate * later))  # in floats, as `BudgetManager` adds
 
 
 def check_limit(limit: Any) -> None:
