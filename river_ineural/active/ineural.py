@@ -13,7 +13,7 @@ from river.base.typing import ClfTarget, FeatureName
 import river_ineural.active.query as query
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
-from river_ineural.active.decision import UNWANTED, Wanted
+from river_ineural.active.decision import UNWANTED, Reason, Wanted
 from river_ineural.active.pipelines import (
     check_learner,
     checked,
@@ -192,11 +192,16 @@ class INeurALSampler(BudgetedSampler):
             return scores, label, ask
 
     def _threshold(
-        self, manager: BudgetManager, n_classes: int, learner: Any, changing: bool
+        self,
+        manager: BudgetManager,
+        n_classes: int,
+        learner: Any,
+        changing: bool,
+        full: bool = False,
     ) -> float:
-        """2γβ_t · share^(3/4), and less while labels are pending."""
+        """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
         t, k, width, left = manager.n_rounds, max(2, n_classes), self.width, 1.0
-        if not self._late:  # its labels are worth a full budget
+        if not (full or self._late):  # the labels of a late class are worth a full budget
             dependent = getattr(learner, "temporal_dependence", False)
             left = query.share(manager, not changing, k, dependent)
         beta = DEFAULT_WIDTH.beta if width is None else width(t, k, learner.n_layers)
@@ -223,12 +228,20 @@ class INeurALSampler(BudgetedSampler):
         threshold = self._threshold(manager, n_classes, learner, changing)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
+        reason: Reason
         if changing:  # labels decide what old labels are worth
-            asks = self._rng.random() < query.RANDOM_IN_CHANGE
-            return "change" if asks else "none", margin, threshold
-        if getattr(learner, "warning", False):  # a sure model sees a change last
+            asks, reason = self._rng.random() < query.RANDOM_IN_CHANGE, "change"
+        elif getattr(learner, "warning", False):  # a sure model sees a change last
             return "warning", margin, threshold
-        return "random" if self._asks_at_random(margin) else "none", margin, threshold
+        else:
+            asks, reason = self._asks_at_random(margin), "random"
+        if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
+            spent = manager.left < 1
+            refused = spent and margin < self._threshold(
+                manager, n_classes, learner, changing, True
+            )
+            reason = "budget" if refused else "none"
+        return reason, margin, threshold
 
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
