@@ -14,7 +14,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.pending import Pending
-from river_ineural.active.pipelines import find_learner
+from river_ineural.active.pipelines import check_no_sampler, find_learner
 from river_ineural.active.query import FIRST, few_classes
 from river_ineural.classifier.locks import Order, lock
 from river_ineural.features.parameters import Fixed, Live
@@ -30,6 +30,7 @@ def check_classifier(name: str, classifier: Any) -> None:
     """Raise unless it is a River classifier."""
     if not isinstance(classifier, base.Classifier):
         raise TypeError(f"{name} must be a River classifier, got {classifier!r}.")
+    check_no_sampler(name, classifier)
 
 
 def check_budget(name: str, budget: Any) -> None:
