@@ -25,10 +25,10 @@ from river_ineural.networks.device import available
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
 from river_ineural.persistence.parts import (
+    OF_SAMPLERS,
     Arrays,
     Count,
     LoadError,
-    OfINeurALSampler,
     OfLearner,
     OfSampler,
     need,
@@ -157,7 +157,7 @@ def to_bytes(model: Any) -> bytes:
 
 def of_sampler(kind: str) -> type[OfSampler]:
     """The part of a sampler of this class."""
-    return OfINeurALSampler if kind == "INeurALSampler" else OfSampler
+    return OF_SAMPLERS.get(kind, OfSampler)
 
 
 def written(model: Any, learner: Any) -> tuple[Document, Arrays]:

@@ -21,11 +21,12 @@ from river.drift.binary.hddm_w import SampleInfo
 
 from river_ineural.active import BudgetedSampler
 from river_ineural.active.decision import REASONS, Reason
+from river_ineural.active.samplers import LEAST_THETA, MOST_THETA
 from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-__all__ = ["Arrays", "LoadError", "OfINeurALSampler", "OfLearner", "OfSampler", "need"]
+__all__ = ["OF_SAMPLERS", "Arrays", "LoadError", "OfLearner", "OfSampler", "need"]
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -353,3 +354,13 @@ class OfINeurALSampler(OfSampler):
     _late: bool
     _unseen: list[Any] | None
     n_pseudo_labels: Count
+
+
+class OfMarginSampler(OfSampler):
+    _theta: Annotated[float, Meta(ge=LEAST_THETA, le=MOST_THETA)]
+
+
+OF_SAMPLERS: dict[str, type[OfSampler]] = {
+    "INeurALSampler": OfINeurALSampler,
+    "MarginSampler": OfMarginSampler,
+}
