@@ -67,10 +67,8 @@ class INeurALSampler(BudgetedSampler):
         β_t: None for `ConstantWidth(0.08)`, or a `TheoreticalWidth`, or any callable with their
         signature, with which the sampler cannot be saved.
     budget
-        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
-        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without, any
-        w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early. At 0.1 a
-        stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
+        Share of the rounds (float in [0, 1]), number of labels (int, at least 0), or a `Budget`,
+        whose `most` tells what it may cost. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known. Most labels are then asked for early. Leave it
         out where later rounds may differ, such as rows in time order.
@@ -192,15 +190,10 @@ class INeurALSampler(BudgetedSampler):
             return scores, label, ask
 
     def _threshold(
-        self,
-        manager: BudgetManager,
-        n_classes: int,
-        learner: Any,
-        changing: bool,
-        full: bool = False,
+        self, manager: BudgetManager, k: int, learner: Any, changing: bool, full: bool = False
     ) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
-        t, k, width, left = manager.n_rounds, max(2, n_classes), self.width, 1.0
+        t, k, width, left = manager.n_rounds, max(2, k), self.width, 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
             dependent = getattr(learner, "temporal_dependence", False)
             left = query.share(manager, not changing, k, dependent)

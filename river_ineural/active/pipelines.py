@@ -12,15 +12,8 @@ from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 
-__all__ = [
-    "check_learner",
-    "check_no_sampler",
-    "checked",
-    "find_learner",
-    "prepared",
-    "steps_learn",
-    "transformed",
-]
+__all__ = ["check_learner", "checked", "find_learner", "no_sampler"]
+__all__ += ["prepared", "steps_learn", "transformed"]
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
@@ -58,18 +51,16 @@ def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
     return classifier, pipelines
 
 
-def check_no_sampler(name: str, classifier: Any) -> None:
+def no_sampler(name: str, classifier: Any) -> None:
     """Raise a TypeError if there is a sampler inside: each would ask for labels of its own."""
-    if isinstance(sampler := find_learner(classifier)[0], ActiveLearningClassifier):
-        raise TypeError(
-            f"{name} holds a sampler already, {type(sampler).__name__}: hand over the classifier "
-            "inside it, or the pipeline around that classifier."
-        )
+    if isinstance(found := find_learner(classifier)[0], ActiveLearningClassifier):
+        kind = type(found).__name__
+        raise TypeError(f"{name} holds a sampler already, {kind}: give the classifier inside it.")
 
 
 def check_learner(name: str, classifier: Any) -> None:
     """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
-    check_no_sampler(name, classifier)
+    no_sampler(name, classifier)
     learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:

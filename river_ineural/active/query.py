@@ -123,15 +123,6 @@ def share(
         Known classes, at least 2. The more there are, the likelier it is that others come late.
     dependent
         Whether labels depend on the ones before. Half of a total is then held back.
-
-    Examples
-    --------
-    >>> from river_ineural.active import Budget
-    >>> manager = BudgetManager(Budget(0.25, burst=10))
-    >>> for _ in range(6):
-    ...     manager.spend()
-    >>> share(manager, reserve=False), round(share(manager, reserve=True), 6)
-    (0.4, 0.25)
     """
     if manager.size == math.inf:
         return 1.0
@@ -147,24 +138,15 @@ def share(
 
 
 def pace(manager: BudgetManager) -> tuple[float, bool]:
-    """Labels a round that spend a budget in time, at most 1; and whether some would be left over.
+    """Labels a round that spend a budget in time, in [0, 1]; and whether some would be left over.
 
         rate + left / 2                     without a horizon
         0.3 · total / horizon + early / 2   with one
 
-    Here left is the share of the bucket or of the total that is left. With a horizon three
-    tenths of the labels are spent evenly over the rounds, and early is the share of the others that
-    is left. Labels would be left over if a larger share of them than of the rounds is left; the
-    pace is then at least labels left / rounds left. Without a horizon labels would be left over if
-    more than half of them are left. Without a limit the pace is 1/2.
-
-    Examples
-    --------
-    >>> from river_ineural.active import Budget
-    >>> manager = BudgetManager(Budget(0.25, horizon=40))
-    >>> manager.round()
-    >>> round(pace(manager)[0], 3), pace(BudgetManager(Budget(0.05)))[0]
-    (0.575, 0.55)
+    Here left is a share of the bucket or of the total. With a horizon three tenths of the labels
+    are spent evenly, and early is the share left of the others. Labels would be left over if a
+    larger share of them than of the rounds is left (the pace is then at least labels left / rounds
+    left), or more than half without a horizon. Without a limit the pace is 1/2.
     """
     if manager.size == math.inf:
         return 0.5, False

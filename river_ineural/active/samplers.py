@@ -31,10 +31,8 @@ class RandomSampler(BudgetedSampler):
     p
         Probability of asking, in [0, 1].
     budget
-        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
-        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without one
-        any w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋) labels, most of them early.
-        At 0.1 a stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
+        Share of the rounds (float in [0, 1]), number of labels (int, at least 0), or a `Budget`,
+        whose `most` tells what it may cost. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known.
     seed
@@ -83,9 +81,7 @@ class MarginSampler(BudgetedSampler):
 
     So about half of the differences are below θ. Let p be the labels a round that the budget can
     pay for (`query.pace`). A round may ask by θ with probability 2 · p, and only such a round moves
-    θ. A round that does not ask by θ asks at random: with probability p if labels would be left
-    over, else p/10. While fewer than two classes are known, the first ten labels are asked for, and
-    then fewer.
+    θ. Else it asks at random: with probability p if labels would be left over, or p/10.
 
     Parameters
     ----------
@@ -93,8 +89,7 @@ class MarginSampler(BudgetedSampler):
         Any River classifier with `predict_proba_one`.
     threshold
         None: θ adapts. A number in [0, 1]: θ stays there, every round may ask, and none asks at
-        random. Then a classifier that is surer than that, as trees and naive Bayes often are, may
-        never ask again.
+        random. Around a classifier that is surer than that, as trees are, it may never ask again.
     budget, horizon
         As in `RandomSampler`. Seven tenths of the labels are spent early, and with a horizon the
         others evenly over its rounds. No limit: about half of the rounds ask.

@@ -32,8 +32,7 @@ class Outcome:
 def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
     """Parse a budget for n rows: "5%" and "0.05" are shares of the rows, "150" is a number.
 
-    With a horizon it is a total. Without one it is a rate that allows as many labels in n rows,
-    half of them at once.
+    Without a horizon it is a rate that allows as many labels in n rows, half of them at once.
     """
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)

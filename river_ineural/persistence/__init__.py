@@ -155,11 +155,6 @@ def to_bytes(model: Any) -> bytes:
             raise SaveError(f"{error}, which a file cannot hold") from error
 
 
-def of_sampler(kind: str) -> type[OfSampler]:
-    """The part of a sampler of this class."""
-    return OF_SAMPLERS.get(kind, OfSampler)
-
-
 def written(model: Any, learner: Any) -> tuple[Document, Arrays]:
     """The document and the arrays of a model."""
     arrays, inner, notes, around = Arrays(), learner._learner, {}, None
@@ -167,14 +162,14 @@ def written(model: Any, learner: Any) -> tuple[Document, Arrays]:
     part = OfLearner.of(inner, "learner", arrays)
     for each, fields in (
         (learner, ()),
-        (model, of_sampler(type(model).__name__).__struct_fields__),
+        (model, OF_SAMPLERS.get(type(model).__name__, OfSampler).__struct_fields__),
     ):
         known = {*OWN, *given(each), *fields}
         notes[type(each).__name__] = {k: v for k, v in vars(each).items() if k not in known}
     if model is not learner:
         kind, parameters = type(model).__name__, given(model)
         del parameters["classifier"]
-        around = kind, parameters, of_sampler(kind).of(model, "sampler", arrays)
+        around = kind, parameters, OF_SAMPLERS[kind].of(model, "sampler", arrays)
     names, labels = inner.features.names, inner.labels.labels
     sizes = networks.n_features, networks.shape.n_features
     document = Document(
@@ -235,7 +230,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
         kind, parameters, fields = document.around
         need(kind in SAMPLERS, "sampler", f"one of {', '.join(SAMPLERS)}", kind)
         model = made(SAMPLERS[kind], parameters | {"classifier": learner})
-        convert(fields, of_sampler(kind)).fill(model, "sampler", arrays, sizes)
+        convert(fields, OF_SAMPLERS[kind]).fill(model, "sampler", arrays, sizes)
     need(not arrays, "the file", "without other tensors", [*arrays])
     for each in (learner, model):
         for key, note in document.notes[type(each).__name__].items():

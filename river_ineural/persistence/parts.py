@@ -21,7 +21,6 @@ from river.drift.binary.hddm_w import SampleInfo
 
 from river_ineural.active import BudgetedSampler
 from river_ineural.active.decision import REASONS, Reason
-from river_ineural.active.samplers import LEAST_THETA, MOST_THETA
 from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
@@ -357,10 +356,8 @@ class OfINeurALSampler(OfSampler):
 
 
 class OfMarginSampler(OfSampler):
-    _theta: Annotated[float, Meta(ge=LEAST_THETA, le=MOST_THETA)]
+    _theta: Annotated[float, Meta(ge=0.01, le=1.01)]
 
 
-OF_SAMPLERS: dict[str, type[OfSampler]] = {
-    "INeurALSampler": OfINeurALSampler,
-    "MarginSampler": OfMarginSampler,
-}
+OF_SAMPLERS: dict[str, Any] = {"INeurALSampler": OfINeurALSampler, "MarginSampler": OfMarginSampler}
+OF_SAMPLERS["RandomSampler"] = OfSampler
