@@ -66,7 +66,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "what the lasting streams are": r"40 classes|up to 100 rows",
         "how the table is made": r"1,500 rounds after",
     },
-    "README": {"streams of a mean; the licence": r"On (?:29|13) |3-Clause"},
+    "README": {
+        "streams of a mean; the licence": r"On (?:29|13) |3-Clause",
+        "what a budget allows": r"125 labels|1,250 rows|most\n187",
+    },
     **{
         page: {"parameters, limits and examples": rf"{COUNT}|0\.05|Write 0\.1|127\.0\.0\.1"}
         for page in GUIDES.split()

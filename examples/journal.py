@@ -22,6 +22,7 @@ from typing import Any
 import filelock
 
 from river_ineural import active, load, save
+from river_ineural.active.budget import combined
 
 __all__ = ["Ask", "Conflict", "Journal", "Refused", "Round", "Unknown"]
 
@@ -213,6 +214,7 @@ class Journal:
                 "by_reason": dict(model.n_by_reason),
                 "budget": repr(model.budget),
                 "horizon": model.horizon,
+                "allows": str(combined(model.budget, model.horizon)),
             }
 
     def change_budget(self, budget: float | int) -> None:

@@ -22,6 +22,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -185,6 +186,7 @@ def main() -> None:
         journal = Journal(given.folder, first, every=given.every)
         if given.budget is not None:
             journal.change_budget(given.budget)
+        print(f"budget: {journal.health()['allows']}", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     uvicorn.run(

@@ -761,15 +761,14 @@ class ReferenceSampler:
         self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024
         changing = self.classifier.recovery is not None
         share = float(self.share(may, len(labels), held_back=not changing))
-        threshold = 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth)
-        threshold *= share**0.75
-        if self.n_waiting:
-            threshold *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
-        self.threshold = threshold
+        full = 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth)
+        full *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
+        self.threshold = threshold = full * share**0.75
+        unasked = "budget" if may < 1 and gap < full else "none"
         if gap < threshold:
             return "change" if changing else "gap"
         if changing:
-            return "change" if self.rng.random() < 0.25 else "none"
+            return "change" if self.rng.random() < 0.25 else unasked
         if self.classifier.detector is not None and self.classifier.detector.warning_detected:
             return "warning"
         far = gap > self.confirmed_gap + 0.1
@@ -778,7 +777,7 @@ class ReferenceSampler:
         chance = self.budget / 4 / (1 if self.horizon is None else 5)
         if unseen:
             chance = self.budget
-        return "random" if self.rng.random() < chance else "none"
+        return "random" if self.rng.random() < chance else unasked
 
     def share(self, may, k, held_back):
         """Of the labels that are left."""

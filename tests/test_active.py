@@ -4,14 +4,26 @@ import copy
 import datetime as dt
 import math
 from fractions import Fraction
+from functools import partial
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
-from river import evaluate, feature_extraction, linear_model, metrics, naive_bayes, preprocessing
+from river import (
+    datasets,
+    evaluate,
+    feature_extraction,
+    forest,
+    linear_model,
+    metrics,
+    naive_bayes,
+    neighbors,
+    preprocessing,
+    tree,
+)
 from river.compose import FuncTransformer, Pipeline
 from river.linear_model import SoftmaxRegression
-from streams import Scored, blobs, dump, every_gap, small
+from streams import Scored, blobs, dump, every_gap, rounds, small
 
 from river_ineural import active
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, query
@@ -101,6 +113,57 @@ def test_a_margin_at_the_threshold_is_wide_enough():
     for threshold, ask in ((0.49, False), (0.5, False), (0.51, True)):
         model = active.MarginSampler(Scored(0.125, 0.625, 0.125, 0.125), threshold=threshold)
         assert model.predict_one({"a": 1.0}) == (1, ask)
+
+
+COMPANIONS = {  # their margins are mostly 1, any, and mostly 0
+    "tree": tree.HoeffdingTreeClassifier,
+    "naive Bayes": naive_bayes.GaussianNB,
+    "forest": partial(forest.ARFClassifier, seed=1),
+    "nearest neighbours": neighbors.KNNClassifier,
+    "softmax": lambda: preprocessing.StandardScaler() | linear_model.SoftmaxRegression(),
+    "certain": lambda: Scored(0.0, 1.0),
+    "never sure": lambda: Scored(0.5, 0.5),
+}
+
+
+@pytest.mark.parametrize(
+    "budget", [0.05, 60, 0.9, Budget(0.05, horizon=1250), Budget(500, horizon=1250)]
+)
+@pytest.mark.parametrize("kind", COMPANIONS)
+def test_a_margin_that_adapts_spends_the_budget_and_never_stops(kind, budget):
+    """Around whatever River has: nine tenths at least, and some of it in the last fifth."""
+    budget = budget if isinstance(budget, Budget) else Budget(budget)
+    model = active.MarginSampler(COMPANIONS[kind](), budget=budget, seed=1)
+    asked = [ask for _, ask in rounds(model, list(datasets.Phishing()))]
+    most = budget.most(1250)
+    assert 0.9 * most <= sum(asked) <= most
+    assert budget.limit == 60 or sum(asked[1000:]) > 0
+    assert 0.01 <= model._theta <= 1.01
+
+
+def test_a_margin_without_a_limit_asks_in_half_of_the_rounds():
+    for kind in ("tree", "softmax", "certain"):
+        model = active.MarginSampler(COMPANIONS[kind](), seed=1)
+        asked = [ask for _, ask in rounds(model, list(datasets.Phishing()))]
+        assert 0.4 < sum(asked) / 1250 < 0.6
+
+
+def test_the_threshold_of_a_margin_falls_after_an_ask_and_else_rises():
+    """A threshold that was given stays; without one it goes on where it was. NaN tells nothing."""
+    model = active.MarginSampler(Scored(0.25, 0.75), seed=1)
+    for _ in range(100):
+        theta = model._theta
+        _, ask = model.predict_one({"a": 1.0})
+        assert model.last_decision.threshold == theta
+        assert model._theta == (theta * 0.99 if theta > 0.5 else theta * 1.01)
+        assert ask or theta <= 0.5
+    theta, model.threshold = model._theta, 0.25
+    assert not any(model.predict_one({"a": 1.0})[1] for _ in range(100))
+    model.threshold = None
+    assert (model._theta, model.last_decision.threshold) == (theta, 0.25)
+    model.classifier = Scored(0.25, math.nan)
+    reasons = {model.predict_one({"a": 1.0}) and model.last_decision.reason for _ in range(100)}
+    assert (model._theta, reasons) == (theta, {"none", "random"})
 
 
 @pytest.mark.usefixtures("no_random_asks")

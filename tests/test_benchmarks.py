@@ -25,6 +25,7 @@ NAMES = "changes changing common figures labels learners paper_streams tabular t
 changes, changing, common, figures, labels, learners, paper_streams, tabular, theory = map(
     importlib.import_module, NAMES.split()
 )
+companions = importlib.import_module("companions")
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 GENERATED = [name for name, source in changing.STREAMS.items() if source.file is None]
@@ -110,6 +111,21 @@ def test_the_same_seed_makes_the_same_row(script, stream):
         row.pop("row_by_row", 0)
     assert rows[0] == rows[1]
     assert rows[0]["curve"] != rows[2]["curve"]
+
+
+def test_a_margin_that_adapts_spends_its_budget_around_each_companion():
+    """By the rows, on each stream and with each seed, and to the end; a fixed one stops early."""
+    rows = common.read(common.RESULTS / "companions.csv")
+    rows["spent"] = rows["queries"] / rows["most"]
+    assert len(rows) == 3 * 3 * len(companions.CLASSIFIERS) * len(companions.STREAMS) == 450
+    fixed = rows["learner"].str.endswith("threshold 0.5")
+    assert rows[~fixed]["spent"].between(0.9, 1).all()
+    assert (rows[~fixed]["asked_late"] > 0).all()
+    assert rows[fixed]["spent"].min() < 0.05
+    learner = "Hoeffding tree, with a horizon"
+    row = companions.measure(common.Cell("Phishing", learner, 0.05, 1))
+    (kept,) = common.chosen(rows, stream="Phishing", learner=learner, seed=1).to_dict("records")
+    assert (row["queries"], row["most"], row["regret"]) == (62, 62, kept["regret"])
 
 
 class Recorder:

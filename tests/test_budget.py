@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from reference import some_class_is_late, top_and_gap
-from river import linear_model
+from river import active as river_active
+from river import linear_model, preprocessing
 from streams import Scored, blobs, rounds, small
 
 from river_ineural import active, baselines
@@ -21,6 +22,7 @@ from river_ineural.active.decision import REASONS
 X = {"a": 1.0}
 STREAM = blobs(120, n_features=4, n_classes=2, seed=1)
 SURE, UNSURE = (0.0, 1.0), (0.5, 0.5)
+SOFTMAX = linear_model.SoftmaxRegression()
 
 
 def scored(*scores, **settings):
@@ -41,6 +43,22 @@ def test_what_contradicts_itself_is_refused():
     with pytest.raises(ValueError, match="horizon is 300"):
         model.horizon = 300
     assert model.horizon == model.clone().horizon == 200
+
+
+@pytest.mark.parametrize(
+    "kind", [active.RandomSampler, active.MarginSampler, active.INeurALSampler]
+)
+def test_a_sampler_goes_around_no_sampler(kind):
+    """Nor around a pipeline that ends in one; the error for other classifiers says what to use."""
+    for inner in (active.INeurALSampler(small()), river_active.EntropySampler(SOFTMAX)):
+        for classifier in (inner, preprocessing.StandardScaler() | inner):
+            with pytest.raises(TypeError, match=f"sampler already, {type(inner).__name__}"):
+                kind(classifier)
+    model = kind(small())
+    with pytest.raises(TypeError, match="sampler already"):
+        model.classifier = inner
+    with pytest.raises(TypeError, match=r"active\.MarginSampler around it"):
+        active.INeurALSampler(SOFTMAX)
 
 
 shares = st.integers(0, 100).map(lambda n: n / 100)
@@ -83,6 +101,41 @@ def test_what_a_budget_allows_however_often_it_is_set(parts):
             assert query.share(manager, reserve=False) == pytest.approx(free)
             if budget.horizon and n_rounds >= budget.horizon:
                 assert query.share(manager, reserve=True) == pytest.approx(min(1, free / 0.95))
+
+
+any_share = st.sampled_from([1 / n for n in range(1, 400)]) | st.floats(0, 1)
+streams = st.integers(0, 3_000)
+
+
+@given(budgets | st.builds(Budget, any_share, st.none(), st.integers(1, 5)), streams)
+def test_the_most_that_a_budget_allows_is_known_before(budget, n_rounds):
+    """It is what a sampler gets that asks in every round, for a part of the rounds too."""
+    manager = BudgetManager(budget)
+    for n in range(n_rounds + 1):
+        assert budget.most(n) == manager.n_asked
+        manager.round()
+        if manager.left >= 1:
+            manager.spend()
+
+
+def test_a_number_of_rounds_is_a_whole_number():
+    for n_rounds, error in ((-1, ValueError), (2.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="n_rounds"):
+            Budget(0.1).most(n_rounds)
+
+
+@pytest.mark.parametrize("limit", [{"budget": 10}, {"budget": Budget(0.01, burst=10)}])
+def test_a_spent_budget_is_the_reason(limit):
+    """Where a full budget would have asked. It decides nothing: only the reason is another."""
+    model = scored(0.0, 0.2, gamma=1.0, width=active.ConstantWidth(0.25), **limit)
+    wide = scored(0.0, 0.6, gamma=1.0, width=active.ConstantWidth(0.25), **limit)
+    for each in (model, wide):
+        for _ in range(10):
+            each._budget_manager.round()
+            each._budget_manager.spend()
+        reasons = [each.last_decision.reason for _ in range(80) if not each.predict_one(X)[1]]
+        assert set(reasons) - {"budget"} == ({"none"} if each is wide else set())
+        assert each.n_by_reason["gap"] == 0
 
 
 WAITED_FOR = [{"a": 1, "b": 2}, {"b": 2.0, "a": 1.0}, {"a": "1"}, {"a": [1]}, {"a": {}}, "text"]
@@ -174,10 +227,11 @@ def test_rounds_of_drifts_are_kept():
         assert len(model.drifts) == 1_000
 
 
-SOFTMAX, WIDE = linear_model.SoftmaxRegression(), {"few classes", "gap"}
+WIDE = {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask
     "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "random"}),
-    "margin": (partial(active.MarginSampler, SOFTMAX), WIDE),
+    "margin": (partial(active.MarginSampler, SOFTMAX), {*WIDE, "random"}),
+    "fixed margin": (partial(active.MarginSampler, SOFTMAX, threshold=0.5), WIDE),
     "random": (partial(active.RandomSampler, SOFTMAX, p=0.4), {"random"}),
     "alps": (partial(baselines.ALPS, n_hypotheses=3, n_pretraining=20), {"random", "gap"}),
     "ntk-f": (partial(baselines.NeuALNTKF, hidden_dim=8), WIDE),

@@ -3,6 +3,7 @@
 import argparse
 import gzip
 import html
+import itertools
 import re
 import sys
 from collections import deque
@@ -19,10 +20,11 @@ pytest.importorskip("sklearn", reason="needs the extra: pip install -e '.[compar
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
+from river_ineural import active
 from river_ineural.__main__ import main
 from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare import contenders, reporting
-from river_ineural.compare.contenders import CONTENDERS, MarginAndRest, WithRest
+from river_ineural.compare.contenders import CONTENDERS, WithRest
 from river_ineural.compare.reading import read_table
 from river_ineural.compare.refitted import Refitted, numbered
 from river_ineural.compare.running import parse_budget, parse_delay, run
@@ -348,8 +350,8 @@ def test_what_a_contender_would_leave_it_gets_at_random(name, tmp_path, monkeypa
         if model.predict_one(x)[1]:
             model.learn_one(x, label)
     assert model.n_queries == 150
-    for kind in (MarginAndRest, WithRest):
-        monkeypatch.setattr(sys.modules[kind.__module__], "behind", lambda sampler: False)
+    for kind in (active.MarginSampler, WithRest):
+        monkeypatch.setattr(sys.modules[kind.__module__], "pace", lambda manager: (0.0, False))
     assert run(CONTENDERS[name], table, budget).row["labels"] < 130
 
 
@@ -398,8 +400,9 @@ def test_the_command_line(file, tmp_path, monkeypatch, capsys):
     assert main(given) == 0
     out, err = capsys.readouterr()
     table = read_table(file, "y", time="at")
+    budget = parse_budget("24", 240, horizon=False)  # rows in time order
     for name in ("river-tree", "river-logistic"):
-        outcome = run(CONTENDERS[name], table, parse_budget("24", 240), parse_delay("1h", table))
+        outcome = run(CONTENDERS[name], table, budget, parse_delay("1h", table))
         (line,) = (line for line in out.splitlines() if outcome.name in line)
         assert f"{outcome.row['accuracy %']:.1f}" in line.split()
         assert str(outcome.row["labels"]) in line.split()
@@ -433,6 +436,12 @@ def test_budgets_and_delays_are_what_they_say(file):
     assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%")] == [
         *(12, 12, 12, 240)
     ]
+    for n, text in itertools.product((1, 2, 3, 7, 240, 1461), ("5%", "1", "2", "3", "100%", "0")):
+        of_horizon = parse_budget(text, n).most(n)
+        budget = parse_budget(text, n, horizon=False)
+        assert budget.most(n) == of_horizon
+        assert budget.horizon is None or not of_horizon
+        assert not of_horizon or budget.bucket == (of_horizon + 1) // 2
     assert parse_delay("1d", table) == 86_400 * 10**9
     assert parse_delay("1.5h", table) == 5_400 * 10**9
     assert parse_delay("7", read_table(file, "y")) == 7

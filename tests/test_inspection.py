@@ -7,7 +7,6 @@ import sys
 from functools import partial
 
 import pytest
-from rich.console import Console
 from river import datasets, evaluate, linear_model, metrics, preprocessing, utils
 from streams import small
 
@@ -15,6 +14,7 @@ from river_ineural import INeurAL, active, inspection
 from river_ineural.active import query
 from river_ineural.active.decision import REASONS
 from river_ineural.datasets import KnownPosterior
+from river_ineural.inspection import words
 
 STREAM = list(datasets.Phishing().take(300))
 
@@ -186,28 +186,81 @@ def test_any_sampler_is_plotted_from_where_the_recorder_began(monkeypatch):
     assert drawn_asks(asked) == pytest.approx(300 - 100)
 
 
-def test_progress_hands_on_the_steps_and_says_how_it_stands(model):
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    steps = [step["Step"] for step in inspection.progress(run(model, step=10), model, 300, console)]
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_hands_on_the_steps_and_says_how_it_stands(model, monkeypatch):
+    """In one line, written anew; it needs no further package."""
+    monkeypatch.setitem(sys.modules, "rich", None)
+    monkeypatch.setattr(words, "EVERY", 0)
+    monkeypatch.setenv("COLUMNS", "101")
+    file = Terminal()
+    steps = [step["Step"] for step in inspection.progress(run(model, step=10), model, 300, file)]
     assert steps == [*range(10, 301, 10)]
-    _, found, last = console.file.getvalue().rpartition("300 of 300 rounds")
-    assert found
+    *_, before, last = file.getvalue().split("\r")
+    assert before.startswith("300 of 300 rounds · Accuracy: ")
+    assert "Prediction" not in before
     reason = model.last_decision.reason
-    assert f"{model.n_queries} asked · {30 - model.n_queries} left · last: {reason}" in last
-    assert "Accuracy: " in last
-    assert "Prediction" not in last
-    steps = inspection.progress(run(model), model, console=console)
+    assert f"{model.n_queries} asked · {30 - model.n_queries} left · last: {reason}" in before
+    assert last == f"{before.rstrip()} · 0 s".ljust(100) + "\n"
+    assert file.getvalue().count("\r") == 31
+    steps = inspection.progress(run(model), model, file=file)
     next(steps)
     steps.close()
-    assert [console.file.getvalue().count(f"\x1b[?25{end}") for end in "lh"] == [2, 2]  # the cursor
+    assert [file.getvalue()[-1], file.getvalue().count("\n")] == ["\n", 2]
+
+
+def test_progress_writes_one_line_into_a_file_and_many_in_a_notebook(model, monkeypatch, capsys):
+    for _ in inspection.progress(run(model, STREAM[:20]), model):
+        pass
+    assert capsys.readouterr().out.count("rounds") == 1
+    monkeypatch.setattr(words, "EVERY", 0)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    for _ in inspection.progress(run(model, STREAM[20:40]), model):
+        pass
+    out = capsys.readouterr().out
+    assert (out.count("rounds"), out.count("\r"), out[-1]) == (21, 21, "\n")
+
+
+def test_a_notebook_shows_few_lines_and_no_markup_of_others(model):
+    """Names of classes, features and explorers come from data."""
+    odd = "<script>&"
+    recorder = recorded(model, run(model, STREAM[:60]))
+    decision = model.last_decision._replace(trust={odd: 0.5}, reason=odd)
+    recorder.points[-1].metrics[odd] = 0.123456
+    budget = active.Budget(0.05)
+    for thing, said in (
+        (model, ["INeurALSampler", "<td>INeurAL</td>", "30 labels", f"in {model.n_rounds} rounds"]),
+        (decision, ["Decision", "threshold", "nan" if math.isnan(decision.gap) else "0."]),
+        (recorder, ["Recorder", "<td>60</td>", "<td>0.123</td>"]),
+        (active.MarginSampler(model.classifier), ["MarginSampler", "any number of labels"]),
+        (budget, ["at most 125 labels at once, then 5 in 100 rounds: at most 174 in 1,000 rounds"]),
+    ):
+        shown = thing._repr_html_()
+        assert all(each in shown for each in said), shown
+        assert "script>" not in shown.replace("&lt;script&gt;&amp;", "")
+        assert shown.count("<tr>") <= 10
+    assert str(active.Budget(60)) == "60 labels"
+    assert str(active.Budget(0.05, 1_250)) == "62 labels in 1,250 rounds"
+    assert repr(inspection.reasons(model)) == str(inspection.reasons(model))
+
+
+def test_a_plot_is_drawn_once_in_a_notebook(model, monkeypatch):
+    """Its backend draws what a cell returns, and all open figures."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    recorder = recorded(model, run(model, STREAM[:20]))
+    for backend in ("inline", "module://matplotlib_inline.backend_inline"):
+        monkeypatch.setattr(plt, "get_backend", lambda backend=backend: backend)
+        figure = inspection.plot(recorder)
+        assert not plt.fignum_exists(figure.number)
+        figure.savefig(io.BytesIO())
 
 
 def test_an_extra_that_is_not_installed_is_named(model, monkeypatch):
     recorder = recorded(model, run(model, STREAM[:20]))
-    for module, use in (
-        ("matplotlib", lambda: inspection.plot(recorder)),
-        ("rich.progress", lambda: next(inspection.progress(run(model), model))),
-    ):
-        monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(ImportError, match=module):
-            use()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match="matplotlib"):
+        inspection.plot(recorder)

@@ -174,6 +174,7 @@ MEET = (
     *((lambda budget=budget: active.Budget(budget)) for budget in ("10%", 10.0)),
     lambda: setattr(small(), "hidden_dim", 3),
     lambda: active.INeurALSampler(linear_model.LogisticRegression()),
+    lambda: active.RandomSampler(active.MarginSampler(linear_model.LogisticRegression())),
     lambda: INeurAL(device="cuda:99"),
     lambda: save(preprocessing.StandardScaler() | small(), "x"),
     lambda: save(linear_model.LogisticRegression(), "x"),

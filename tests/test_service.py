@@ -506,7 +506,7 @@ def test_the_page_prints_what_it_says(tmp_path):
     assert load(tmp_path / "other-shop" / "model.safetensors").budget == 0.03
 
 
-def test_what_the_container_runs_serves_and_is_healthy(http, tmp_path, monkeypatch):
+def test_what_the_container_runs_serves_and_is_healthy(http, tmp_path, monkeypatch, capsys):
     """Its command, but for the folder, and its health check, but for the port."""
     text = (EXAMPLES / "Dockerfile").read_text().replace("\\\n", "")
     health, command = (json.loads(line) for line in re.findall(r"CMD (\[.*\])", text))
@@ -516,6 +516,8 @@ def test_what_the_container_runs_serves_and_is_healthy(http, tmp_path, monkeypat
     monkeypatch.setattr(sys, "argv", command[1:])
     service.main()
     assert (served["host"], served["port"]) == ("0.0.0.0", 8000)
+    said = "budget: at most 125 labels at once, then 5 in 100 rounds: at most 174 in 1,000 rounds\n"
+    assert capsys.readouterr().err == said
     *python, code = health
     assert python == ["python", "-c"]
     exec(code.replace("8000", str(http.base_url.port)), {})

@@ -17,6 +17,7 @@ from typing import Any
 
 import changes
 import common
+import companions
 import labels
 import messages
 import pandas as pd  # type: ignore[import-untyped]
@@ -206,6 +207,8 @@ FIGURES: dict[str, Figure] = {
     "speed-labels.table": late,
     "budgets.table": budgets,
     "rounds.calls": rounds.calls,
+    "companions.by_stream": companions.by_stream,
+    "companions.least_fixed": companions.least_fixed,
     "labels.percent_river": lambda rows: number(5 * labels.saving(rows, BEST), "1"),
 }
 

@@ -25,13 +25,14 @@ from river_ineural.active import (
     RandomSampler,
     TheoreticalWidth,
 )
-from river_ineural.active.decision import Wanted
+from river_ineural.active.decision import AT_RANDOM, Wanted
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
-from river_ineural.compare.contenders import MarginAndRest, at_random, regression
+from river_ineural.compare.contenders import at_random, regression
 from river_ineural.compare.refitted import Refitted
 
 Run = BudgetedSampler | compose.Pipeline
 Make = Callable[..., Run]  # arguments: budget, horizon, seed
+FIXED = 0.5  # margin below which River's and MOA's learners ask
 
 
 def ineural(kind: type[INeurAL | NeurONAL] = INeurAL, **settings: Any) -> Make:
@@ -79,6 +80,23 @@ def neighbours(budget: float, horizon: int | None, seed: int) -> BudgetedSampler
     return at_random(model, budget=Budget(budget, horizon), seed=seed)
 
 
+def behind(sampler: Any) -> bool:
+    """Whether to ask at random: if fewer labels were asked for than at an even pace, true with the
+    probability labels left / rounds left. So the whole budget is spent in the end.
+    """
+    total, n = sampler.budget.total, sampler.budget.horizon
+    left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
+    return bool(left * n > total * to_come and sampler._rng.random() * to_come < left)
+
+
+class MarginAndRest(MarginSampler):
+    """Asks below a fixed margin, and spends labels that would stay unused on random rows."""
+
+    def _wanted(self, x: Any, y_pred: dict[Any, float]) -> Wanted:
+        wanted = super()._wanted(x, y_pred)
+        return AT_RANDOM if wanted[0] == "none" and behind(self) else wanted
+
+
 class EntropyAndRest(MarginAndRest):
     """Asks where the entropy of the probabilities is high, and spends other labels at random."""
 
@@ -108,7 +126,7 @@ SENSITIVITY: dict[str, Make] = {
     **{f"constant width, γ = {gamma}": wide(gamma) for gamma in paper.GAMMAS},
     **{f"theoretical width, γ = {gamma}": wide(gamma, theoretical=True) for gamma in paper.GAMMAS},
 }
-CERTAINTY = 0.19  # of the probabilities 3/4 and 1/4, whose margin is that of `MarginSampler`
+CERTAINTY = 0.19  # of the probabilities 3/4 and 1/4, whose margin is FIXED
 OWN, OUTPUTS, BEST, MOAS = "I-NeurAL", "NeurONAL", "River's best learner", "MOA's best learner"
 NEIGHBOURS, WITHOUT = "nearest neighbours", "without the last label"
 PARTS: dict[str, Make] = {
@@ -142,14 +160,16 @@ OF_MOA: dict[str, Callable[[int, int], Any]] = {
 CLASSIFIERS = OF_RIVER | OF_MOA | {OWN: lambda k, seed: INeurAL(seed=seed)}
 REST = "by margin, the rest at random"  # so that all learners ask for as many labels
 Asks = Callable[..., BudgetedSampler]
-WAYS: dict[str, Asks] = {"at random": at_random, "by margin": MarginSampler, REST: MarginAndRest}
+BY_MARGIN = partial(MarginSampler, threshold=FIXED)
+AND_REST = partial(MarginAndRest, threshold=FIXED)
+WAYS: dict[str, Asks] = {"at random": at_random, "by margin": BY_MARGIN, REST: AND_REST}
 VARIABLE: dict[str, Asks] = {"by variable uncertainty": of_moa.VariableUncertainty}
 RIVER = {f"{name}, {how}": (name, ask) for name in OF_RIVER for how, ask in WAYS.items()}
 MOA = {f"{name}, {how}": (name, ask) for name in OF_MOA for how, ask in (WAYS | VARIABLE).items()}
 STREAMING = RIVER | (MOA if of_moa.THERE else {})  # learners of other libraries that can run here
 QUERIES: dict[str, tuple[str, Asks]] = {  # of the classifier of I-NeurAL
     "no pseudo-labels": (OWN, partial(INeurALSampler, self_training=False)),
-    "by margin": (OWN, MarginAndRest),
+    "by margin": (OWN, AND_REST),
     "by entropy": (OWN, partial(EntropyAndRest, threshold=CERTAINTY)),
     "at random": (OWN, at_random),
 }

@@ -13,12 +13,13 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
+from river_ineural.active.html import html_table
 from river_ineural.active.pending import Pending
-from river_ineural.active.pipelines import find_learner
+from river_ineural.active.pipelines import find_learner, no_sampler
 from river_ineural.active.query import FIRST, few_classes
 from river_ineural.classifier.locks import Order, lock
 from river_ineural.features.parameters import Fixed, Live
-from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
+from river_ineural.features.validation import SCHEMA, check_schema, integer, optional, warn
 from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["BudgetedSampler"]
@@ -30,16 +31,12 @@ def check_classifier(name: str, classifier: Any) -> None:
     """Raise unless it is a River classifier."""
     if not isinstance(classifier, base.Classifier):
         raise TypeError(f"{name} must be a River classifier, got {classifier!r}.")
+    no_sampler(name, classifier)
 
 
 def check_budget(name: str, budget: Any) -> None:
     """Raise unless it can be a budget."""
     combined(budget, None)
-
-
-def check_horizon(name: str, horizon: Any) -> None:
-    """Raise unless it is None or a number of rounds."""
-    Budget(None, horizon)
 
 
 class BudgetedSampler(ActiveLearningClassifier):
@@ -64,9 +61,9 @@ class BudgetedSampler(ActiveLearningClassifier):
         check_budget, lambda model, budget: model._limit(budget, model.horizon)
     )
     horizon = Live[int | None](
-        check_horizon, lambda model, horizon: model._limit(model.budget, horizon)
+        optional(integer(1)), lambda model, horizon: model._limit(model.budget, horizon)
     )
-    seed = Fixed[int | None](lambda name, seed: check_seed(seed))
+    seed = Fixed[int | None](optional(integer(0)))
 
     def __init__(
         self,
@@ -118,6 +115,16 @@ class BudgetedSampler(ActiveLearningClassifier):
         trust = dict(getattr(find_learner(self.classifier)[0], "trust", {}))
         parts = {name: each[top] - each[second] for name, each in added.items() if top != second}
         return Decision(ask, reason, gap, threshold, whole_labels(left), trust, parts)
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "classifier": type(self.classifier).__name__,
+            "budget": self._budget_manager.budget,
+            "asked": f"{self.n_queries:,} labels in {self.n_rounds:,} rounds",
+            "left": whole_labels(self._budget_manager.left),
+            "reasons": {reason: n for reason, n in self.n_by_reason.items() if n},
+        }
+        return html_table(type(self).__name__, rows)
 
     @property
     def n_drifts(self) -> int:

@@ -47,6 +47,8 @@ class Budget:
     (360, 60, None)
     >>> Budget(0.03).bucket, Budget(0.001).bucket, Budget(0.0).bucket
     (75, 20, 0)
+    >>> print(Budget(0.05))
+    at most 125 labels at once, then 5 in 100 rounds: at most 174 in 1,000 rounds
     """
 
     limit: float | int | None = None
@@ -100,6 +102,37 @@ class Budget:
             return None
         return min(1.0, self.limit / self.horizon)
 
+    def __str__(self) -> str:
+        """What it allows, in words."""
+        if self.bucket is not None and self.rate is not None:
+            later = f"then {100 * self.rate:g} in 100 rounds: at most {self.most(1_000):,} in 1,000"
+            return f"at most {self.bucket:,} labels at once, {later} rounds"
+        rounds = f" in {self.horizon:,} rounds" if self.horizon else ""
+        return f"{'any number of' if self.total is None else f'{self.total:,}'} labels{rounds}"
+
+    _repr_html_ = __str__
+
+    def most(self, n_rounds: int) -> int:
+        """The most labels that a stream of n rounds can take, one a round.
+
+        For a total this is min(n, total), and for a bucket min(n, ⌊burst + limit · (n - 1)⌋). A
+        bucket of one label holds no fraction beyond it, and allows 1 + ⌊(n - 1) / ⌈1 / limit⌉⌋.
+        `n_rounds` is an integer of at least 0; anything else raises TypeError or ValueError.
+
+        Examples
+        --------
+        >>> Budget(0.05).most(1_250), Budget(0.05, horizon=1_250).most(1_250), Budget(60).most(20)
+        (187, 62, 20)
+        """
+        check_integer("n_rounds", n_rounds, least=0)
+        bucket, rate = self.bucket, self.rate
+        if bucket is None or rate is None:
+            return n_rounds if self.total is None else min(n_rounds, self.total)
+        later = max(0, n_rounds - 1)
+        if bucket == 1 and rate:
+            return min(n_rounds, 1 + later // math.ceil(1 / rate - 1e-9))
+        return min(n_rounds, int(bucket + rate * later))  # in floats, as `BudgetManager` adds
+
 
 def check_limit(limit: Any) -> None:
     """Raise unless it is None, a share or a number of labels; say how to write what was meant."""
@@ -138,14 +171,6 @@ def combined(budget: Budget | float | int | None, horizon: int | None) -> Budget
     ------
     TypeError, ValueError
         If one is out of its range, or the two name different horizons.
-
-    Examples
-    --------
-    >>> combined(0.1, 200)
-    Budget(limit=0.1, horizon=200, burst=None)
-    >>> combined(Budget(0.1), 200)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: horizon is 200 where budget is Budget(limit=0.1, ...): leave the horizon ...
     """
     if not isinstance(budget, Budget):
         return Budget(budget, horizon)
@@ -178,17 +203,6 @@ class BudgetManager:
     left
         Labels that may still be asked for now, as a float: those in the bucket, or those left of a
         total; inf without a limit.
-
-    Examples
-    --------
-    >>> manager, asked = BudgetManager(Budget(0.25, burst=2)), []
-    >>> for t in range(1, 11):
-    ...     manager.round()
-    ...     if manager.left >= 1:
-    ...         manager.spend()
-    ...         asked.append(t)
-    >>> asked
-    [1, 2, 5, 9]
     """
 
     def __init__(self, budget: Budget) -> None:

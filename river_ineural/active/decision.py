@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
+from river_ineural.active.html import html_table
+
 __all__ = ["AT_RANDOM", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
 
 Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "budget"]
@@ -67,3 +69,6 @@ class Decision(NamedTuple):
     budget_left: float
     trust: Mapping[str, float] = {}
     added: Mapping[str, float] = {}
+
+    def _repr_html_(self) -> str:
+        return html_table("Decision", self._asdict())

@@ -13,7 +13,7 @@ from river.base.typing import ClfTarget, FeatureName
 import river_ineural.active.query as query
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
-from river_ineural.active.decision import UNWANTED, Wanted
+from river_ineural.active.decision import UNWANTED, Reason, Wanted
 from river_ineural.active.pipelines import (
     check_learner,
     checked,
@@ -67,10 +67,8 @@ class INeurALSampler(BudgetedSampler):
         β_t: None for `ConstantWidth(0.08)`, or a `TheoreticalWidth`, or any callable with their
         signature, with which the sampler cannot be saved.
     budget
-        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
-        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without, any
-        w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋), most of it early. At 0.1 a
-        stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
+        Share of the rounds (float in [0, 1]), number of labels (int, at least 0), or a `Budget`,
+        whose `most` tells what it may cost. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known. Most labels are then asked for early. Leave it
         out where later rounds may differ, such as rows in time order.
@@ -192,11 +190,11 @@ class INeurALSampler(BudgetedSampler):
             return scores, label, ask
 
     def _threshold(
-        self, manager: BudgetManager, n_classes: int, learner: Any, changing: bool
+        self, manager: BudgetManager, k: int, learner: Any, changing: bool, full: bool = False
     ) -> float:
-        """2γβ_t · share^(3/4), and less while labels are pending."""
-        t, k, width, left = manager.n_rounds, max(2, n_classes), self.width, 1.0
-        if not self._late:  # its labels are worth a full budget
+        """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
+        t, k, width, left = manager.n_rounds, max(2, k), self.width, 1.0
+        if not (full or self._late):  # the labels of a late class are worth a full budget
             dependent = getattr(learner, "temporal_dependence", False)
             left = query.share(manager, not changing, k, dependent)
         beta = DEFAULT_WIDTH.beta if width is None else width(t, k, learner.n_layers)
@@ -223,12 +221,20 @@ class INeurALSampler(BudgetedSampler):
         threshold = self._threshold(manager, n_classes, learner, changing)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
+        reason: Reason
         if changing:  # labels decide what old labels are worth
-            asks = self._rng.random() < query.RANDOM_IN_CHANGE
-            return "change" if asks else "none", margin, threshold
-        if getattr(learner, "warning", False):  # a sure model sees a change last
+            asks, reason = self._rng.random() < query.RANDOM_IN_CHANGE, "change"
+        elif getattr(learner, "warning", False):  # a sure model sees a change last
             return "warning", margin, threshold
-        return "random" if self._asks_at_random(margin) else "none", margin, threshold
+        else:
+            asks, reason = self._asks_at_random(margin), "random"
+        if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
+            spent = manager.left < 1
+            refused = spent and margin < self._threshold(
+                manager, n_classes, learner, changing, True
+            )
+            reason = "budget" if refused else "none"
+        return reason, margin, threshold
 
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""

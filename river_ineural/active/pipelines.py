@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from river import base
+from river.active.base import ActiveLearningClassifier
 from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 
-__all__ = ["check_learner", "checked", "find_learner", "prepared", "steps_learn", "transformed"]
+__all__ = ["check_learner", "checked", "find_learner", "no_sampler"]
+__all__ += ["prepared", "steps_learn", "transformed"]
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
@@ -49,15 +51,24 @@ def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
     return classifier, pipelines
 
 
+def no_sampler(name: str, classifier: Any) -> None:
+    """Raise a TypeError if there is a sampler inside: each would ask for labels of its own."""
+    if isinstance(found := find_learner(classifier)[0], ActiveLearningClassifier):
+        kind = type(found).__name__
+        raise TypeError(f"{name} holds a sampler already, {kind}: give the classifier inside it.")
+
+
 def check_learner(name: str, classifier: Any) -> None:
     """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
+    no_sampler(name, classifier)
     learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:
         raise TypeError(
             f"{name} must be an INeurAL, a pipeline that ends in one, or River's "
             f"DriftRetrainingClassifier or an imblearn sampler around one. "
-            f"{type(learner).__name__} has no {', '.join(missing)}, which active.Learner asks for."
+            f"{type(learner).__name__} has no {', '.join(missing)}, which active.Learner asks for: "
+            "put active.MarginSampler around it, which takes any classifier of River."
         )
     if len(pipelines) > 1:
         raise TypeError(

@@ -16,6 +16,7 @@ __all__ = [
     "faded_gap",
     "few_classes",
     "gap",
+    "pace",
     "random_ask",
     "share",
     "some_class_is_late",
@@ -32,6 +33,8 @@ HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
 MOST_HELD = 0.15
 HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
+
+EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others early
 
 RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
 RANDOM_SHARE_OF_TOTAL = 0.05  # the same, where the number of labels is fixed
@@ -120,15 +123,6 @@ def share(
         Known classes, at least 2. The more there are, the likelier it is that others come late.
     dependent
         Whether labels depend on the ones before. Half of a total is then held back.
-
-    Examples
-    --------
-    >>> from river_ineural.active import Budget
-    >>> manager = BudgetManager(Budget(0.25, burst=10))
-    >>> for _ in range(6):
-    ...     manager.spend()
-    >>> share(manager, reserve=False), round(share(manager, reserve=True), 6)
-    (0.4, 0.25)
     """
     if manager.size == math.inf:
         return 1.0
@@ -141,6 +135,30 @@ def share(
             to_come = 1 - manager.n_rounds / manager.budget.horizon
             left = (left - held * max(0.0, to_come)) / (1 - held)
     return min(1.0, max(0.0, left))
+
+
+def pace(manager: BudgetManager) -> tuple[float, bool]:
+    """Labels a round that spend a budget in time, in [0, 1]; and whether some would be left over.
+
+        rate + left / 2                     without a horizon
+        0.3 · total / horizon + early / 2   with one
+
+    Here left is a share of the bucket or of the total. With a horizon three tenths of the labels
+    are spent evenly, and early is the share left of the others. Labels would be left over if a
+    larger share of them than of the rounds is left (the pace is then at least labels left / rounds
+    left), or more than half without a horizon. Without a limit the pace is 1/2.
+    """
+    if manager.size == math.inf:
+        return 0.5, False
+    left, horizon = share(manager, reserve=False), manager.budget.horizon
+    if horizon is None:
+        return min(1.0, (manager.rate or 0.0) + left / 2), left > 0.5
+    to_come = max(1, horizon - manager.n_rounds + 1)
+    early = (left - EVENLY * to_come / horizon) / (1 - EVENLY)
+    p, behind = EVENLY * manager.size / horizon + early / 2, left * horizon > to_come
+    if behind:
+        p = max(p, left * manager.size / to_come)
+    return min(1.0, max(0.0, p)), behind
 
 
 def few_classes(manager: BudgetManager, random: Callable[[], float]) -> bool:

@@ -10,11 +10,15 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import AT_RANDOM, UNWANTED, Wanted
-from river_ineural.active.query import gap
+from river_ineural.active.query import gap, pace
 from river_ineural.features.parameters import Live
-from river_ineural.features.validation import real
+from river_ineural.features.validation import optional, real
 
 __all__ = ["MarginSampler", "RandomSampler"]
+
+STEP = 0.01  # by which the threshold of a margin moves
+RANDOM = 0.1  # probability of a random ask, as a share of the pace
+LEAST_THETA, MOST_THETA = 0.01, 1.01  # a threshold above 1 asks even where a classifier is certain
 
 
 class RandomSampler(BudgetedSampler):
@@ -27,10 +31,8 @@ class RandomSampler(BudgetedSampler):
     p
         Probability of asking, in [0, 1].
     budget
-        Share of the stream (float in [0, 1]) or number of labels (int) that may be asked for, or a
-        `Budget`. With a `horizon` a share is a hard cap of ⌊budget · horizon⌋ labels. Without one
-        any w rounds take at most budget · w + max(20, ⌊2,500 · budget⌋) labels, most of them early.
-        At 0.1 a stream of 1,250 rounds takes 375 labels at most. None: no limit; 0.0: no label.
+        Share of the rounds (float in [0, 1]), number of labels (int, at least 0), or a `Budget`,
+        whose `most` tells what it may cost. None: no limit.
     horizon
         Rounds in the stream, at least 1, if known.
     seed
@@ -70,48 +72,84 @@ class RandomSampler(BudgetedSampler):
 
 
 class MarginSampler(BudgetedSampler):
-    """Ask when the top two probabilities are close, or fewer than two classes are known.
+    """Ask where the top two probabilities are close, around any classifier, until the stream ends.
+
+    A label is asked for if the difference of the top two probabilities is below a threshold θ,
+    which follows the classifier (variable uncertainty):
+
+        θ ← (1 - s) · θ after such an ask, (1 + s) · θ otherwise, with s = 0.01
+
+    So about half of the differences are below θ. Let p be the labels a round that the budget can
+    pay for (`query.pace`). A round may ask by θ with probability 2 · p, and only such a round moves
+    θ. Else it asks at random: with probability p if labels would be left over, or p/10.
 
     Parameters
     ----------
     classifier
         Any River classifier with `predict_proba_one`.
     threshold
-        Ask when the difference between the top two probabilities is below it; in [0, 1].
-    budget, horizon, seed
-        As in `RandomSampler`.
+        None: θ adapts. A number in [0, 1]: θ stays there, every round may ask, and none asks at
+        random. Around a classifier that is surer than that, as trees are, it may never ask again.
+    budget, horizon
+        As in `RandomSampler`. Seven tenths of the labels are spent early, and with a horizon the
+        others evenly over its rounds. No limit: about half of the rounds ask.
+    seed
+        Seed of the draws, at least 0. None: different every time.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range, or the classifier is a sampler.
 
     Examples
     --------
-    >>> from river import datasets, evaluate, linear_model, metrics
-    >>> from river import preprocessing
+    >>> from river import datasets, evaluate, metrics, tree
     >>> from river_ineural import active
 
-    >>> scaler = preprocessing.StandardScaler()
-    >>> classifier = scaler | linear_model.LogisticRegression()
-    >>> model = active.MarginSampler(classifier, threshold=0.5)
+    >>> classifier = tree.HoeffdingTreeClassifier()
+    >>> model = active.MarginSampler(classifier, budget=0.1, horizon=1250, seed=1)
     >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
     >>> evaluate.progressive_val_score(stream, model, accuracy)
-    Accuracy: 89.68%
+    Accuracy: 87.91%
     >>> model.n_queries, model.n_rounds
-    (598, 1250)
+    (125, 1250)
+
+    References
+    ----------
+    Žliobaitė, Bifet, Pfahringer, Holmes: Active Learning With Drifting Streaming Data. IEEE
+    Transactions on Neural Networks and Learning Systems, 2014. There a window of spending holds
+    the budget.
     """
 
-    threshold = Live[float](real(0, 1))
+    threshold = Live[float | None](optional(real(0, 1)))
 
     def __init__(
         self,
         classifier: base.Classifier,
-        threshold: float = 0.5,
+        threshold: float | None = None,
         budget: Budget | float | int | None = None,
         horizon: int | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(classifier, budget, horizon, seed)
         self.threshold = threshold
+        self._theta = MOST_THETA  # the threshold that adapts
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         if len(y_pred) < 2:
             return self._of_few_classes(len(y_pred))
-        margin = gap(y_pred.values())
-        return "gap" if margin < self.threshold else "none", margin, self.threshold
+        margin, theta = gap(y_pred.values()), self.threshold
+        if theta is not None:
+            return "gap" if margin < theta else "none", margin, theta
+        theta, manager, draw = self._theta, self._budget_manager, self._rng.random()
+        p, behind = pace(manager)
+        spent, may_ask = manager.left < 1, draw < 2 * p
+        if may_ask and not spent:
+            if margin < theta:
+                self._theta = max(LEAST_THETA, theta * (1 - STEP))
+            elif margin >= theta:  # not if it is NaN
+                self._theta = min(MOST_THETA, theta * (1 + STEP))
+        if margin < theta and (may_ask or spent):
+            return "gap", margin, theta
+        asks = draw < (p if behind else RANDOM * p)
+        return "random" if asks else "none", margin, theta

@@ -26,6 +26,7 @@ def add(commands: Any) -> None:
     say("--time", metavar="COLUMN", help="to sort by; default: order of the file")
     say("--delay", help="until a label comes: 1d or 12h with --time, else a number of rows")
     say("--budget", default="5%", help="labels: 5%%, or 150 (default 5%%)")
+    say("--horizon", action="store_true", help="let learners know the number of rows with --time")
     say("--models", nargs="+", metavar="NAME", help="default: six; a wrong one lists all")
     say("--categories", nargs="+", default=[], metavar="COLUMN", help="numbers that are codes")
     say("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to learn nothing from")
@@ -58,7 +59,9 @@ def run(options: argparse.Namespace, line: str) -> str:
     columns = options.target, options.time, options.drop, options.categories
     table = reading.read_table(options.file, *columns, options.date_format, **csv)
     delay = running.parse_delay(options.delay, table) if options.delay else None
-    given = table, running.parse_budget(options.budget, len(table)), delay, options.seed
+    total = options.horizon or not options.time  # in time order later rows may differ
+    budget = running.parse_budget(options.budget, len(table), total)
+    given = table, budget, delay, options.seed
     sys.stderr.writelines(f"{note}\n" for note in table.notes)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two

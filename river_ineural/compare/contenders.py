@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from river import base, compose, forest, linear_model, preprocessing, stats, tree
-from river.base.typing import ClfTarget, FeatureName
+from river.base.typing import FeatureName
 from sklearn.base import clone  # type: ignore[import-untyped]
 from sklearn.compose import ColumnTransformer  # type: ignore[import-untyped]
 from sklearn.ensemble import HistGradientBoostingClassifier as Boosting  # type: ignore[import-untyped]
@@ -19,11 +19,11 @@ from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import OneHotEncoder, StandardScaler  # type: ignore[import-untyped]
 
 from river_ineural import INeurAL, NeurONAL, active
-from river_ineural.active.decision import AT_RANDOM, Wanted
+from river_ineural.active.query import pace
 from river_ineural.compare.reading import Table
 from river_ineural.compare.refitted import Refitted, numbered
 
-__all__ = ["CONTENDERS", "DEFAULT", "Contender", "MarginAndRest", "WithRest", "at_random"]
+__all__ = ["CONTENDERS", "DEFAULT", "Contender", "WithRest", "at_random"]
 
 Sampler = Callable[[Table, active.Budget, int], active.BudgetedSampler]
 
@@ -37,33 +37,19 @@ class Contender:
     examples: Callable[[Table], Any] = Table.examples  # the rows as the learner gets them
 
 
-def behind(sampler: Any) -> bool:
-    """Whether to ask at random: if fewer labels were asked for than at an even pace, true with the
-    probability labels left / rounds left. So the whole budget is spent in the end.
-    """
-    total, n = sampler.budget.total, sampler.budget.horizon
-    left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
-    return bool(left * n > total * to_come and sampler._rng.random() * to_come < left)
-
-
-class MarginAndRest(active.MarginSampler):
-    """Asks by margin, and spends labels that would stay unused on random rows."""
-
-    def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        wanted = super()._wanted(x, y_pred)
-        return AT_RANDOM if wanted[0] == "none" and behind(self) else wanted
-
-
 class WithRest(active.INeurALSampler):
     """Asks as I-NeurAL does, and spends labels that would stay unused on random rows."""
 
     def _asks_at_random(self, margin: float) -> bool:
-        return behind(self)
+        p, behind = pace(self._budget_manager)
+        return behind and self._rng.random() < p
 
 
-def at_random(classifier: Any, budget: active.Budget, seed: int) -> active.RandomSampler:
-    """A sampler that asks slightly above the rate of the budget, so that the budget is spent."""
-    p = min(1.0, 1.1 * (budget.rate or 0.0))
+def at_random(
+    classifier: Any, budget: active.Budget, seed: int, rate: float | None = None
+) -> active.RandomSampler:
+    """A sampler that asks slightly above a rate (None: that of the budget), to spend the budget."""
+    p = min(1.0, 1.1 * ((budget.rate if rate is None else rate) or 0.0))
     return active.RandomSampler(classifier, p=p, budget=budget, seed=seed)
 
 
@@ -103,14 +89,17 @@ def of_river(
             steps.learn_one(x)
             yield steps.transform_one(x)
 
-    def make(ask: Callable[..., active.BudgetedSampler]) -> Sampler:
-        return lambda table, budget, seed: ask(
-            classifier(len(table.shares), seed), budget=budget, seed=seed
-        )
+    def by_margin(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
+        model = classifier(len(table.shares), seed)
+        return active.MarginSampler(model, budget=budget, seed=seed)
+
+    def randomly(table: Table, budget: active.Budget, seed: int) -> active.BudgetedSampler:
+        rate = budget.most(len(table)) / len(table)
+        return at_random(classifier(len(table.shares), seed), budget, seed, rate)
 
     return {
-        f"river-{key}": Contender(f"River: {name}, margin", make(MarginAndRest), examples),
-        f"river-{key}-random": Contender(f"River: {name}, random", make(at_random), examples),
+        f"river-{key}": Contender(f"River: {name}, margin", by_margin, examples),
+        f"river-{key}-random": Contender(f"River: {name}, random", randomly, examples),
     }
 
 

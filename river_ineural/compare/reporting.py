@@ -17,7 +17,7 @@ from river_ineural.compare.running import Outcome
 __all__ = ["draw", "page", "results"]
 
 BLACK = "#000000"  # text colour of a figure; the page replaces it by its own
-REST = "A learner that leaves labels unused spends them on random rows."
+REST = "Labels left unused go to random rows, but for some that are held back."
 
 
 def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:

@@ -29,11 +29,20 @@ class Outcome:
     error: str = ""  # why the contender failed; empty if it did not
 
 
-def parse_budget(text: str, n: int) -> Budget:
-    """Parse a budget for n rows: "5%" and "0.05" are shares of the rows, "150" is a number."""
+def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
+    """Parse a budget for n rows: "5%" and "0.05" are shares of the rows, "150" is a number.
+
+    Without a horizon it is a rate that allows as many labels in n rows, half of them at once.
+    """
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        return Budget(int(text) if text.isdigit() else share, n)
+        budget = Budget(int(text) if text.isdigit() else share, n)
+        total = budget.most(n)
+        if horizon or not total:
+            return budget
+        burst = (total + 1) // 2
+        rate = (total - burst) / max(1, n - 1) * (1 + 1e-12)  # no less when it is rounded
+        return Budget(min(1.0, rate), burst=burst)
     except ValueError:
         raise ValueError(
             f"--budget {text!r} is none: write 5% or 0.05 for a share of the rows, at most all of "

@@ -22,6 +22,7 @@ __all__ = [
     "check_weight",
     "choice",
     "integer",
+    "optional",
     "real",
     "warn",
 ]
@@ -77,6 +78,11 @@ def real(least: float = -math.inf, most: float = math.inf) -> Check:
 def choice(*choices: Any) -> Check:
     """`check_choice` with these choices."""
     return lambda name, value: check_choice(name, value, choices)
+
+
+def optional(check: Check) -> Check:
+    """None, or what `check` accepts."""
+    return lambda name, value: None if value is None else check(name, value)
 
 
 def check_weight(w: float) -> None:

@@ -77,6 +77,8 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
         from matplotlib import pyplot as plt
 
         figure = plt.figure(figsize=(8, 6), layout="constrained")
+        if "inline" in plt.get_backend():  # a notebook shows what a cell returns, and open figures
+            plt.close(figure)
     points = chosen([recorder.start, *recorder.points])
     drawn = [(draw_metrics, points)] if points[-1].metrics else []
     drawn.append((draw_asks, points))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from river import utils
 
 from river_ineural.active.decision import REASONS, Reason
+from river_ineural.active.html import html_table
 from river_ineural.features.validation import check_integer
 from river_ineural.inspection.words import metrics_of, sampler_of
 
@@ -131,6 +132,11 @@ class Recorder:
         left = math.nan if decision is None else decision.budget_left
         counts = {**sampler.n_by_reason}
         return Point(sampler.n_rounds, sampler.n_queries, left, counts, metrics, right, answers)
+
+    def _repr_html_(self) -> str:
+        latest = self.points[-1] if self.points else self.start
+        rows = {"rounds": latest.round, "asked": latest.asked, "left": latest.left}
+        return html_table("Recorder", {**rows, **latest.metrics, "drifts": len(self.drifts)})
 
     def frame(self) -> pd.DataFrame:
         """The points as a pandas frame: a row per point, a column per reason and per metric."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.decision import REASONS, Decision, Reason
 from river_ineural.active.pipelines import find_learner
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 __all__ = ["explain", "metrics_of", "progress", "reasons", "sampler_of"]
 
@@ -24,6 +24,16 @@ MEANING: dict[Reason, str] = {
     "none": "not asked: nothing spoke for it",
     "budget": "not asked: wanted, but the budget did not allow it",
 }
+
+
+EVERY = 0.1  # seconds between two lines of `progress`
+
+
+class Text(str):
+    """A text that a notebook and Python's prompt show as it reads."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def sampler_of(model: Any) -> BudgetedSampler:
@@ -77,7 +87,7 @@ def explain(decision: Decision | None) -> str:
     return "; ".join(parts)
 
 
-def reasons(model: Any) -> str:
+def reasons(model: Any) -> Text:
     """A table of the number of rounds by reason, with a line for each reason and its meaning.
 
     The model is a sampler of `active` or a pipeline that ends in one; anything else raises a
@@ -90,8 +100,9 @@ def reasons(model: Any) -> str:
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=30, seed=1)
     >>> stream = datasets.Phishing().take(300)
     >>> _ = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
-    >>> print(inspection.reasons(model).splitlines()[0])
+    >>> inspection.reasons(model)  # doctest: +ELLIPSIS
     reason         rounds   share  what it means
+    few classes ...
     """
     counts = sampler_of(model).n_by_reason
     n = max(1, sum(counts.values()))
@@ -100,7 +111,7 @@ def reasons(model: Any) -> str:
         f"{reason:<12}{counts[reason]:>9,}{counts[reason] / n:>8.1%}  {MEANING[reason]}"
         for reason in REASONS
     ]
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
 def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
@@ -115,12 +126,12 @@ def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
 
 
 def progress(
-    steps: Iterable[Any], model: Any, total: int | None = None, console: Console | None = None
+    steps: Iterable[Any], model: Any, total: int | None = None, file: TextIO | None = None
 ) -> Iterator[Any]:
-    """Yield the steps of `evaluate.iter_progressive_val_score`, and show a line in the terminal.
+    """Yield the steps of `evaluate.iter_progressive_val_score`, and show a line while they run.
 
-    The line shows rounds, metrics, labels asked for and left, the reason of the latest decision,
-    and the time. If the output is not a terminal, the line is written once, at the end.
+    The line shows rounds, metrics, labels asked for and left, and the reason of the latest
+    decision; the last one shows seconds too. Only a terminal or a notebook shows more than that.
 
     Parameters
     ----------
@@ -130,20 +141,17 @@ def progress(
         A sampler of `active`, or a pipeline that ends in one.
     total
         Rounds of the stream, if known. None: the sampler's horizon, if it has one.
-    console
-        A `rich.console.Console` to write to. None: the terminal.
+    file
+        An open text file to write to. None: standard output.
 
     Raises
     ------
     TypeError
         If the model has no sampler of `active`.
-    ModuleNotFoundError
-        If rich is missing. The extra `inspection` installs it.
 
     Examples
     --------
     >>> import io
-    >>> from rich.console import Console
     >>> from river import datasets, evaluate, metrics
     >>> from river_ineural import INeurAL, active, inspection
     >>> model = active.INeurALSampler(INeurAL(seed=1), budget=0.1, horizon=200)
@@ -151,24 +159,29 @@ def progress(
     >>> steps = evaluate.iter_progressive_val_score(
     ...     stream, model, metric, step=10
     ... )
-    >>> console = Console(file=io.StringIO(), width=120)
-    >>> len(list(inspection.progress(steps, model, console=console)))
+    >>> file = io.StringIO()
+    >>> len(list(inspection.progress(steps, model, file=file)))
     20
-    >>> "200 of 200 rounds" in console.file.getvalue()
+    >>> file.getvalue().startswith("200 of 200 rounds")
     True
     """
-    sampler = sampler_of(model)
+    sampler, out = sampler_of(model), file or sys.stdout
     total = total or sampler.horizon or getattr(sampler.budget, "horizon", None)
+    over = out.isatty() or (file is None and "ipykernel" in sys.modules)
+    width = shutil.get_terminal_size().columns - 1 if out.isatty() else 120
 
     def shown() -> Iterator[Any]:
-        from rich.progress import Progress, TextColumn, TimeElapsedColumn
-
-        text = TextColumn("{task.description}", markup=False)
-        with Progress(text, TimeElapsedColumn(), console=console) as live:
-            task = live.add_task(line(sampler, total, None), total=total)
+        start = latest = time.monotonic()
+        step = None
+        try:
             for step in steps:
-                told = line(sampler, total, step)
-                live.update(task, completed=sampler.n_rounds, description=told)
+                if over and (now := time.monotonic()) - latest >= EVERY:
+                    out.write(f"\r{line(sampler, total, step)[:width]:{width}}")
+                    out.flush()
+                    latest = now
                 yield step
+        finally:
+            text = f"{line(sampler, total, step)} · {time.monotonic() - start:.0f} s"
+            out.write(f"\r{text[:width]:{width}}\n" if over else f"{text}\n")
 
     return shown()

@@ -337,9 +337,13 @@ class OfINeurALSampler(OfSampler):
     n_pseudo_labels: Count
 
 
+class OfMarginSampler(OfSampler):
+    _theta: Annotated[float, Meta(ge=0.01, le=1.01)]
+
+
 PARTS = {kind.__name__.removeprefix("Of"): kind for kind in Part.__subclasses__()}
 PARTS |= {
     "RandomSampler": OfSampler,
-    "MarginSampler": OfSampler,
+    "MarginSampler": OfMarginSampler,
     "INeurALSampler": OfINeurALSampler,
 }
