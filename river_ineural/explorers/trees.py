@@ -331,7 +331,8 @@ def grow(
     Each tree is grown on a bootstrap sample, in which an example is as often as a Poisson variable
     of mean 1 says, always the same for a tree and an example. A node is split where Gini impurity
     falls most, at one of `n_tries` features, drawn of those that vary there, and in the middle
-    between two of their values. Once both sides would be pure no other feature is tried. Nodes are numbered as they are met, level by level.
+    between two of their values. Once both sides would be pure no other feature is tried. Nodes are
+    numbered as they are met, level by level.
 
     Parameters
     ----------
