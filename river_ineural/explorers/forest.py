@@ -143,7 +143,7 @@ class Forest:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)
             rows, serials = rows[chosen], serials[chosen]
         classes, weights = np.empty(len(rows), trees.RANK), np.empty(len(rows))
-        read(history.targets, history.weight, rows, classes, weights)
+        examples_of(history.targets, history.weight, rows, classes, weights)
         examples = classes, n_classes, weights, serials
         seeds, n_due = (self.seed, int(self.rng.integers(2**62))), int(self.due)
         n_grown, n_passed = trees.grow(
@@ -179,7 +179,7 @@ def new_ranks(d: int, n: int) -> tuple[Any, Any, Any]:
 
 
 @loop
-def read(targets: Array, weight: Array, rows: Array, classes: Array, weights: Array) -> None:
+def examples_of(targets: Array, weight: Array, rows: Array, classes: Array, weights: Array) -> None:
     """Write the classes of rows of the history, and their weights as whole numbers, both (n,).
 
     Weights are in units of 1/2¹⁸ of the largest. So all sums are exact. Each weight above 0 is at

@@ -299,12 +299,12 @@ def place(
 ) -> NDArray[np.float64]:
     """Put values (B, n) into their columns (n,) of (B, n_columns); those of -1 are left out."""
     placed = np.zeros((len(values), n_columns))
-    write(values, columns, placed)
+    scatter(values, columns, placed)
     return placed
 
 
 @loop
-def write(values: Any, columns: Any, placed: Any) -> None:
+def scatter(values: Any, columns: Any, placed: Any) -> None:
     """Write what `place` returns over zeros."""
     for j in range(len(columns)):
         if columns[j] >= placed.shape[1]:

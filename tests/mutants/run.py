@@ -62,7 +62,7 @@ def changed(mutant: dict) -> tuple[str, Path, str, bool]:
     if (source := "".join(lines[at])).count(mutant["old"]) != 1:
         raise SystemExit(f"not once in {name}: {mutant['old']}")
     lines[at] = source.replace(mutant["old"], mutant["new"])
-    compiled = {"loop", "inlined"} & {ast.unparse(each) for each in decorators}
+    compiled = {"allocating", "inlined", "loop"} & {ast.unparse(each) for each in decorators}
     return name, path, "".join(lines), bool(compiled) or name.startswith("constant")
 
 
