@@ -42,11 +42,13 @@ from river_ineural.features.jit import allocating, inlined, loop
 from river_ineural.features.standardizing import standardized
 from river_ineural.networks.batch import gather, oppose, perturb, rows_of
 from river_ineural.networks.layout import Arrays
-from river_ineural.networks.products import product
+from river_ineural.networks.products import LEFT, NEITHER, RIGHT, product
 
 __all__ = ["adam", "copy_columns", "move_average", "score", "step", "train"]
 
 Array = NDArray[Any]
+
+OF_F1, OF_F2 = np.int64(0), np.int64(1)  # kinds of targets; for a literal Numba compiles anew
 
 
 @inlined
@@ -64,11 +66,11 @@ def forward(layers: Arrays, h: Array, f: Array) -> None:
     zero = h.dtype.type(0)
     for layer in range(len(h)):
         if layer:
-            product(layers.hidden[layer - 1], False, h[layer - 1], False, h[layer])
+            product(layers.hidden[layer - 1], h[layer - 1], NEITHER, h[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
                 h[layer, u, j] = max(h[layer, u, j], zero)
-    product(layers.output, False, h[len(h) - 1], False, f)
+    product(layers.output, h[len(h) - 1], NEITHER, f)
 
 
 @allocating
@@ -77,9 +79,9 @@ def backward(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
     zero, last = h.dtype.type(0), len(h) - 1
     for layer in range(last, -1, -1):
         if layer == last:
-            product(layers.output, True, error, False, delta[layer])
+            product(layers.output, error, LEFT, delta[layer])
         else:
-            product(layers.hidden[layer], True, delta[layer + 1], False, delta[layer])
+            product(layers.hidden[layer], delta[layer + 1], LEFT, delta[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
                 delta[layer, u, j] = delta[layer, u, j] if h[layer, u, j] > 0 else zero
@@ -88,7 +90,7 @@ def backward(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
 @inlined
 def exploit(f1: Arrays, x: Array, h: Array, f: Array) -> None:
     """Write hidden layers h (L - 1, m, n) and outputs f (r, n) of f1 for examples x (B, d)."""
-    product(f1.at_x, False, x, True, h[0].reshape(len(f1.at_x), len(x)))
+    product(f1.at_x, x, RIGHT, h[0].reshape(len(f1.at_x), len(x)))
     forward(f1, h, f)
 
 
@@ -110,11 +112,11 @@ def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, out
     else:
         backward(f1, h, np.ones((1, n), h.dtype), delta)
         if len(inputs):
-            product(delta[0], True, f1.first, False, inputs)
+            product(delta[0], f1.first, LEFT, inputs)
         else:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
             w_wt, quadratic = np.empty((m, m), h.dtype), np.empty((m, n), h.dtype)
-            product(f1.first, False, f1.first, True, w_wt)
-            product(w_wt, False, delta[0], False, quadratic)
+            product(f1.first, f1.first, RIGHT, w_wt)
+            product(w_wt, delta[0], NEITHER, quadratic)
             for u in range(m):
                 for j in range(n):
                     inverse[j] += delta[0, u, j] * quadratic[u, j]
@@ -141,13 +143,13 @@ def explore(
     inverse, embedded = np.empty(n, x.dtype), np.empty((m, n), x.dtype)
     embed(f1, h1, delta, inputs, inverse, outputs)
     if outputs or len(inputs):
-        product(f2.first, False, inputs, True, embedded)
+        product(f2.first, inputs, RIGHT, embedded)
     else:
         a_wt = np.empty((m, m), x.dtype)
-        product(f2.first, False, f1.first, True, a_wt)
-        product(a_wt, False, delta[0], False, embedded)
+        product(f2.first, f1.first, RIGHT, a_wt)
+        product(a_wt, delta[0], NEITHER, embedded)
     if not outputs:
-        product(f2.at_x, False, x, True, h[0].reshape(len(f2.at_x), len(x)))
+        product(f2.at_x, x, RIGHT, h[0].reshape(len(f2.at_x), len(x)))
     for u in range(m):
         for j in range(n):
             other = x.dtype.type(0) if outputs else h[0, u, j]
@@ -204,13 +206,15 @@ def move(
     oppose(f.reshape(by_class), targets, rows, n_labelled, most, sign.reshape(by_class), radius)
     backward(f1, h, sign, delta)
     direction = np.empty(x.shape, x.dtype)
-    product(delta[0].reshape(len(f1.at_x), len(x)), True, f1.at_x, False, direction)
+    product(delta[0].reshape(len(f1.at_x), len(x)), f1.at_x, LEFT, direction)
     perturb(direction, radius, x)
 
 
 @loop
-def errors(f: Array, targets: Array, weight: Array, kind: int, factor: float, error: Array) -> bool:
-    """Write error (k, B), the gradient at f of the loss of f1 (kind 0) or f2 (lines 2.1, 2.4).
+def errors(
+    f: Array, targets: Array, weight: Array, kind: np.int64, factor: float, error: Array
+) -> bool:
+    """Write error (k, B), the gradient at f of the loss of f1 or f2 (lines 2.1, 2.4).
 
     Returns whether it is finite.
     """
@@ -260,11 +264,11 @@ def learn(layers: Arrays, gradient: Arrays, x: Array, h: Array, error: Array, de
     Also writes delta (L - 1, m, n), the gradient at the pre-activations.
     """
     backward(layers, h, error, delta)
-    product(error, False, h[len(h) - 1], True, gradient.output)
+    product(error, h[len(h) - 1], RIGHT, gradient.output)
     for layer in range(1, len(h)):
-        product(delta[layer], False, h[layer - 1], True, gradient.hidden[layer - 1])
+        product(delta[layer], h[layer - 1], RIGHT, gradient.hidden[layer - 1])
     if len(gradient.at_x):
-        product(delta[0].reshape(len(gradient.at_x), len(x)), False, x, False, gradient.at_x)
+        product(delta[0].reshape(len(gradient.at_x), len(x)), x, NEITHER, gradient.at_x)
 
 
 @inlined
@@ -280,11 +284,11 @@ def learn_embedding(
         for j in range(delta.shape[1]):
             delta[u, j] *= inverse[j]
     if len(inputs):
-        product(delta, False, inputs, False, gradient.first)
+        product(delta, inputs, NEITHER, gradient.first)
     else:
         inner = np.empty((len(delta), len(delta)), delta.dtype)
-        product(delta, False, delta1, True, inner)
-        product(inner, False, f1.first, False, gradient.first)
+        product(delta, delta1, RIGHT, inner)
+        product(inner, f1.first, NEITHER, gradient.first)
 
 
 @inlined
@@ -344,7 +348,7 @@ def step(
     if most is not None:  # for None, Numba does not compile this branch
         move(f1, x, targets, rows, n_labelled, radius, most, (h, delta, f, error))
     exploit(f1, x, h, f)
-    fine = errors(f.reshape(by_class), targets, weight, 0, 1.0, error.reshape(by_class))
+    fine = errors(f.reshape(by_class), targets, weight, OF_F1, 1.0, error.reshape(by_class))
     if exploring and fine:
         n = 0
         while n < len(rows) and rows[n] < n_labelled:
@@ -356,7 +360,7 @@ def step(
         embedded = explore(networks, x[:n], h1, delta1, h2, g)
         factor = SQRT_HALF if len(f2.at_x) else 1.0
         found, wrong = g.reshape(by_class[0], n), error2.reshape(by_class[0], n)
-        fine = errors(found, targets, weight, 1, factor, wrong)
+        fine = errors(found, targets, weight, OF_F2, factor, wrong)
         if fine:
             learn(f2, gradients[1], x[:n], h2, error2, delta2)
             learn_embedding(f1, gradients[1], embedded, delta1[0], delta2[0])
