@@ -24,15 +24,8 @@ from river_ineural.features.validation import SCHEMA
 from river_ineural.networks.device import available
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
-from river_ineural.persistence.parts import (
-    Arrays,
-    Count,
-    LoadError,
-    OfINeurALSampler,
-    OfLearner,
-    OfSampler,
-    need,
-)
+from river_ineural.persistence.parts import Arrays, Count, LoadError, OfLearner, need
+from river_ineural.persistence.samplers import OfINeurALSampler, OfSampler
 from river_ineural.recovery import Recovery
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]

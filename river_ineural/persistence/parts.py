@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from river.drift.binary.hddm_w import SampleInfo
 
 from river_ineural.active import BudgetedSampler
-from river_ineural.active.decision import REASONS, Reason
 from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-__all__ = ["Arrays", "LoadError", "OfINeurALSampler", "OfLearner", "OfSampler", "need"]
+__all__ = ["Arrays", "Class", "Count", "Level", "LoadError", "Number", "OfLearner", "Part", "need"]
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -42,8 +41,6 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Due = Annotated[float, Meta(ge=0, le=1e6)]
 OfRiver = bool | Integer | float | None | list[bool | Integer | float]  # in its detectors
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
-Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
-Last = tuple[bool, Reason, float, float, Level, Parts, Class, Class]
 
 
 class LoadError(ValueError):
@@ -64,7 +61,7 @@ class Part(Struct, forbid_unknown_fields=True):
     @classmethod
     def of(cls, thing: Any, path: str, arrays: Arrays) -> Self:
         """The part of an object; adds its arrays by their paths."""
-        state, found = attributes(thing), {}
+        state, found = cls.read(thing), {}
         arrays.update({f"{path}.{name}": state[name] for name in cls.ARRAYS})
         for name, kind in kinds(cls):
             found[name] = plain(state.get(name))
@@ -74,7 +71,7 @@ class Part(Struct, forbid_unknown_fields=True):
 
     def fill(self, thing: Any, path: str, arrays: Arrays, sizes: Sizes) -> None:
         """Set all this on a new object; raise LoadError unless it fits, and is consistent."""
-        state, sides = attributes(thing) | sizes.get(type(thing).__name__, {}), dict(sizes)
+        state, sides = self.read(thing) | sizes.get(type(thing).__name__, {}), dict(sizes)
         for name, kind in kinds(type(self)):
             value, at, before = getattr(self, name), f"{path}.{name}", state.get(name)
             if kind:
@@ -88,6 +85,16 @@ class Part(Struct, forbid_unknown_fields=True):
         for name, wanted in self.ARRAYS.items():
             state[name] = taken(arrays, f"{path}.{name}", wanted.split(), sides)
         self.check(state, path, sizes)
+        self.write(thing, state)
+
+    @staticmethod
+    def read(thing: Any) -> dict[str, Any]:
+        """The attributes of an object."""
+        return attributes(thing)
+
+    @staticmethod
+    def write(thing: Any, state: dict[str, Any]) -> None:
+        """Set the attributes of an object."""
         if hasattr(thing, "__setstate__") and not isinstance(thing, BudgetedSampler):
             thing.__setstate__(state)
         else:
@@ -174,7 +181,7 @@ class OfNetworks(Part):
 
 
 class OfHistory(Part):
-    ARRAYS = {"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows"}
+    ARRAYS = {"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows", "number": "i8 rows"}
     rng: dict[str, Any]
     added: Annotated[list[Count], Meta(min_length=2, max_length=2)]
 
@@ -319,37 +326,3 @@ class OfLearner(Part):
         if self.recovery:
             most, since = state["snapshot"].history.n_labelled, self.recovery.n_since
             need(since <= most, f"{path}.recovery.n_since", f"at most {most}", since)
-
-
-class OfManager(Part):
-    n_rounds: Count
-    n_asked: Count
-    left: Number
-    _since: Count
-    _missing: Level
-
-
-class OfPending(Part):
-    ARRAYS = {"rounds": "i8 asked", "keys": "i8 asked"}
-
-
-class OfSampler(Part):
-    _budget_manager: OfManager
-    _pending: OfPending
-    _rng: tuple[int, tuple[int, ...], float | None]
-    _last: Last | None
-    n_by_reason: Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
-    drifts: list[Count]
-    _n_drifts: Count
-    _n_labels: Count
-
-
-class OfINeurALSampler(OfSampler):
-    _n_learned: Count
-    _last_ask: Count
-    _confirmed_gap: Annotated[float, Meta(ge=1)]
-    _seen: dict[Any, tuple[Count, Count]]
-    _n_heard: Count
-    _late: bool
-    _unseen: list[Any] | None
-    n_pseudo_labels: Count
