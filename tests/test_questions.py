@@ -5,6 +5,7 @@ import json
 import pickle
 
 import hypothesis.strategies as st
+import kept
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,7 +17,7 @@ from streams import blobs, dump, shifting, small
 
 from river_ineural import INeurAL, active, baselines
 from river_ineural.active import questions
-from river_ineural.persistence import LoadError, from_bytes, samplers, to_bytes
+from river_ineural.persistence import LoadError, from_bytes, to_bytes
 
 STREAM = blobs(300, n_features=4, n_classes=3, seed=1)
 PHISHING = list(datasets.Phishing())
@@ -402,38 +403,53 @@ def test_a_copy_goes_on_with_its_questions(way):
 def test_any_example_is_kept_in_a_file():
     odd = [True, 3, 2**60, -0.0, float("nan"), float("inf"), None, "a", b"b", np.int8(4), ("c", 1)]
     examples = [dict(enumerate(odd)), {"a": 1.0}, {}, "text", ["wo", "rds"], {("pair", 1): "x"}]
-    state = samplers.flat(examples)
-    found = [*samplers.unflat(state)]
-    assert repr(found) == repr(examples)
+    model = sampler()
+    for now, x in enumerate(examples, 1):
+        model._questions.add(x, x if now % 2 else {"seen": 1.0}, now, "gap", 0.5)
+    loaded = from_bytes(to_bytes(model))
+    assert repr(loaded._questions.waiting) == repr(model._questions.waiting)
+    assert repr(loaded._questions.recent) == repr(model._questions.recent)
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("sizes", lambda array: array + 1),
-        ("sizes", lambda array: np.r_[array[1:], array[:1] - 10**9]),
-        ("at", lambda array: array + 10**6),
-        ("at", lambda array: array - 10**6),
-        ("odd_is", lambda array: array + 10**6),
-        ("rounds", lambda array: array[::-1]),
-        ("answered", lambda array: np.r_[array[:1], array[:-1]]),
-        ("reasons", lambda array: array + 9),
-        ("gaps", lambda array: array[:-1]),
-        ("same", lambda array: ~array),
-    ],
-)
-def test_forged_questions_are_refused(name, change):
-    import kept
+def test_many_questions_fit_in_a_file():
+    """More than the rest of a model may be."""
+    model = sampler()
+    for now in range(1, 6_001):
+        x = {f"feature {j}": now + j / 7 for j in range(50)}
+        model._questions.add(x, x, now, "gap", 0.5)
+    assert from_bytes(to_bytes(model))._questions.waiting == model._questions.waiting
 
-    model = active.INeurALSampler(small(categories=True), gamma=1e12, seed=1)
+
+FORGED = [
+    ("waiting", lambda rows: rows[::-1], "of few questions in order"),
+    ("waiting", lambda rows: [[-1, *rows[0][1:]]], "Expected `int` >= 1"),
+    ("waiting", lambda rows: [[1, "whim", 0.5, {}, []]], "Invalid enum value 'whim'"),
+    ("waiting", lambda rows: rows * 700, "of few questions in order"),
+    ("settled", lambda rows: [[1, 1, 1]], "waiting or settled"),
+    ("recent", lambda rows: rows * 2, "of few questions"),
+    ("forgotten", lambda n: -1, "Expected `int` >= 0"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "said"), FORGED)
+def test_forged_questions_are_refused(name, change, said):
+    model = sampler(gamma=1e12)
     for t, (x, y) in enumerate(STREAM[:30]):
-        query = model.decide_one(x | {"kind": "ab"[t % 2]}).query
+        query = model.decide_one(x).query
         if t % 2:
             model.answer(query, y)
     document, arrays = kept.opened(to_bytes(model))
-    path = f"sampler._questions.{name}"
-    with pytest.raises(LoadError):
-        from_bytes(kept.sealed(document, {**arrays, path: change(arrays[path])}))
+    found = json.loads(arrays[QUESTIONS].tobytes())
+    found[name] = change(found[name])
+    data = np.frombuffer(json.dumps(found).encode(), np.uint8)
+    with pytest.raises(LoadError, match=said):
+        from_bytes(kept.sealed(document, {**arrays, QUESTIONS: data}))
+    data = np.frombuffer(b"[" + b"[[]]," * 10**6 + b"1]", np.uint8)
+    with pytest.raises(LoadError, match=r"3,000,00\d items"):
+        from_bytes(kept.sealed(document, {**arrays, QUESTIONS: data}))
+
+
+QUESTIONS = "sampler._questions"
 
 
 def test_a_clone_with_attributes_has_the_counts():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import functools
-import hashlib
 import itertools
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -30,40 +28,6 @@ CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of
 FEW = 5  # labels that show whether features come back as they were
 MANY = 10  # labels that answer no question before a warning
 
-UNNAMED = 0  # key of every x that has no hash
-TEXT, NUMBERS = frozenset((str,)), frozenset((float, int, bool))
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def digest(text: str) -> int:
-    """A hash of 64 bits of a text, the same in every process, which `hash` is not."""
-    return int.from_bytes(hashlib.blake2b(text.encode(errors="replace"), digest_size=8).digest())
-
-
-def stable_hash(part: Hashable) -> int:
-    """A hash of a name or a value; the same in every process for numbers, text and tuples."""
-    if isinstance(part, str):
-        return digest(part)
-    if isinstance(part, tuple):
-        return hash(tuple(map(stable_hash, part)))
-    return 0 if is_missing(part) else hash(part)  # Python hashes NaN by its identity
-
-
-def key_of(x: Any) -> int:
-    """A key of x: equal for equal features in any order, or for equal text or another value."""
-    try:
-        if not isinstance(x, Mapping):  # the first step of a pipeline may take text
-            whole = tuple(x) if isinstance(x, list) else x
-            by_object = type(whole).__hash__ is object.__hash__  # another one for each copy
-            return UNNAMED if by_object else hash((stable_hash(whole),))
-        names = map(digest if TEXT.issuperset(map(type, x)) else stable_hash, x)
-        values: Iterable[Any] = x.values()
-        if not NUMBERS.issuperset(map(type, values)) or (total := sum(values, 0.0)) != total:
-            values = map(stable_hash, values)
-        return hash(frozenset(zip(names, values, strict=True)))
-    except (TypeError, OverflowError):  # no hash, or an int beyond float64
-        return UNNAMED
-
 
 class Question(NamedTuple):
     """A question that waits for its label: its name, its round, why it was asked, and the gap."""
@@ -77,7 +41,6 @@ class Question(NamedTuple):
 class Asked(NamedTuple):
     """What is kept of a question that waits."""
 
-    key: int
     reason: Reason
     gap: float
     x: Any  # as it was given
@@ -119,24 +82,21 @@ class Questions:
         # those whose question had clearly other features.
         self.n_heard = self.n_unmatched = self.n_alike = 0
         self.told = False  # whether a warning has said so
-        self._by_key: dict[int, list[int]] = {}  # by key, the oldest first
         self._size = 0
 
     def add(self, x: Any, example: Any, now: int, reason: Reason, gap: float) -> None:
         """Ask for the label of x in round `now`, the latest so far."""
         same, x = example is x, copied(x)  # the caller may change it later
-        example = x if same else copied(example)
-        size = size_of(x) + (0 if same else size_of(example))
-        self.put(now, Asked(key_of(x), reason, gap, x, example, size))
+        self.put(now, reason, gap, x, x if same else copied(example))
         self.recent.append(x)
         while len(self.waiting) > MOST or self._size > MOST_BYTES:
             self._forget_oldest()
 
-    def put(self, now: int, asked: Asked) -> None:
-        """Let a question wait."""
-        self.waiting[now] = asked
-        self._by_key.setdefault(asked.key, []).append(now)
-        self._size += asked.size
+    def put(self, now: int, reason: Reason, gap: float, x: Any, example: Any) -> None:
+        """Let a question wait; x and the example belong to this object."""
+        size = size_of(x) + (0 if example is x else size_of(example))
+        self.waiting[now] = Asked(reason, gap, x, example, size)
+        self._size += size
 
     def count(self, now: int) -> int:
         """The number of questions that wait in round `now`."""
@@ -146,16 +106,8 @@ class Questions:
         return len(waiting)
 
     def _forget_oldest(self) -> None:
-        self.forgotten = max(self.forgotten, query := next(iter(self.waiting)))
-        self._remove(query)
-
-    def _remove(self, query: int) -> None:
-        asked = self.waiting.pop(query)
-        self._size -= asked.size
-        rounds = self._by_key[asked.key]
-        rounds.remove(query)
-        if not rounds:
-            del self._by_key[asked.key]
+        query, asked = self.waiting.popitem(last=False)
+        self.forgotten, self._size = max(self.forgotten, query), self._size - asked.size
 
     def get(self, query: Any, now: int) -> Asked | Answered:
         """What is kept of the question of this name; LookupError says why nothing is."""
@@ -176,8 +128,8 @@ class Questions:
 
     def settle(self, query: int, answered: Answered) -> None:
         """Remember how a question was settled; it waits no longer."""
-        if query in self.waiting:
-            self._remove(query)
+        if asked := self.waiting.pop(query, None):
+            self._size -= asked.size
         self.settled[query] = answered
         if len(self.settled) > MOST:
             self.forgotten = max(self.forgotten, self.settled.popitem(last=False)[0])
@@ -191,8 +143,9 @@ class Questions:
         """The waiting question that a label of x answers; None if there is none."""
         if not self.count(now):
             return None
-        rounds = self._by_key.get(key_of(x)) or self._by_key.get(UNNAMED)
-        query = rounds[0] if rounds else self._nearest(x) if isinstance(x, Mapping) else None
+        query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
+        if query is None and isinstance(x, Mapping):
+            query = self._nearest(x)
         self.n_heard += 1
         self.n_unmatched += query is None
         return query
@@ -273,10 +226,18 @@ def aligned(z: Any, x: Mapping[Any, Any], names: list[Any]) -> list[float] | Non
                 return None
     if len(names) < len(x):
         for name in x.keys() - {*names}:
-            if key_of({name: z[name]}) != key_of({name: x[name]}):
+            if not (equal(z[name], x[name]) or (is_missing(z[name]) and is_missing(x[name]))):
                 return None
     row = [1.0, *(z.get(name, 0.0) for name in names)]
     return row if all(map(is_number, row)) else None
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether both are equal; arrays, which do not say, are not."""
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
 
 
 def is_number(value: Any) -> bool:
@@ -296,5 +257,5 @@ def copied(x: Any) -> Any:
 
 def size_of(x: Any) -> int:
     """Bytes of an example, about: of a dict its values too."""
-    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list) else ()
-    return sys.getsizeof(x) + sum(map(sys.getsizeof, parts))
+    parts = [*x.values()] if isinstance(x, Mapping) else x if isinstance(x, list) else [x]
+    return 64 + 64 * len(parts) + sum(map(sys.getsizeof, parts))

@@ -61,7 +61,7 @@ class Part(Struct, forbid_unknown_fields=True):
     @classmethod
     def of(cls, thing: Any, path: str, arrays: Arrays) -> Self:
         """The part of an object; adds its arrays by their paths."""
-        state, found = cls.read(thing), {}
+        state, found = attributes(thing), {}
         arrays.update({f"{path}.{name}": state[name] for name in cls.ARRAYS})
         for name, kind in kinds(cls):
             found[name] = plain(state.get(name))
@@ -71,7 +71,7 @@ class Part(Struct, forbid_unknown_fields=True):
 
     def fill(self, thing: Any, path: str, arrays: Arrays, sizes: Sizes) -> None:
         """Set all this on a new object; raise LoadError unless it fits, and is consistent."""
-        state, sides = self.read(thing) | sizes.get(type(thing).__name__, {}), dict(sizes)
+        state, sides = attributes(thing) | sizes.get(type(thing).__name__, {}), dict(sizes)
         for name, kind in kinds(type(self)):
             value, at, before = getattr(self, name), f"{path}.{name}", state.get(name)
             if kind:
@@ -85,16 +85,6 @@ class Part(Struct, forbid_unknown_fields=True):
         for name, wanted in self.ARRAYS.items():
             state[name] = taken(arrays, f"{path}.{name}", wanted.split(), sides)
         self.check(state, path, sizes)
-        self.write(thing, state)
-
-    @staticmethod
-    def read(thing: Any) -> dict[str, Any]:
-        """The attributes of an object."""
-        return attributes(thing)
-
-    @staticmethod
-    def write(thing: Any, state: dict[str, Any]) -> None:
-        """Set the attributes of an object."""
         if hasattr(thing, "__setstate__") and not isinstance(thing, BudgetedSampler):
             thing.__setstate__(state)
         else:
