@@ -287,7 +287,7 @@ def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
                 plain.answer(query, y) if query else plain.learn_one(x, y)
                 learned[id] = y
                 n_rows += 1
-        elif event == "correct" and id in learned and queries[id]:
+        elif event == "correct" and id in learned and queries.get(id):
             y = "good" if learned[id] == "bad" else "bad"
             assert kept.learn(id, y, correct=True) == "corrected"
             plain.answer(queries[id], y)

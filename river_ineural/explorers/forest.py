@@ -137,7 +137,7 @@ class Forest:
         trees.enter(self.seed, serial, serial + 1, holds)
         drawn = min(1.0, EXAMPLES / history.n_labelled)  # part of the examples in each sample
         self.stale |= holds | (drawn < 1)
-        self._grow(history, scaling, holds.sum() * drawn)
+        self._grow(history, scaling, float(holds.sum() * drawn))
 
     def _grow(self, history: History, scaling: Scaling, due: float) -> None:
         """Grow the trees that are due, so many more than before."""
