@@ -122,9 +122,11 @@ class Model:
         -------
         The features whose units have shrunk, or None.
         """
-        f1 = None if said is None else said.f1
         # lines 15, 16, 20, 21, 24 and 25
-        self.history.add(x, classes, f1, w, number + np.arange(len(x)))
+        if said is None:
+            self.history.add(x, classes, None, w)
+        else:
+            self.history.add(x, classes, said.f1, w, number + np.arange(len(x)))
         change = self.scaling.update(x, values, columns)
         if said is not None:
             self.explorers.update_trust(classes, said.f1, said.estimates, w)

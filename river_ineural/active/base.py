@@ -141,7 +141,7 @@ class BudgetedSampler(Answering):
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         self._budget_manager.round()
-        return self._decide(x, x, dict(y_pred), self._wanted(x, y_pred))
+        return self._decide(x, x, y_pred, self._wanted(x, y_pred))
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         """Why the label is wanted, the gap, and the threshold."""

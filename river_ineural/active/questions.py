@@ -257,5 +257,5 @@ def copied(x: Any) -> Any:
 
 def size_of(x: Any) -> int:
     """Bytes of an example, about: of a dict its values too."""
-    parts = [*x.values()] if isinstance(x, Mapping) else x if isinstance(x, list) else [x]
-    return 64 + 64 * len(parts) + sum(map(sys.getsizeof, parts))
+    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list) else (x,)
+    return sum(map(sys.getsizeof, parts), 64 + 64 * len(parts))
