@@ -460,9 +460,13 @@ def test_a_clone_with_attributes_has_the_counts():
         model.predict_one(X)
         other = model.clone(include_attributes=True)
         assert (other.n_queries, other.n_rounds) == (model.n_queries, 13)
+        with pytest.raises(LookupError, match="for good"):  # its learner has learned nothing
+            other.answer(1, "other")
         other.predict_one(X)
         assert model.n_rounds == 13
-    learned = model = small()
+        more = model.clone({"budget": 20}, include_attributes=True)
+        assert more._budget_manager.left == 20 - model.n_queries
+    learned = small()
     learned.learn_one(X, 1)
     assert learned.clone(include_attributes=True).scores_one(X) == learned.scores_one(X)
 

@@ -254,7 +254,11 @@ class BudgetedSampler(Answering):
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
     ) -> Self:
         """A sampler with the same parameters, or these, and if asked for with all its counts."""
-        return with_attributes(super().clone(new_params), self if include_attributes else None)
+        other = super().clone(new_params)
+        if include_attributes:
+            with_attributes(other, self)._questions.unlink()  # its learner has learned nothing
+            other._limit(other.budget, other.horizon)
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of all but the lock, made while no thread learns."""

@@ -363,7 +363,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         if new_params and new_params.get("explorers") == ():
             new_params = new_params | {"explorers": []}
-        return with_attributes(super().clone(new_params), self if include_attributes else None)
+        other = super().clone(new_params)
+        return with_attributes(other, self) if include_attributes else other
 
     def _get_params(self) -> dict[str, Any]:
         """With an empty list for an empty tuple, of which River would look at the first item."""

@@ -80,9 +80,8 @@ T = TypeVar("T", bound=Any)
 
 
 def with_attributes(clone: T, model: Any) -> T:
-    """A clone with a copy of all attributes of a model that are neither parameters nor its lock."""
-    if model is not None:
-        given = {*inspect.signature(type(model)).parameters, "_lock"}
-        copied = vars(copy.deepcopy(model)).items()
-        clone.__dict__.update({name: part for name, part in copied if name not in given})
+    """The clone, after it got copies of all attributes but parameters and the lock."""
+    given = {*inspect.signature(type(model)).parameters, "_lock"}
+    copied = vars(copy.deepcopy(model)).items()
+    clone.__dict__.update({name: part for name, part in copied if name not in given})
     return clone

@@ -230,7 +230,7 @@ class Learner:
                 self.grow((), np.empty((1, 0)), [label])
                 found = self.labels.index.get(label, found)
             for model, row in held:
-                model.correct(row, found)
+                (model.history if model is self.snapshot else model).correct(row, found)
         for model, _ in held:
             if model is not self.snapshot:
                 model.train(n_steps, lr)
