@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from river import datasets, evaluate, metrics, naive_bayes, preprocessing
 from river.linear_model import SoftmaxRegression
-from streams import blobs, dump, shifting, small
+from streams import blobs, dump, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, active, baselines
 from river_ineural.active import questions
@@ -469,6 +469,25 @@ def test_a_clone_with_attributes_has_the_counts():
     learned = small()
     learned.learn_one(X, 1)
     assert learned.clone(include_attributes=True).scores_one(X) == learned.scores_one(X)
+
+
+CALLS = {
+    "decide_one": lambda model: model.decide_one(X),
+    "answer": lambda model: model.answer(1, 1),
+    "withdraw": lambda model: model.withdraw(2),
+    "queries": lambda model: model.queries(),
+    "predict_many": lambda model: model.predict_many(pd.DataFrame([X])),
+    "learn_many": lambda model: model.learn_many(pd.DataFrame([X]), pd.Series([1])),
+    "clone": lambda model: model.clone(include_attributes=True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_waits_for_its_turn(name):
+    model = sampler(gamma=1e12)
+    model.predict_many(pd.DataFrame([x for x, _ in STREAM[:3]]))  # and so loads what it needs
+    model.learn_one(*STREAM[2])
+    assert waits_its_turn(CALLS[name], model, model._lock)
 
 
 # Frames

@@ -56,7 +56,8 @@ class INeurALSampler(BudgetedSampler):
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label
     is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23), but
-    not where examples have few of many features, as of words.
+    not where examples have few of many features, as of words. `decide_one`, `answer`, `withdraw`,
+    `queries` and the methods for frames are those of `BudgetedSampler`.
 
     Parameters
     ----------
