@@ -26,7 +26,7 @@ RECENT = 8  # latest examples that are kept, so that a label is compared with ot
 ROUNDED = 1e-6  # largest relative difference of values that are equal but for rounding
 CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of the second's
 FEW = 5  # labels that show whether features come back as they were
-MANY = 10  # labels that answer no question before a warning
+MANY, MOSTLY = 10, 0.8  # labels that answer no question before a warning, and their least part
 
 
 class Question(NamedTuple):
@@ -153,7 +153,7 @@ class Questions:
     def complaint(self) -> str | None:
         """What to warn of, once: labels that answer no question while as many questions wait."""
         n, m, n_waiting = self.n_unmatched, self.n_heard, len(self.waiting)
-        if self.told or not (MANY <= n <= n_waiting and 2 * n > m):
+        if self.told or not (MANY <= n <= n_waiting and n >= MOSTLY * m):
             return None
         self.told = True
         return (
@@ -186,6 +186,10 @@ class Questions:
         """
         names = [name for name, value in x.items() if is_number(value)]
         oldest = itertools.islice(self.waiting.items(), COMPARED)
+        n_equal = self.n_heard - self.n_unmatched - self.n_alike
+        if n_equal >= FEW and n_equal > self.n_alike:  # features come back as they were
+            alike = (each for each in oldest if rounded(each[1].x, x, names))
+            return next((query for query, each in alike if aligned(each.x, x, names)), None)
         pairs = [(query, row) for query, each in oldest if (row := aligned(each.x, x, names))]
         if not pairs:
             return None
@@ -193,18 +197,13 @@ class Questions:
         others = [row for each in self.recent if (row := aligned(each, x, names))]
         found, given = np.array([*rows, *others]), np.array([1.0, *(x[name] for name in names)])
         difference, n = np.abs(found - given), len(queries)
-        rounded = (difference <= ROUNDED * np.maximum(abs(found), abs(given))).all(axis=1)
         spread = np.vstack([found, given]).std(axis=0)
         distance = np.linalg.norm(difference / np.where(spread > 0, spread, 1.0), axis=1)
         first = int(distance.argmin())
         second = distance[(found != found[first]).any(axis=1)].min(initial=np.inf)
-        n_equal = self.n_heard - self.n_unmatched - self.n_alike
-        changed = n_equal < FEW or n_equal <= self.n_alike
-        clear = changed and second < np.inf and distance[first] < CLEAR * second
-        if first < n and rounded[first]:
+        if first < n and rounded(self.waiting[queries[first]].x, x, names):
             return int(queries[first])
-        if not changed:
-            return None
+        clear = first < n and second < np.inf and distance[first] < CLEAR * second
         likely = np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1)
         if not likely.any() and self.n_alike >= FEW and 2 * self.n_alike > self.n_heard:
             likely = distance[:n] * CLEAR <= distance[:n].min()
@@ -232,6 +231,17 @@ def aligned(z: Any, x: Mapping[Any, Any], names: list[Any]) -> list[float] | Non
     return row if all(map(is_number, row)) else None
 
 
+def rounded(z: Any, x: Mapping[Any, Any], names: list[Any]) -> bool:
+    """Whether the numbers of x of these names are those of z but for rounding."""
+    for name in names:
+        value: Any = z.get(name, 0.0) if isinstance(z, Mapping) else None
+        if not is_number(value):
+            return False
+        if abs(value - x[name]) > ROUNDED * max(abs(value), abs(x[name])):
+            return False
+    return True
+
+
 def equal(one: Any, other: Any) -> bool:
     """Whether both are equal; arrays, which do not say, are not."""
     try:
@@ -242,6 +252,8 @@ def equal(one: Any, other: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number whose square is one, too."""
+    if type(value) is float:
+        return -1e100 < value < 1e100
     try:
         return isinstance(value, Real) and abs(float(value)) < 1e100
     except OverflowError:
