@@ -17,50 +17,24 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import filelock
+from rows import TABLES, Features, Label, latest, settle
 
 from river_ineural import active, load, save
 from river_ineural.active.budget import combined
 
 __all__ = ["Ask", "Conflict", "Journal", "Refused", "Round", "Unknown"]
 
-Label = bool | int | str
-Features = dict[str, Any]
-
 EVERY = 500  # rows after which the sampler is saved
 KEEP = 1_000_000  # least number of rows kept; a retry of an older one would be a new round
-TABLES = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
-PRAGMA foreign_keys = ON;
-CREATE TABLE IF NOT EXISTS rounds (
-    number INTEGER PRIMARY KEY, -- rounds and labels are counted together
-    id TEXT NOT NULL UNIQUE,
-    x TEXT NOT NULL,
-    prediction TEXT NOT NULL,
-    ask INTEGER NOT NULL,
-    reason TEXT NOT NULL,
-    gap REAL,
-    threshold REAL,
-    waiting INTEGER NOT NULL, -- asked for, and neither answered nor skipped
-    at REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS asks ON rounds (number) WHERE waiting;
-CREATE TABLE IF NOT EXISTS labels (
-    number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE REFERENCES rounds (id) ON DELETE CASCADE,
-    label TEXT NOT NULL,
-    at REAL NOT NULL
-);
-"""
 
 log = logging.getLogger("journal")
 
 
 class Refused(ValueError):
-    """The sampler does not accept this x or this label; nothing has changed."""
+    """The sampler does not accept this x, or does not change this label; nothing has changed."""
 
 
 class Unknown(LookupError):
@@ -144,42 +118,73 @@ class Journal:
                 return known
             try:
                 text = json.dumps(x)
-                prediction, ask = model.predict_one(json.loads(text))  # the x that a replay gets
+                of_round = model.decide_one(json.loads(text))  # the x that a replay gets
             except (TypeError, ValueError) as error:
                 raise Refused(str(error)) from error
-            decision = model.last_decision
             model.n_rows += 1
-            numbers = decision.reason, decision.gap, decision.threshold  # NaN is stored as NULL
+            row = (model.n_rows, id, text, json.dumps(of_round.label), of_round.asked)
+            numbers = of_round.reason, of_round.gap, of_round.threshold  # NaN is stored as NULL
             self._rows.execute(
-                "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (model.n_rows, id, text, json.dumps(prediction), ask, *numbers, ask, time.time()),
+                "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, *numbers, of_round.query, of_round.asked, time.time()),
             )
             return self._known(id)[1]
 
-    def learn(self, id: str, label: Label) -> bool:
-        """Learn the label of a round, asked for or not; False if it was learned before.
+    def learn(
+        self, id: str, label: Label, source: str | None = None, correct: bool = False
+    ) -> Literal["learned", "known", "corrected"]:
+        """Learn the label of a round, asked for or not, or correct it; "known": it is learned.
 
-        A label with the same text as a known label is that label: "1" is 1 if 1 is known.
+        Another label than before is a `Conflict`, unless `correct` is true or both have the same
+        source. A label with the same text as a known label is that label: "1" is 1 if 1 is known.
         """
         with self._changing() as model:
-            x, _ = self._known(id)
+            self._known(id)
             known = {str(known): known for known in model.classifier.known_labels}
             label = known.get(str(label), label)
-            before = self._rows.execute("SELECT label FROM labels WHERE id = ?", (id,)).fetchone()
-            if before:
-                if json.loads(before[0]) != label:
-                    raise Conflict(f"{id!r} has the label {json.loads(before[0])!r} already.")
+            before, by = latest(self._rows, "id", id)[1:]
+            if before is None:
+                self._settle(model, id, label, source)
+                return "learned"
+            if before == label:
+                return "known"
+            if not correct and (source is None or source != by):
+                raise Conflict(f"{id!r} has the label {before!r} already.")
+            self._settle(model, id, label, source)
+            return "corrected"
+
+    def withdraw(self, id: str) -> bool:
+        """Take a question back, and its label if it has one; False if it was withdrawn before.
+
+        The budget has the label back. A label that was not asked for is `Refused`: it stays.
+        """
+        with self._changing() as model:
+            self._known(id)
+            number, label, _ = latest(self._rows, "id", id)
+            if number and label is None:
                 return False
-            try:
-                text = json.dumps(label)
-                model.learn_one(x, label)
-            except (TypeError, ValueError) as error:
-                raise Refused(str(error)) from error
-            model.n_rows += 1
-            row = (model.n_rows, id, text, time.time())
-            self._rows.execute("INSERT INTO labels VALUES (?, ?, ?, ?)", row)
-            self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
+            self._settle(model, id, None, None)
             return True
+
+    def labelled_by(self, source: str) -> str | None:
+        """The id of the round whose label is of this source; None if there is none."""
+        with self._turn:
+            number = latest(self._rows, "source", source)[0]
+            row = self._rows.execute("SELECT id FROM labels WHERE number = ?", (number,)).fetchone()
+            return row[0] if row and latest(self._rows, "id", row[0])[0] == number else None
+
+    def _settle(self, model: Any, id: str, label: Label | None, source: str | None) -> None:
+        """Let the sampler learn, correct, or withdraw the label None; and write the row."""
+        query, x = self._rows.execute("SELECT query, x FROM rounds WHERE id = ?", (id,)).fetchone()
+        try:
+            text = json.dumps(label)
+            settle(model, query, json.loads(x), latest(self._rows, "id", id), label)
+        except (LookupError, TypeError, ValueError) as error:
+            raise Refused(str(error)) from error
+        model.n_rows += 1
+        row = (model.n_rows, id, text, source, time.time())
+        self._rows.execute("INSERT INTO labels VALUES (?, ?, ?, ?, ?)", row)
+        self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
 
     def skip(self, id: str) -> None:
         """Stop waiting for a label that nobody can give. It still counts, and may still arrive."""
@@ -207,7 +212,9 @@ class Journal:
                 "n_rounds": model.n_rounds,
                 "n_queries": model.n_queries,
                 "n_waiting": self._count("rounds WHERE waiting"),
-                "n_labels": self._count("labels"),
+                "n_labels": self._count(
+                    "(SELECT label, max(number) FROM labels GROUP BY id) WHERE label != 'null'"
+                ),
                 "n_unsaved": model.n_rows - self._saved,
                 "n_otherwise": self.n_otherwise,
                 "n_drifts": model.n_drifts,
@@ -273,17 +280,18 @@ class Journal:
                 "rows.sqlite that belongs to it."
             )
         rows = self._rows.execute(
-            "SELECT number, x, prediction, ask, NULL FROM rounds WHERE number > :seen UNION ALL "
-            "SELECT labels.number, x, NULL, NULL, label FROM labels JOIN rounds USING (id) "
-            "WHERE labels.number > :seen ORDER BY 1",
+            "SELECT number, id, x, prediction, ask, query, NULL FROM rounds WHERE number > :seen "
+            "UNION ALL SELECT labels.number, id, x, NULL, NULL, query, label FROM labels "
+            "JOIN rounds USING (id) WHERE labels.number > :seen ORDER BY 1",
             {"seen": model.n_rows},
-        )
+        ).fetchall()
         self._saved, self.n_otherwise = model.n_rows, 0
-        for number, x, prediction, ask, label in rows:
+        for number, id, x, prediction, ask, query, label in rows:
             if number != model.n_rows + 1:
                 raise RuntimeError(f"row {model.n_rows + 1} is missing: put back a later model.")
             if label is not None:
-                model.learn_one(json.loads(x), json.loads(label))
+                before = latest(self._rows, "id", id, number)
+                settle(model, query, json.loads(x), before, json.loads(label))
             elif model.predict_one(json.loads(x)) != (json.loads(prediction), bool(ask)):
                 self.n_otherwise += 1
             model.n_rows = number

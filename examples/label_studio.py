@@ -28,7 +28,17 @@ __all__ = ["Annotation", "Event", "Task", "hand_over", "router", "take"]
 
 AT_ONCE = 100  # tasks per request; the service accepts a few megabytes
 
-Outcome = Literal["learned", "known", "skipped", "ignored", "unknown", "conflict", "refused"]
+Outcome = Literal[
+    "learned",
+    "known",
+    "corrected",
+    "withdrawn",
+    "skipped",
+    "ignored",
+    "unknown",
+    "conflict",
+    "refused",
+]
 FAILURES: dict[type[Exception], Outcome]
 FAILURES = {Unknown: "unknown", Conflict: "conflict", Refused: "refused"}
 
@@ -48,7 +58,8 @@ class Result(BaseModel):
 class Annotation(BaseModel):
     """The answer of one person to a task; `was_cancelled` if the task was skipped."""
 
-    result: list[Result]
+    id: int | None = None
+    result: list[Result] = []  # not given of a deleted one
     was_cancelled: bool = False
 
 
@@ -64,21 +75,42 @@ class Event(BaseModel):
 
     action: str
     annotation: Annotation | None = None
+    annotations: list[Annotation] = []  # those deleted
     task: Task | None = None
 
 
 def take(journal: Journal, task: Task, annotation: Annotation) -> Outcome:
-    """Learn an answer, or skip the label if the task was skipped; raises as `Journal.learn`."""
+    """Learn an answer, or skip the label if the task was skipped; raises as `Journal.learn`.
+
+    An annotation with another choice than before corrects its label.
+    """
     id = task.data.get("id")
     if not isinstance(id, str):
         return "ignored"  # not a task of this service
     choices = [choice for result in annotation.result for choice in result.value.choices]
     if annotation.was_cancelled or not choices:
+        if drop(journal, annotation) == "withdrawn":
+            return "withdrawn"
         journal.skip(id)
         return "skipped"
     if len(choices) > 1:
         raise Refused(f"{id!r} has {len(choices)} choices: the form must allow one.")
-    return "learned" if journal.learn(id, choices[0]) else "known"
+    return journal.learn(id, choices[0], source_of(annotation))
+
+
+def drop(journal: Journal, annotation: Annotation) -> Outcome:
+    """Withdraw the label that an annotation gave, if it still holds."""
+    source = source_of(annotation)
+    id = journal.labelled_by(source) if source else None
+    if id is None:
+        return "ignored"
+    journal.withdraw(id)
+    return "withdrawn"
+
+
+def source_of(annotation: Annotation) -> str | None:
+    """The name of an annotation in the rows."""
+    return None if annotation.id is None else f"annotation {annotation.id}"
 
 
 def task_of(ask: Ask) -> dict[str, Any]:
@@ -98,7 +130,11 @@ def router(journal: Journal) -> APIRouter:
 
     @paths.post("/webhook")
     def webhook(event: Event) -> dict[str, Outcome]:
-        if event.action != "ANNOTATION_CREATED" or not (event.task and event.annotation):
+        if event.action == "ANNOTATIONS_DELETED":
+            dropped = {drop(journal, each) for each in event.annotations}
+            return {"outcome": "withdrawn" if "withdrawn" in dropped else "ignored"}
+        taken = event.action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED")
+        if not (taken and event.task and event.annotation):
             return {"outcome": "ignored"}
         return {"outcome": take(journal, event.task, event.annotation)}
 

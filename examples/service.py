@@ -60,14 +60,15 @@ class Example(BaseModel):
 
 
 class Answer(BaseModel):
-    """The label of a round."""
+    """The label of a round; with `correct` it may be another than before."""
 
     id: Id
     label: bool | int | Text
+    correct: bool = False
 
 
-class Skip(BaseModel):
-    """A round whose label nobody can give."""
+class Named(BaseModel):
+    """A round whose label nobody can give, or whose label is taken back."""
 
     id: Id
 
@@ -136,12 +137,16 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
 
     @app.post("/labels", dependencies=closed)
     def learn(answer: Answer) -> dict[str, str]:
-        return {"outcome": "learned" if journal.learn(answer.id, answer.label) else "known"}
+        return {"outcome": journal.learn(answer.id, answer.label, correct=answer.correct)}
 
     @app.post("/skips", dependencies=closed)
-    def skip(given: Skip) -> dict[str, str]:
+    def skip(given: Named) -> dict[str, str]:
         journal.skip(given.id)
         return {"outcome": "skipped"}
+
+    @app.post("/withdrawals", dependencies=closed)
+    def withdraw(given: Named) -> dict[str, str]:
+        return {"outcome": "withdrawn" if journal.withdraw(given.id) else "known"}
 
     @app.get("/asks", dependencies=closed)
     def asks(

@@ -43,6 +43,8 @@ class History:
         Rewards r1 and residuals r2, (capacity, 2, k).
     weight
         Of each example, (capacity,).
+    number
+        Of each example's label among all given labels, from 1; 0 of pseudo-labels. (capacity,)
     added
         Labelled and pseudo-labelled examples ever added.
     n_features, n_grown
@@ -58,6 +60,7 @@ class History:
         self.x = np.empty((capacity, 0))
         self.targets = np.empty((capacity, 2, 0), dtype)
         self.weight = np.empty(capacity, dtype)
+        self.number = np.zeros(capacity, np.int64)
 
     @property
     def n_labelled(self) -> int:
@@ -80,7 +83,8 @@ class History:
         rows = np.concatenate([np.arange(rows.start, rows.stop) for rows in self.filled])
         x, targets, weight = self.x[rows, : self.n_features], self.targets[rows], self.weight[rows]
         room = self.x.shape[1]
-        return {**self.__dict__, "room": room, "x": x, "targets": targets, "weight": weight}
+        held = {"x": x, "targets": targets, "weight": weight, "number": self.number[rows]}
+        return {**self.__dict__, "room": room, **held}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -94,11 +98,11 @@ class History:
             np.zeros((capacity, room)),
             np.zeros((capacity, 2, n_classes), self.weight.dtype),
         )
-        weight = np.zeros(capacity, self.weight.dtype)
+        weight, number = np.zeros(capacity, self.weight.dtype), np.zeros(capacity, np.int64)
         for rows, those in zip(self.filled, held, strict=True):
             x[rows, :n], targets[rows, :, :k] = self.x[those], self.targets[those]
-            weight[rows] = self.weight[those]
-        self.x, self.targets, self.weight = x, targets, weight
+            weight[rows], number[rows] = self.weight[those], self.number[those]
+        self.x, self.targets, self.weight, self.number = x, targets, weight, number
 
     def grow(self, room: int, columns: NDArray[np.int64], n_features: int, n_classes: int) -> None:
         """Make room for features and classes; of stored examples, `columns` and new ones are 0."""
@@ -114,7 +118,7 @@ class History:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, rng=copy.deepcopy(self.rng), added=[0, 0])
         other.x, other.targets = np.empty_like(self.x), np.empty_like(self.targets)
-        other.weight = np.empty_like(self.weight)
+        other.weight, other.number = np.empty_like(self.weight), np.zeros_like(self.number)
         return other
 
     def labelled(self) -> NDArray[np.int64]:
@@ -129,12 +133,39 @@ class History:
 
     def examples(
         self, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """Raw x (B, d), class (B,) and weight (B,) of some rows."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """Raw x (B, d), class (B,), weight (B,) and number (B,) of some rows."""
         classes = self.targets[rows, 0].argmax(axis=1)
-        return self.x[rows], classes, self.weight[rows].astype(np.float64)
+        return self.x[rows], classes, self.weight[rows].astype(np.float64), self.number[rows]
 
-    def add(self, x: Floats, classes: NDArray[np.int64], f1: Floats | None, weight: Floats) -> None:
+    def find(self, number: int) -> int | None:
+        """The row of the given label of this number, from 1; None if it is there no longer."""
+        rows = np.flatnonzero(self.number[: self.capacities[0]] == number)
+        return int(rows[0]) if len(rows) else None
+
+    def serial(self, row: int) -> int:
+        """How many labelled examples were added before that of a row."""
+        first = self.added[0] - self.n_labelled
+        return first + (row - first) % self.capacities[0]
+
+    def correct(self, row: int, label: int) -> None:
+        """Give the example of a row another class, with its reward and residual; -1: weight 0."""
+        if label < 0:
+            self.weight[row] = 0
+            return
+        r1, r2 = self.targets[row]
+        f1 = r1 - r2
+        r1[:] = np.arange(len(r1)) == label
+        r2[:] = r1 - f1
+
+    def add(
+        self,
+        x: Floats,
+        classes: NDArray[np.int64],
+        f1: Floats | None,
+        weight: Floats,
+        number: NDArray[np.int64] | int = 0,
+    ) -> None:
         """Store examples over the oldest of their ring (lines 14 to 25).
 
         Parameters
@@ -143,9 +174,14 @@ class History:
             Raw examples (B, d), their classes (B,) and weights (B,).
         f1
             What f1 said of them, (B, k); None for pseudo-labels, whose residuals are 0.
+        number
+            Of their labels, (B,) or one number; not for pseudo-labels.
         """
         ring = int(f1 is None)
         where = ring * self.capacities[0], self.capacities[ring], self.added[ring]
+        if not ring:
+            rows = np.arange(where[2], where[2] + len(x)) % where[1]
+            self.number[rows] = number
         f1 = NO_F1 if f1 is None else f1
         put((self.x, self.targets, self.weight), x, classes, f1, weight, *where)
         self.added[ring] += len(x)

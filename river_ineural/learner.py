@@ -106,6 +106,7 @@ class Model:
         w: Values,
         values: Values,
         columns: Columns,
+        number: int = 0,
     ) -> UnitChange | None:
         """Lines 14 to 25: store examples of these classes, with their rewards and residuals.
 
@@ -115,13 +116,18 @@ class Model:
             What this model said of them before; None for pseudo-labels, whose residuals are 0.
         values, columns
             Values (B, n) that were given, and their columns (n,).
+        number
+            Of the first label, among all that were given.
 
         Returns
         -------
         The features whose units have shrunk, or None.
         """
-        f1 = None if said is None else said.f1
-        self.history.add(x, classes, f1, w)  # lines 15, 16, 20, 21, 24 and 25
+        # lines 15, 16, 20, 21, 24 and 25
+        if said is None:
+            self.history.add(x, classes, None, w)
+        else:
+            self.history.add(x, classes, said.f1, w, number + np.arange(len(x)))
         change = self.scaling.update(x, values, columns)
         if said is not None:
             self.explorers.update_trust(classes, said.f1, said.estimates, w)
@@ -129,6 +135,13 @@ class Model:
             if said is not None or each.COUNTS_PSEUDO_LABELS:
                 each.learn(self.history, self.scaling, len(x), said is None)
         return change
+
+    def correct(self, row: int, label: int) -> None:
+        """Give a stored example another class, or -1: weight 0; its trees are grown anew."""
+        self.history.correct(row, label)
+        forest: Any = self.explorers.by_name.get("forest")
+        if forest:
+            forest.relearn(self.history, self.scaling, self.history.serial(row))
 
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
         """Line 26: the steps due; a fraction of one is carried over.
@@ -172,8 +185,8 @@ class Model:
         history, explorers = self.history.emptied(), self.explorers.renewed()
         anew = Model(self.networks.renewed(), history, explorers, self.batch_size)
         anew.scaling = self.scaling
-        for x, classes, w in examples:
-            history.add(x, classes, anew.score(x).f1, w)
+        for x, classes, w, number in examples:
+            history.add(x, classes, anew.score(x).f1, w, number)
         for each in explorers.by_name.values():
             each.learn(history, anew.scaling, history.n_labelled, False)
         anew.train(min(MOST_STEPS, n_steps * history.n_labelled), lr)

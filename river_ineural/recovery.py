@@ -13,7 +13,8 @@ from river_ineural.history import History
 __all__ = ["FOLLOWED", "Examples", "Recovery"]
 
 Values = NDArray[np.float64]
-Examples = tuple[Values, NDArray[np.int64], Values]  # raw x (B, d), class (B,), weight (B,)
+Labels = NDArray[np.int64]
+Examples = tuple[Values, Labels, Values, Labels]  # raw x (B, d), class, weight, number (B,)
 
 FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 DECIDED = 3.0  # log likelihood ratio that confirms a change, or refutes it
@@ -158,10 +159,11 @@ class Recovery:
         since = [old.examples(rows[at:])]
         if self.n_after:
             since.append(new.examples(new.labelled()[-self.n_after :]))
-        x, classes, w = old.examples(rows[:at])
+        x, classes, w, number = old.examples(rows[:at])
         now, worth = self.old_labels(n_classes)
         kept = worth[classes] * w > WORTHLESS
         left = {*now[classes[kept]].tolist(), *(c for each in since for c in each[1].tolist())}
         if self.n_after >= FEW or len(left) > 1:
-            x, classes, w = x[kept], now[classes[kept]], (w * worth[classes])[kept]
-        return [(x, classes, w), *since]
+            x, number = x[kept], number[kept]
+            classes, w = now[classes[kept]], (w * worth[classes])[kept]
+        return [(x, classes, w, number), *since]

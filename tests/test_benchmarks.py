@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import river.datasets
 from streams import module_of
 
 from river_ineural import datasets
@@ -21,8 +22,8 @@ if not (EXAMPLES / "benchmarks").is_dir():
 pytest.importorskip("matplotlib", reason="needs the extra benchmark")
 pytest.importorskip("sklearn", reason="needs the extra benchmark")
 
-NAMES = "changes changing common figures labels learners paper_streams tabular theory"
-changes, changing, common, figures, labels, learners, paper_streams, tabular, theory = map(
+NAMES = "changes changing common figures labels late learners paper_streams tabular theory"
+changes, changing, common, figures, labels, late, learners, paper_streams, tabular, theory = map(
     importlib.import_module, NAMES.split()
 )
 companions = importlib.import_module("companions")
@@ -363,6 +364,17 @@ def test_a_typed_number_is_found(tmp_path):
     guide = tmp_path / "deviations.md"  # where constants may be typed, but no results
     guide.write_text("At most 1,024 of 0.5, and 42 % or 3.5 %.")
     assert typed.wrong_in(guide) == ["line 1: 42 %", "line 1: 3.5 %"]
+
+
+def test_late_labels_come_by_features_and_by_name():
+    """Each way of both tables, on a few rows: no question waits once its label was given."""
+    rows = list(river.datasets.Phishing().take(150))
+    for ways in late.TABLES.values():
+        for run in ways.values():
+            found = run(rows, 1)
+            assert found["waiting too long"] == 0
+            assert found["asked"] <= 7
+            assert found["accuracy"] > 0.4
 
 
 # Examples that draw figures of pages run, small, and print and write what they say

@@ -15,7 +15,7 @@ from river import linear_model, preprocessing
 from streams import Scored, blobs, rounds, small
 
 from river_ineural import active, baselines
-from river_ineural.active import Budget, Decision, pending, query
+from river_ineural.active import Budget, Decision, query, questions
 from river_ineural.active.budget import BudgetManager, whole_labels
 from river_ineural.active.decision import REASONS
 
@@ -139,7 +139,7 @@ def test_a_spent_budget_is_the_reason(limit):
 
 
 WAITED_FOR = [{"a": 1, "b": 2}, {"b": 2.0, "a": 1.0}, {"a": "1"}, {"a": [1]}, {"a": {}}, "text"]
-KEYS = [0, 0, 1, 2, 2, 3]  # what has no hash has one key
+KEYS = [0, 0, 1, 2, 3, 4]
 
 
 @given(
@@ -151,24 +151,25 @@ KEYS = [0, 0, 1, 2, 2, 3]  # what has no hash has one key
 def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operations):
     """Whatever is asked, learned and pickled in any order: against a plain list of the latest."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(pending, "PATIENCE", 30)
-        patched.setattr(pending, "MOST", 3)
-        waiting, expected, now = pending.Pending(), [], 0
+        patched.setattr(questions, "PATIENCE", 30)
+        patched.setattr(questions, "MOST", 3)
+        waiting, expected, now = questions.Questions(), [], 0
         for operation, i, passed in operations:
             now += passed
             if operation == "ask":
-                waiting.add(WAITED_FOR[i], now)
+                waiting.add(WAITED_FOR[i], WAITED_FOR[i], now, "gap", 0.5)
                 expected = [*expected, (now, KEYS[i])][-3:]
             elif operation == "copy":
                 waiting = pickle.loads(pickle.dumps(waiting))
             else:
-                waiting.remove(waiting.find(WAITED_FOR[i]))
-                found = [each for key in (KEYS[i], 2) for each in expected if each[1] == key]
+                expected = [(at, key) for at, key in expected if at >= now - 30]
+                if (query := waiting.find(WAITED_FOR[i], now)) is not None:
+                    waiting.settle(query, questions.Answered(0, 1))
+                found = [each for each in expected if each[1] == KEYS[i]]
                 expected = [each for each in expected if each != (found or [None])[0]]
             expected = [(at, key) for at, key in expected if at >= now - 30]
             assert waiting.count(now) == len(expected)
-            assert list(waiting.rounds) == [at for at, _ in expected]
-            assert sum(map(len, waiting._by_key.values())) == len(expected)
+            assert list(waiting.waiting) == [at for at, _ in expected]
 
 
 @pytest.mark.usefixtures("no_random_asks")

@@ -37,6 +37,7 @@ def cases():
             yield pytest.param(model, check, id=f"{name}-{check.__name__}", marks=marks)
 
 
+@pytest.mark.filterwarnings("ignore:.* labels answered no question")  # they learn other features
 @pytest.mark.parametrize(("model", "check"), list(cases()))
 def test_check(model, check):
     """As `river.checks.check_estimator` runs it."""

@@ -1,6 +1,7 @@
 """The service of examples/: what HTTP clients, people and a SIGKILL leave in its books."""
 
 import contextlib
+import copy
 import json
 import os
 import re
@@ -140,14 +141,16 @@ def test_sixteen_clients_and_a_kill_leave_the_books_of_a_loop(tmp_path):
     books.close()
     assert sorted(rounds.values()) == list(range(n))
     assert sorted(labels.values()) == asked
-    loop = active.INeurALSampler(INeurAL(seed=1), budget=60, seed=1)
+    loop, queries = active.INeurALSampler(INeurAL(seed=1), budget=60, seed=1), {}
     for number, i in sorted((rounds | labels).items()):
         x, y = STREAM[i]
         if number in rounds:
             answers = {(each["prediction"], each["ask"]) for each in told["/predictions", i]}
-            assert answers == {loop.predict_one(x)}
+            decision = loop.decide_one(x)
+            queries[i] = decision.query
+            assert answers == {(decision.label, decision.asked)}
         else:
-            loop.learn_one(x, y)
+            loop.answer(queries[i], y)
             assert [each["outcome"] for each in told["/labels", i]].count("learned") <= 1
         loop.n_rows = number  # as the journal does
     assert to_bytes(load(tmp_path / "model.safetensors")) == to_bytes(loop)
@@ -251,15 +254,15 @@ def test_a_token_is_asked_for(journal):
 
 # The journal
 
-EVENTS = st.sampled_from(["predict"] * 4 + ["learn"] * 3 + ["crash", "close", "fail"])
-STORIES = st.lists(st.tuples(EVENTS, st.integers(0, 9)), min_size=20, max_size=50)
+EVENTS = ["predict"] * 4 + ["learn"] * 3 + ["correct", "withdraw", "crash", "close", "fail"]
+STORIES = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 9)), min_size=20, max_size=50)
 
 
 @settings(max_examples=12)
 @given(events=STORIES, budget=st.sampled_from([5, 0.2]))
 def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
     folder = tmp_path_factory.mktemp("journal")
-    plain, told, learned = sampler(budget), {}, set()
+    plain, told, learned, queries, gone, n_rows = sampler(budget), {}, {}, {}, set(), 0
     kept = Journal(folder, sampler(budget), every=4)
     for event, i in events:
         (x, y), id = STREAM[i], str(i)
@@ -273,20 +276,38 @@ def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
             kept._rows.execute("PRAGMA query_only = OFF")
         elif event == "predict":
             if id not in told:
-                told[id] = plain.predict_one(x)
+                decision = plain.decide_one(x)
+                told[id], queries[id] = (decision.label, decision.asked), decision.query
             found = kept.predict(id, x)
             assert (found.prediction, found.ask) == told[id]
         elif event == "learn" and id in told:
-            assert kept.learn(id, y) == (id not in learned)
+            assert kept.learn(id, y) == ("known" if id in learned else "learned")
             if id not in learned:
-                plain.learn_one(x, y)
-                learned.add(id)
-    assert {ask.id for ask in kept.asks()} == {id for id in told if told[id][1]} - learned
+                query = queries.get(id)
+                plain.answer(query, y) if query else plain.learn_one(x, y)
+                learned[id] = y
+                n_rows += 1
+        elif event == "correct" and id in learned and queries.get(id):
+            y = "good" if learned[id] == "bad" else "bad"
+            assert kept.learn(id, y, correct=True) == "corrected"
+            plain.answer(queries[id], y)
+            learned[id], n_rows = y, n_rows + 1
+        elif event == "withdraw" and queries.get(id):
+            assert kept.withdraw(id) == (id not in gone)
+            if id not in gone:
+                plain.withdraw(queries[id])
+                gone.add(id)
+                n_rows += 1
+                del queries[id]
+                learned.pop(id, None)
+    waiting = {id for id in told if told[id][1]} - gone - learned.keys()
+    assert {ask.id for ask in kept.asks()} == waiting
+    assert kept.health()["n_labels"] == len(learned)
     kept.close()
     Journal(folder, sampler()).close()  # after a failure nothing was saved until then
     found = load(folder / "model.safetensors")
     found.n_rows = getattr(found, "n_rows", 0)  # none before there is a row
-    plain.n_rows = len(told) + len(learned)
+    plain.n_rows = len(told) + n_rows
     assert to_bytes(found) == to_bytes(plain)
 
 
@@ -365,8 +386,8 @@ def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path):
     kept.change_budget(20)
     assert (kept.health()["budget"], kept.health()["horizon"]) == ("20", None)
     assert kept.predict("a", {**STREAM[0][0], "kind": "b"}).prediction in (0, 1)
-    assert kept.learn("a", "1")
-    assert not kept.learn("a", 1)
+    assert kept.learn("a", "1") == "learned"
+    assert kept.learn("a", 1) == "known"
     with pytest.raises(Conflict):
         kept.learn("a", "0")
     assert set(kept._model.classifier.known_labels) == {0, 1}
@@ -396,22 +417,75 @@ def test_answers_of_label_studio_are_learned_once(http):
     assert all(asked(http, i) for i in range(12))
     sent, tasks = recorded("annotation_created"), recorded("export")
     assert f"```xml\n{sent['project']['label_config']}\n```" in PAGE
-    for change in ({"action": "ANNOTATION_UPDATED"}, {"task": None}):
+    for change in ({"action": "TASKS_CREATED"}, {"task": None}):
         assert hooked(sent | change) == ("ignored", 0, 12)
     assert hooked(sent) == ("learned", 1, 11)
     assert hooked(sent) == ("known", 1, 11)
-    sent["annotation"]["result"][0]["value"]["choices"] = ["something else"]
-    assert hooked(sent) == (409, 1, 11)
+    other = copy.deepcopy(sent)
+    other["annotation"]["result"][0]["value"]["choices"] = ["something else"]
+    other["annotation"]["id"] = 999  # of another person: the first label counts
+    assert hooked(other) == (409, 1, 11)
     assert hooked(recorded("skipped")) == ("skipped", 1, 10)
     export = "/label-studio/export"
     assert http.post(export, json=tasks).json() == {"known": 1, "learned": 6, "skipped": 1}
     tasks[0]["annotations"][0]["result"][0]["value"]["choices"] = ["something else"]
+    tasks[0]["annotations"][0]["id"] = 999
     tasks[1]["data"]["id"] = "order 99"
     del tasks[2]["data"]["id"]
     tasks[3]["annotations"][0]["result"] *= 2
     found = {"conflict": 1, "unknown": 1, "ignored": 1, "refused": 1, "known": 3, "skipped": 1}
     assert http.post(export, json=tasks).json() == found
     assert http.get("/health").json()["n_labels"] == 7
+
+
+def test_annotations_that_are_updated_or_deleted_correct_and_withdraw(http, journal):
+    """By webhook, and by the export where the service was down; a deleted one names no task."""
+
+    def hooked(action, **changes):
+        event = sent | {"action": action} | changes
+        outcome = http.post("/label-studio/webhook", json=event).json()["outcome"]
+        health = http.get("/health").json()
+        return outcome, health["n_labels"], health["n_queries"], health["n_waiting"]
+
+    assert all(asked(http, i) for i in range(12))
+    sent, tasks = recorded("annotation_created"), recorded("export")
+    assert hooked("ANNOTATION_CREATED") == ("learned", 1, 12, 11)
+    sent["annotation"]["result"][0]["value"]["choices"] = ["good"]
+    assert hooked("ANNOTATION_UPDATED") == ("corrected", 1, 12, 11)
+    assert hooked("ANNOTATION_UPDATED") == ("known", 1, 12, 11)
+    export = "/label-studio/export"
+    assert http.post(export, json=tasks[:1]).json() == {"corrected": 1}
+    deleted = {"annotations": [{"id": 5}, {"id": 999}], "task": None, "annotation": None}
+    assert hooked("ANNOTATIONS_DELETED", **deleted) == ("withdrawn", 0, 11, 11)
+    assert hooked("ANNOTATIONS_DELETED", **deleted) == ("ignored", 0, 11, 11)
+    sent["annotation"]["id"] = 50  # labelled anew
+    assert hooked("ANNOTATION_CREATED") == ("learned", 1, 11, 11)
+    assert http.post(export, json=tasks[1:2]).json() == {"learned": 1}
+    tasks[1]["annotations"][0]["was_cancelled"] = True
+    assert http.post(export, json=tasks[1:2]).json() == {"withdrawn": 1}
+    assert http.post(export, json=tasks[1:2]).json() == {"skipped": 1}
+    assert journal._model.n_pending == 10
+
+
+def test_labels_are_corrected_and_withdrawn_by_http(http):
+    asks = [
+        posted(http, "/predictions", id=str(i), x=x)[1]["ask"] for i, (x, _) in enumerate(STREAM)
+    ]
+    first, other = "0", str(asks.index(False))
+    assert posted(http, "/labels", id=first, label="bad") == (200, {"outcome": "learned"})
+    assert posted(http, "/labels", id=first, label="good")[0] == 409
+    corrected = posted(http, "/labels", id=first, label="good", correct=True)
+    assert corrected == (200, {"outcome": "corrected"})
+    for outcome in ("withdrawn", "known"):
+        assert posted(http, "/withdrawals", id=first) == (200, {"outcome": outcome})
+    assert http.get("/health").json()["n_queries"] == sum(asks) - 1
+    assert posted(http, "/labels", id=other, label="bad") == (200, {"outcome": "learned"})
+    for status, body in (
+        posted(http, "/withdrawals", id=other),
+        posted(http, "/labels", id=other, label="good", correct=True),
+    ):
+        assert (status, body["detail"]) == (422, "This label was not asked for, so that it stays.")
+    assert posted(http, "/withdrawals", id="nobody")[0] == 404
 
 
 def test_asks_are_handed_over_once(http, tmp_path, monkeypatch, capsys):

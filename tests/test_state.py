@@ -14,7 +14,7 @@ from river import preprocessing
 from streams import blobs, dump, learned, shifting, small
 
 from river_ineural import INeurAL, NeurONAL, active, baselines, paper
-from river_ineural.active.pending import Pending
+from river_ineural.active.questions import Questions
 
 STREAM = shifting(150, 6, 3, seed=2)
 FRAME = pd.DataFrame([x for x, _ in STREAM[:40]]).fillna(0.0)
@@ -193,10 +193,10 @@ def test_memory_is_constant():
                 model.learn_one(*waiting.pop(0))
                 waiting.pop(0)  # this one is lost
         assert 50 < model.n_pending <= 0.03 * 5_000 + 75
-        expected, model._pending = model._pending, Pending()
+        expected, model._questions = model._questions, Questions()
         # The second time: looking into an object gives it a `__dict__` that it did without before.
         usage.append([model._raw_memory_usage for _ in range(2)][1])
-        model._pending = expected
+        model._questions = expected
     assert 100 < model.n_queries <= 375
     assert model.n_pseudo_labels > 4 * 500  # their ring is full many times
     assert abs(usage[1] / usage[0] - 1) < 0.01

@@ -5,6 +5,7 @@ from river_ineural.active.budget import Budget
 from river_ineural.active.decision import Decision
 from river_ineural.active.ineural import INeurALSampler
 from river_ineural.active.learner import ChangingLearner, Learner
+from river_ineural.active.questions import Question
 from river_ineural.active.samplers import MarginSampler, RandomSampler
 from river_ineural.active.width import ConstantWidth, TheoreticalWidth, Width
 
@@ -17,6 +18,7 @@ __all__ = [
     "INeurALSampler",
     "Learner",
     "MarginSampler",
+    "Question",
     "RandomSampler",
     "TheoreticalWidth",
     "Width",

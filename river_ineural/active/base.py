@@ -1,30 +1,26 @@
-"""What all samplers share: rounds, decisions, pending labels, a budget and a lock."""
+"""What all samplers share: rounds, decisions, questions, a budget and a lock."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from river import base
-from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural.active.answering import Answering
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.html import html_table
-from river_ineural.active.pending import Pending
 from river_ineural.active.pipelines import find_learner, no_sampler
 from river_ineural.active.query import FIRST, few_classes
-from river_ineural.classifier.locks import Order, lock
+from river_ineural.active.questions import Questions
+from river_ineural.classifier.locks import Order, lock, with_attributes
 from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import SCHEMA, check_schema, integer, optional, warn
-from river_ineural.networks.threads import uninterrupted
 
 __all__ = ["BudgetedSampler"]
-
-MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
 def check_classifier(name: str, classifier: Any) -> None:
@@ -39,12 +35,16 @@ def check_budget(name: str, budget: Any) -> None:
     combined(budget, None)
 
 
-class BudgetedSampler(ActiveLearningClassifier):
+class BudgetedSampler(Answering):
     """An active learner that counts its rounds and its queries against a budget.
 
     Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
     for, whether or not it ever arrives. Other labels may be learned, and cost nothing. Threads take
     turns.
+
+    A label that was asked for is a question, whose name is `Decision.query`. `answer` learns its
+    label and may correct it later. A question is kept for 5,000 rounds, and at most 10,000 of them
+    are in 64 MB.
 
     A subclass decides in `_wanted` which labels it wants, and why.
 
@@ -56,7 +56,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         Rounds in which the learner detected a change of the stream; the last 1,000.
     """
 
-    classifier = Live[Any](check_classifier)
+    classifier = Live[Any](check_classifier, lambda model, _: model._questions.unlink())
     budget = Live[Budget | float | int | None](
         check_budget, lambda model, budget: model._limit(budget, model.horizon)
     )
@@ -80,7 +80,7 @@ class BudgetedSampler(ActiveLearningClassifier):
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, at the last look
         self._budget_manager = BudgetManager(combined(budget, horizon))
-        self._pending = Pending()
+        self._questions = Questions()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
         self._lock = lock(Order.SAMPLER)
@@ -103,18 +103,27 @@ class BudgetedSampler(ActiveLearningClassifier):
     def n_pending(self) -> int:
         """Labels asked for within the last 5,000 rounds that have not come yet."""
         with self._lock:
-            return self._pending.count(self.n_rounds)
+            return self._questions.count(self.n_rounds)
 
     @property
     def last_decision(self) -> Decision | None:
         """The decision of the last round and its reason; None before the first round."""
-        if self._last is None:
-            return None
-        ask, reason, gap, threshold, left, added, top, second = self._last
-        # Made here, so that a round whose decision is not read costs nothing.
-        trust = dict(getattr(find_learner(self.classifier)[0], "trust", {}))
-        parts = {name: each[top] - each[second] for name, each in added.items() if top != second}
-        return Decision(ask, reason, gap, threshold, whole_labels(left), trust, parts)
+        with self._lock:
+            if self._last is None:
+                return None
+            # Made here, so that a round whose decision is not read costs nothing.
+            scores, ask, reason, gap, threshold, left, added, top, second = self._last
+            label = max(scores, key=scores.__getitem__) if scores else None
+            trust = dict(getattr(find_learner(self.classifier)[0], "trust", {}))
+            if top == second:
+                added = {}
+            parts = {name: each[top] - each[second] for name, each in added.items()}
+            said = label, self._probabilities(scores), ask, reason, gap, threshold
+            return Decision(*said, whole_labels(left), trust, parts, self.n_rounds if ask else None)
+
+    def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:
+        """The probabilities that belong to the scores of a round."""
+        return dict(scores)
 
     def _repr_html_(self) -> str:
         rows = {
@@ -139,7 +148,7 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         self._budget_manager.round()
-        return self._decide(x, self._wanted(x, y_pred))
+        return self._decide(x, x, y_pred, self._wanted(x, y_pred))
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         """Why the label is wanted, the gap, and the threshold."""
@@ -148,6 +157,8 @@ class BudgetedSampler(ActiveLearningClassifier):
     def _decide(
         self,
         x: dict[FeatureName, Any],
+        example: dict[FeatureName, Any],
+        scores: dict[ClfTarget, float],
         wanted: Wanted,
         added: dict[str, list[float]] | None = None,
         top: int = 0,
@@ -155,8 +166,8 @@ class BudgetedSampler(ActiveLearningClassifier):
     ) -> bool:
         """Whether a wanted label is asked for: if the budget allows it, it counts from now on.
 
-        `added` is what explorers added to the scores, of which classes `top` and `second` are first
-        and second.
+        `example` is x as `_answering` sees it. `added` is what explorers added to the scores, of
+        which classes `top` and `second` are first and second.
         """
         (reason, gap, threshold), manager = wanted, self._budget_manager
         ask = False
@@ -164,11 +175,11 @@ class BudgetedSampler(ActiveLearningClassifier):
             if manager.left >= 1:
                 ask = True
                 manager.spend()
-                self._pending.add(x, manager.n_rounds)
+                self._questions.add(x, example, manager.n_rounds, reason, gap)
             else:
                 reason = "budget"
         self.n_by_reason[reason] += 1
-        self._last = ask, reason, gap, threshold, manager.left, added or {}, top, second
+        self._last = scores, ask, reason, gap, threshold, manager.left, added or {}, top, second
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
@@ -186,21 +197,13 @@ class BudgetedSampler(ActiveLearningClassifier):
             self._warned = True
             warn(text)
 
-    def _note_drifts(self, learner: Any) -> None:
-        """Record changes that the learner has detected, and drop those that it has refuted."""
-        n = getattr(learner, "n_drifts", 0)
-        if n != self._n_drifts:
-            if n > self._n_drifts:
-                self.drifts.append(self.n_rounds)
-                del self.drifts[:-MOST_DRIFTS]
-            else:
-                del self.drifts[-1:]
-            self._n_drifts = n
-
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[dict[ClfTarget, float], bool]:
-        """Probability of each class, and whether to ask for the label."""
+        """Probability of each class, and whether to ask for the label.
+
+        This is a round, and so is `predict_one`; `decide_one` returns both in one.
+        """
         with self._lock:
             y_pred = self.classifier.predict_proba_one(x, **kwargs)
             return y_pred, self._ask_for_label(x, y_pred)
@@ -208,33 +211,61 @@ class BudgetedSampler(ActiveLearningClassifier):
     def predict_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[ClfTarget | None, bool]:
-        """The label predicted for x, None before one is known, and whether to ask for it."""
+        """The label predicted for x, None before one is known, and whether to ask for it.
+
+        This is a round, and so is `predict_proba_one`; `decide_one` returns both in one.
+        """
         y_pred, ask = self.predict_proba_one(x, **kwargs)
         return (max(y_pred, key=y_pred.__getitem__) if y_pred else None), ask
 
-    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
-        """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
+    def decide_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> Decision:
+        """Decide one round, and say all about it: the prediction, the question, and the reason.
 
-        Ctrl-C takes effect after it, so that the classifier and the sampler agree.
+        `predict_one` and `predict_proba_one` are a round each, so call one of the three for a row.
+
+        Parameters
+        ----------
+        x
+            Features, as the classifier takes them.
+
+        Returns
+        -------
+        The decision. Its `query` is the name of the question; None if it asks for no label.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the classifier refuses x; it is no round then.
+
+        Examples
+        --------
+        >>> from river import linear_model
+        >>> from river_ineural import active
+
+        >>> classifier = linear_model.LogisticRegression()
+        >>> model = active.RandomSampler(classifier, p=1.0, seed=1)
+        >>> decision = model.decide_one({"a": 1.0})
+        >>> decision.query, model.queries()
+        (1, [Question(query=1, round=1, reason='random', gap=nan)])
+        >>> model.answer(decision.query, True)
+        >>> model.queries()
+        []
         """
-        with self._lock, uninterrupted():
-            self.classifier.learn_one(x, y, **self._accepted(kwargs))
-            self._count(x, find_learner(self.classifier)[0])
+        with self._lock:
+            self.predict_one(x, **kwargs)
+            decision = self.last_decision
+            assert decision is not None
+            return decision
 
-    def _count(self, x: dict[FeatureName, Any], learner: Any) -> None:
-        """Count the label of x, which was learned."""
-        self._n_labels += 1
-        self._pending.remove(self._pending.find(x))
-        self._note_drifts(learner)
-
-    def _accepted(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments without a weight, if the classifier takes none."""
-        if "w" not in kwargs:
-            return kwargs
-        parameters = inspect.signature(self.classifier.learn_one).parameters.values()
-        if any(p.name == "w" or p.kind is p.VAR_KEYWORD for p in parameters):
-            return kwargs
-        return {name: value for name, value in kwargs.items() if name != "w"}
+    def clone(
+        self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
+    ) -> Self:
+        """A sampler with the same parameters, or these, and if asked for with all its counts."""
+        other = super().clone(new_params)
+        if include_attributes:
+            with_attributes(other, self)._questions.unlink()  # its learner has learned nothing
+            other._limit(other.budget, other.horizon)
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of all but the lock, made while no thread learns."""

@@ -255,6 +255,13 @@ class BudgetManager:
         self._missing += 1
         self.left -= 1
 
+    def give_back(self) -> None:
+        """Count a label that was asked for as if it had not been; a full bucket stays full."""
+        self.n_asked -= 1
+        self._missing = max(0.0, self._missing - 1)
+        self._count()
+        self.left = min(self.size, self.left)
+
 
 def whole_labels(labels: float) -> float:
     """⌊labels⌋, at least 0; inf is inf."""

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
+from river.base.typing import ClfTarget
+
 from river_ineural.active.html import html_table
 
 __all__ = ["AT_RANDOM", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
@@ -26,6 +28,10 @@ class Decision(NamedTuple):
 
     Attributes
     ----------
+    label
+        The predicted label; None before one is known.
+    probabilities
+        Probability of each label, float64; empty before one is known.
     asked
         Whether the sampler asked for the label.
     reason
@@ -44,6 +50,8 @@ class Decision(NamedTuple):
         How far the learner trusts each explorer, in [0, 1], by name; empty without explorers.
     added
         What each explorer added to the gap in this round, by name. `debug_one` shows all classes.
+    query
+        The name of the question, for `answer` and `withdraw`; None if the sampler did not ask.
 
     Examples
     --------
@@ -53,15 +61,16 @@ class Decision(NamedTuple):
     >>> classifier = linear_model.LogisticRegression()
     >>> model = active.RandomSampler(classifier, p=1.0, budget=1, seed=1)
     >>> for _ in range(2):
-    ...     _ = model.predict_one({"a": 1.0})
-    ...     decision = model.last_decision
-    ...     print(decision.asked, decision.reason, decision.budget_left)
-    True random 0
-    False budget 0
+    ...     decision = model.decide_one({"a": 1.0})
+    ...     print(decision.query, decision.reason, decision.budget_left)
+    1 random 0
+    None budget 0
     >>> model.n_by_reason["random"], model.n_by_reason["budget"]
     (1, 1)
     """
 
+    label: ClfTarget | None
+    probabilities: Mapping[ClfTarget, float]
     asked: bool
     reason: Reason
     gap: float
@@ -69,6 +78,7 @@ class Decision(NamedTuple):
     budget_left: float
     trust: Mapping[str, float] = {}
     added: Mapping[str, float] = {}
+    query: int | None = None
 
     def _repr_html_(self) -> str:
         return html_table("Decision", self._asdict())

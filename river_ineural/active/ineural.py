@@ -10,7 +10,8 @@ from typing import Any
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-import river_ineural.active.query as query
+import river_ineural.active.query as rule
+from river_ineural.active.answering import accepted
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Reason, Wanted
@@ -18,10 +19,12 @@ from river_ineural.active.pipelines import (
     check_learner,
     checked,
     find_learner,
+    last_step,
     prepared,
     steps_learn,
     transformed,
 )
+from river_ineural.active.questions import Answered
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
@@ -53,7 +56,8 @@ class INeurALSampler(BudgetedSampler):
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label
     is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23), but
-    not where examples have few of many features, as of words.
+    not where examples have few of many features, as of words. `decide_one`, `answer`, `withdraw`,
+    `queries` and the methods for frames are those of `BudgetedSampler`.
 
     Parameters
     ----------
@@ -107,7 +111,7 @@ class INeurALSampler(BudgetedSampler):
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022.
     """
 
-    classifier = Live[Any](check_learner, lambda model, _: model.__dict__.update(_unseen=None))
+    classifier = Live[Any](check_learner, lambda model, _: model._replaced())
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
     self_training = Live[bool](choice(True, False))
@@ -128,17 +132,24 @@ class INeurALSampler(BudgetedSampler):
         self.self_training = self_training
         self._n_learned = 0  # learned labels of examples that were predicted before
         self._last_ask = 0  # round in which a label was last asked for
-        self._confirmed_gap = query.SURE  # the largest gap at which a label has confirmed î
+        self._confirmed_gap = rule.SURE  # the largest gap at which a label has confirmed î
         self._seen: dict[ClfTarget, tuple[int, int]] = {}  # labels, and the number of the first
         self._n_heard = 0  # labels in all of `_seen`
         self._late = False  # whether a class has come late and has few labels
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
 
+    def _replaced(self) -> None:
+        """Look anew at a learner that was set in the place of another."""
+        self._unseen = None
+        self._questions.unlink()
+
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
         self, x: dict[FeatureName, Any], **kwargs: Any
     ) -> tuple[dict[ClfTarget, float], bool]:
         """Probability of each class, and whether to ask for the label: one round of Algorithm 1.
+
+        `predict_one` is another round; `decide_one` returns both in one.
 
         Returns
         -------
@@ -157,7 +168,8 @@ class INeurALSampler(BudgetedSampler):
     ) -> tuple[ClfTarget | None, bool]:
         """The label predicted for x, and whether to ask for the true one: one round of Algorithm 1.
 
-        Takes and raises what `predict_proba_one` does.
+        Takes and raises what `predict_proba_one` does, which is another round; `decide_one` returns
+        both in one.
         """
         _, top, ask = self._round(x, kwargs)
         return top, ask
@@ -168,19 +180,19 @@ class INeurALSampler(BudgetedSampler):
         with self._lock:
             learner, pipelines = find_learner(self.classifier)
             if pipelines:  # lines 3 and 4: the x of this round
-                example = prepared(learner, pipelines, self.classifier, x, kwargs)
+                given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
             else:
-                example = learner.check_one(x)
+                given, example = x, learner.check_one(x)
             if hasattr(learner, "explained_one"):
                 scores, added = learner.explained_one(example)  # lines 5 to 7
             else:
                 scores, added = learner.scores_one(example), {}
-            labels, (top, second, margin) = [*scores], query.top_two([*scores.values()])
+            labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
             self._budget_manager.round()
             wanted = self._wanted_at(learner, len(labels), margin)
-            ask = self._decide(x, wanted, added, top, second)
+            ask = self._decide(x, given, scores, wanted, added, top, second)
             label = labels[top] if labels else None  # line 10
-            sure = self.self_training and len(labels) > 1 and margin >= query.PSEUDO_LABEL_GAP
+            sure = self.self_training and len(labels) > 1 and margin >= rule.PSEUDO_LABEL_GAP
             if ask:  # lines 12 and 13; the label comes by `learn_one`
                 self._last_ask = self._budget_manager.n_rounds
             elif sure and getattr(learner, "takes_pseudo_labels", True):
@@ -196,10 +208,10 @@ class INeurALSampler(BudgetedSampler):
         t, k, width, left = manager.n_rounds, max(2, k), self.width, 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
             dependent = getattr(learner, "temporal_dependence", False)
-            left = query.share(manager, not changing, k, dependent)
+            left = rule.share(manager, not changing, k, dependent)
         beta = DEFAULT_WIDTH.beta if width is None else width(t, k, learner.n_layers)
-        n_pending = self._pending.count(t) if self._pending.rounds else 0
-        return query.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
+        n_pending = self._questions.count(t) if self._questions.waiting else 0
+        return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
 
     def _wanted_at(self, learner: Any, n_classes: int, margin: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
@@ -216,14 +228,14 @@ class INeurALSampler(BudgetedSampler):
         if n_classes - len(unseen) < 2:
             return self._of_few_classes(n_classes - len(unseen))
         changing = getattr(learner, "changing", False)
-        if self._confirmed_gap > query.SURE:
-            self._confirmed_gap = query.faded_gap(self._confirmed_gap, manager.rate)
+        if self._confirmed_gap > rule.SURE:
+            self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         threshold = self._threshold(manager, n_classes, learner, changing)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         reason: Reason
         if changing:  # labels decide what old labels are worth
-            asks, reason = self._rng.random() < query.RANDOM_IN_CHANGE, "change"
+            asks, reason = self._rng.random() < rule.RANDOM_IN_CHANGE, "change"
         elif getattr(learner, "warning", False):  # a sure model sees a change last
             return "warning", margin, threshold
         else:
@@ -238,62 +250,65 @@ class INeurALSampler(BudgetedSampler):
 
     def _asks_at_random(self, margin: float) -> bool:
         """Whether to ask where the gap is wide and nothing points to a change."""
-        manager, unconfirmed = self._budget_manager, margin > self._confirmed_gap + query.STEP
-        n_pending = self._pending.count(manager.n_rounds) if self._pending.rounds else 0
+        manager, unconfirmed = self._budget_manager, margin > self._confirmed_gap + rule.STEP
+        n_pending = self._questions.count(manager.n_rounds) if self._questions.waiting else 0
         n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)
         random = self._rng.random
-        return query.random_ask(manager, unconfirmed, n_pending, n_silent, searching, random)
+        return rule.random_ask(manager, unconfirmed, n_pending, n_silent, searching, random)
 
-    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
-        """Learn the label of an example (Algorithm 1, lines 13 to 17 and 24 to 26).
+    def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:
+        return nearest_distribution(scores)
 
-        Ctrl-C takes effect after it, so that the classifier and the sampler agree.
+    @property
+    def _answering(self) -> Any:
+        """The last step of a pipeline, for the other steps have learned x in its round."""
+        return last_step(self.classifier)
 
-        Parameters
-        ----------
-        x
-            Features, as they were given to `predict_one`.
-        y
-            The label.
-        kwargs
-            Go to the classifier: `w` weighs the example in the loss.
-        """
-        with self._lock, uninterrupted():
-            learner, pipelines = find_learner(self.classifier)
-            n_before, scores = getattr(learner, "n_labels", None), {}
-            if learner is not self.classifier or n_before is None:
-                example = checked(self.classifier, x, {}, y=y, w=kwargs.get("w", 1.0))
-                if n_before is None:
-                    scores = learner.scores_one(example)
-            # Unsupervised steps have learned x if it was predicted. It was not if more examples are
-            # learned than were predicted, as in a warm start.
-            seen = self._n_learned < self._budget_manager.n_rounds
-            with steps_learn(self.classifier) if seen and pipelines else nullcontext():
-                self.classifier.learn_one(x, y, **(kwargs and self._accepted(kwargs)))
-            if n_before is not None and learner.n_labels == n_before + 1:
-                scores = learner.scores_before
-            self._n_learned += seen
-            if not (pipelines or learner is self.classifier):  # a wrapper may replace its model
-                learner, _ = find_learner(self.classifier)
-            self._n_labels += 1
-            self._pending.remove(self._pending.find(x))
-            if getattr(learner, "n_drifts", 0) != self._n_drifts:
-                self._note_drifts(learner)
-            self._hear(y, scores, learner)
+    def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
+        """Algorithm 1, lines 13 to 17 and 24 to 26."""
+        learner, pipelines = find_learner(self.classifier)
+        n_before, scores = getattr(learner, "n_labels", None), {}
+        if learner is not model or n_before is None:
+            _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
+            if n_before is None:
+                scores = learner.scores_one(example)
+        # Unsupervised steps have learned x if it was predicted. It was not if more examples are
+        # learned than were predicted, as in a warm start.
+        seen = self._n_learned < self._budget_manager.n_rounds
+        with steps_learn(model) if seen and pipelines else nullcontext():
+            model.learn_one(x, y, **(kwargs and accepted(model, kwargs)))
+        self._n_learned += seen
+        learner, _ = find_learner(self.classifier)  # a wrapper may replace its model
+        if n_before is not None and learner.n_labels == n_before + 1:
+            scores = learner.scores_before
+        self._count(query, y, n_before)
+        self._hear(y, scores, learner)
+
+    def _correct(self, query: int, answered: Answered, y: ClfTarget | None) -> None:
+        super()._correct(query, answered, y)
+        known = find_learner(self.classifier)[0].known_labels
+        for label, n in ((answered.label, -1), (y, 1)):
+            if label is not None and label in known:
+                count, first = self._seen.get(label, (0, self._n_heard))
+                self._seen[label] = count + n, first
+        self._seen = {label: each for label, each in self._seen.items() if each[0] > 0}
+        if self._unseen:
+            self._unseen = None
+        self._late = rule.some_class_is_late(self._seen.values(), self._n_heard)
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
         """Learn from a label whether the prediction was right, and how many each class has."""
         if len(scores) > 1:
-            top, _, margin = query.top_two([*scores.values()])
+            top, _, margin = rule.top_two([*scores.values()])
             right = [*scores][top] == y
-            self._confirmed_gap = query.confirmed_gap(self._confirmed_gap, margin, right)
+            self._confirmed_gap = rule.confirmed_gap(self._confirmed_gap, margin, right)
         if self._unseen:
             self._unseen = None
         if y in learner.known_labels:
             self._n_heard += 1
             count, first = self._seen.get(y, (0, self._n_heard))
             self._seen[y] = count + 1, first
-            self._late = query.some_class_is_late(self._seen.values(), self._n_heard)
+            self._late = rule.some_class_is_late(self._seen.values(), self._n_heard)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """The learner's explanation of its scores, and the threshold of the next round."""

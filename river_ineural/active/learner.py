@@ -73,6 +73,13 @@ class ChangingLearner(Learner, Protocol):
     n_drifts: int
     """Changes detected so far; one less when the last one is refuted."""
 
+    def correct_one(self, number: int, y: ClfTarget | None) -> None:
+        """Learn the example of the n-th label once more, with another label or, None, without one.
+
+        Raises LookupError if the example is no longer there.
+        """
+        ...
+
     unseen_labels: tuple[ClfTarget, ...]
     """Known labels without a learned example: they are searched for at random."""
 

@@ -12,7 +12,7 @@ from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 
-__all__ = ["check_learner", "checked", "find_learner", "no_sampler"]
+__all__ = ["check_learner", "checked", "find_learner", "last_step", "no_sampler"]
 __all__ += ["prepared", "steps_learn", "transformed"]
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
@@ -56,6 +56,12 @@ def no_sampler(name: str, classifier: Any) -> None:
     if isinstance(found := find_learner(classifier)[0], ActiveLearningClassifier):
         kind = type(found).__name__
         raise TypeError(f"{name} holds a sampler already, {kind}: give the classifier inside it.")
+
+
+def last_step(classifier: Any) -> Any:
+    """The last step of a classifier that is a pipeline; another classifier itself."""
+    _, pipelines = find_learner(classifier)
+    return pipelines[0][-1] if pipelines and pipelines[0] is classifier else classifier
 
 
 def check_learner(name: str, classifier: Any) -> None:
@@ -102,7 +108,7 @@ def transformed(
 
 def checked(
     classifier: Any, x: dict[FeatureName, Any], kwargs: dict[str, Any], **given: Any
-) -> dict[FeatureName, Any]:
+) -> tuple[dict[FeatureName, Any], dict[FeatureName, Any]]:
     """x as the pipelines hand it on, and as the learner has checked it; no step learns it.
 
     A value that is refused only because a step has not learned it yet, such as the NaN of a
@@ -117,14 +123,14 @@ def checked(
     found = transformed(pipelines, x, kwargs)
     try:
         accepted: dict[FeatureName, Any] = learner.check_one(found, **given)
-        return accepted
+        return found, accepted
     except (TypeError, ValueError):
         if not (pipelines and pipelines[0] is classifier and isinstance(found, dict)):
             raise
         bad = [name for name, value in found.items() if refused(learner, name, value)]
         if not bad or any(name in x and refused(learner, name, x[name]) for name in bad):
             raise
-        return found
+        return found, found
 
 
 def prepared(
@@ -133,8 +139,9 @@ def prepared(
     classifier: Any,
     x: dict[FeatureName, Any],
     kwargs: dict[str, Any],
-) -> dict[FeatureName, Any]:
-    """x as the learner has checked it; unsupervised steps of the pipelines have learned x.
+) -> tuple[dict[FeatureName, Any], dict[FeatureName, Any]]:
+    """x as the last step of the first pipeline gets it, or x if there is none around all, and x as
+    the learner has checked it. Unsupervised steps of the pipelines have learned x.
 
     Raises
     ------
@@ -143,12 +150,12 @@ def prepared(
         that hides it: a scaler makes 0 of a feature that has not varied yet, even of NaN.
     """
     known = learner.known_labels  # x must be fit to be learned, too
-    found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
+    given, found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
     if any(learns(step) for step in list(pipelines[0].steps.values())[:-1]):
         with steps_learn(classifier):
-            x = transformed(pipelines, x, kwargs)
-        found = learner.check_one(x)
-    return found
+            given = transformed(pipelines, x, kwargs)
+        found = learner.check_one(given)
+    return given if pipelines[0] is classifier else x, found
 
 
 def learns(step: Any) -> bool:

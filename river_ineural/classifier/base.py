@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.classifier.locks import Order, lock
+from river_ineural.classifier.locks import Order, lock, with_attributes
 from river_ineural.classifier.models import Learner
 from river_ineural.classifier.settings import (
     MOST_CONTEXTS,
@@ -196,6 +196,39 @@ class NeuralClassifier(base.MiniBatchClassifier):
             given = names, values[None], [y], np.array([w])
             learner.learn(*given, self.n_steps, self.lr, pseudo_label)
 
+    def correct_one(self, number: int, y: ClfTarget | None) -> None:
+        """Correct a label that was learned: its example is learned once more with y.
+
+        The residual is taken from f1 as it was before the example was learned first. What else the
+        old label has changed, such as the trust in explorers, fades.
+
+        Parameters
+        ----------
+        number
+            Which label: `n_labels` as it was when the label had just been learned.
+        y
+            The label; None lets the example no longer count.
+
+        Raises
+        ------
+        LookupError
+            If the history does not hold the example.
+        TypeError, ValueError
+            If y is no label; the model is as it was.
+
+        Examples
+        --------
+        >>> from river_ineural import INeurAL
+        >>> model = INeurAL(seed=1)
+        >>> model.learn_one({"size": 4.0}, "smal")
+        >>> model.correct_one(model.n_labels, "small")
+        >>> model.known_labels, model.unseen_labels
+        (('smal', 'small'), ('smal',))
+        """
+        with self._lock:
+            y = y if y is None else self._learner.labels.checked(y)
+            self._learner.correct(number, y, self.n_steps, self.lr)
+
     def _said(self, x: dict[FeatureName, Any]) -> Said:
         """What the model says of x; the caller holds the lock."""
         names, values = self._learner.features.read(x)
@@ -319,10 +352,14 @@ class NeuralClassifier(base.MiniBatchClassifier):
     def clone(
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
     ) -> Self:
-        """A model with the same parameters, or these, that has learned nothing."""
+        """A model with the same parameters, or these, that has learned nothing.
+
+        With `include_attributes` it has learned all that this one has.
+        """
         if new_params and new_params.get("explorers") == ():
             new_params = new_params | {"explorers": []}
-        return super().clone(new_params, include_attributes)
+        other = super().clone(new_params)
+        return with_attributes(other, self) if include_attributes else other
 
     def _get_params(self) -> dict[str, Any]:
         """With an empty list for an empty tuple, of which River would look at the first item."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import os
 import threading
 from contextlib import AbstractContextManager
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["Lock", "Order", "lock"]
+__all__ = ["Lock", "Order", "lock", "with_attributes"]
 
 Lock = AbstractContextManager[Any]
 
@@ -73,3 +75,13 @@ class Locks:
 
 
 lock = Locks().made
+
+T = TypeVar("T", bound=Any)
+
+
+def with_attributes(clone: T, model: Any) -> T:
+    """The clone, after it got copies of all attributes but parameters and the lock."""
+    given = {*inspect.signature(type(model)).parameters, "_lock"}
+    copied = vars(copy.deepcopy(model)).items()
+    clone.__dict__.update({name: part for name, part in copied if name not in given})
+    return clone

@@ -205,13 +205,37 @@ class Learner:
                 self.recovery.update(known, classes)
                 since = 0
         changes = [
-            model.learn(x, np.array(classes), each, w, values, columns)
+            model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
             for model, each in zip(models[:2], said, strict=False)
         ]
         self.n_labels += len(classes)
         if self.recovery:
             self.recovery.n_after += len(classes)
         return since, changes[0]
+
+    def correct(self, number: int, label: ClfTarget | None, n_steps: float, lr: float) -> None:
+        """Give the stored example of the label of this number another label, and take its steps.
+
+        With the label None, or one beyond `max_classes`, the example has no weight from then on.
+        Raises LookupError if no history holds it.
+        """
+        rows = [(model, model.history.find(number)) for model in self.models]
+        held = [(model, row) for model, row in rows if row is not None]
+        if not held:
+            raise LookupError(
+                f"The example of label {number} is no longer in the history: later labels have "
+                "replaced it. `capacity` is the size of the history."
+            )
+        with uninterrupted():
+            found = -1
+            if label is not None:
+                self.grow((), np.empty((1, 0)), [label])
+                found = self.labels.index.get(label, found)
+            for model, row in held:
+                (model.history if model is self.snapshot else model).correct(row, found)
+        for model, _ in held:
+            if model is not self.snapshot:
+                model.train(n_steps, lr)
 
     def _begin_recovery(self, since: int, n_steps: float, lr: float) -> None:
         """After an alarm, for a change so many labels ago: a challenger that is trained anew."""

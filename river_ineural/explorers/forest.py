@@ -120,8 +120,8 @@ class Forest:
 
     def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
         """Grow the trees due after n more labels, on the examples and features of the history."""
-        n_classes, held, end = history.targets.shape[2], history.n_labelled, history.added[0]
-        if n_classes < 2 or not scaling.narrow:
+        held, end = history.n_labelled, history.added[0]
+        if history.targets.shape[2] < 2 or not scaling.narrow:
             return
         if held <= MOST_ANEW or held > EXAMPLES or n > held:
             self.stale[:] = True
@@ -129,7 +129,22 @@ class Forest:
             enter(self.seed, end - n, end, self.stale)
             enter(self.seed, max(0, end - n - held), end - held, self.stale)
         part = min(1.0, (FEW / held) ** POWER)
-        self.due = min(float(TREES), self.due + n * max(SELDOM, TREES * part))
+        self._grow(history, scaling, n * max(SELDOM, TREES * part))
+
+    def relearn(self, history: History, scaling: Scaling, serial: int) -> None:
+        """Grow anew the trees whose samples hold an example whose label has changed."""
+        if history.targets.shape[2] < 2 or not scaling.narrow:
+            return
+        holds = np.zeros(TREES, np.bool_)
+        enter(self.seed, serial, serial + 1, holds)
+        drawn = min(1.0, EXAMPLES / history.n_labelled)  # part of the examples in each sample
+        self.stale |= holds | (drawn < 1)
+        self._grow(history, scaling, float(holds.sum() * drawn))
+
+    def _grow(self, history: History, scaling: Scaling, due: float) -> None:
+        """Grow the trees that are due, so many more than before."""
+        n_classes, held, end = history.targets.shape[2], history.n_labelled, history.added[0]
+        self.due = min(float(TREES), self.due + due)
         if self.due < 1:
             return
         n_tries = min(MOST_TRIED, max(1, (history.n_features - CONSTANT) // 2))

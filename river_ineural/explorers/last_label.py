@@ -123,7 +123,7 @@ class LastLabel:
         if pseudo_label:
             self.age += n
             return
-        _, classes, w = history.examples(history.labelled()[-min(n, REPLAYED) :])
+        _, classes, w, _ = history.examples(history.labelled()[-min(n, REPLAYED) :])
         for label, weight in zip(classes.tolist(), w, strict=True):
             if weight > 0:
                 self.update(label)

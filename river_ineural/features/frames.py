@@ -20,7 +20,7 @@ from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_weight
 from river_ineural.features.values import LARGEST, checked
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "checked_labels", "dicts", "opened"]
 
 CATEGORIES = (nw.Categorical, nw.Enum)
 LONG = (nw.Int128, nw.UInt128)  # NumPy lacks these types
@@ -35,12 +35,7 @@ class Frame:
     """
 
     def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
-        try:
-            self.frame = dataframe.into_frame(X)
-        except DuplicateError as error:
-            raise ValueError(
-                f"columns of X have the same name, rename or drop them first: {error}"
-            ) from None
+        self.frame = opened(X)
         self.names: list[Any] = self.frame.columns
         if not self.names:
             raise ValueError("X has no column: give at least one feature.")
@@ -88,9 +83,7 @@ class Frame:
 
     def labels(self, y: IntoSeries) -> list[ClfTarget]:
         """Checked labels, one per row."""
-        labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
-        self._check_length("y", len(labels))
-        return labels
+        return checked_labels(y, len(self))
 
     def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
         """Checked weights, one per row; all 1 if w is None."""
@@ -100,14 +93,10 @@ class Frame:
             weights = np.array(dataframe.into_series(w).to_list(), np.float64)
         except (TypeError, ValueError):
             raise TypeError(f"w must be a series of numbers, got {w!r}.") from None
-        self._check_length("w", len(weights))
+        check_length("w", len(weights), len(self))
         for weight in weights:
             check_weight(weight)
         return weights
-
-    def _check_length(self, name: str, length: int) -> None:
-        if length != len(self):
-            raise ValueError(f"X has {len(self)} rows, {name} {length}.")
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""
@@ -138,6 +127,34 @@ def check_categories(frame: nw.DataFrame[Any]) -> None:
                     f"column {name!r} holds categories that are not strings ({value!r}): turn it "
                     "into strings or into numbers first."
                 )
+
+
+def opened(X: IntoDataFrame) -> nw.DataFrame[Any]:
+    """The frame as narwhals reads it; ValueError if two columns share their name."""
+    try:
+        return dataframe.into_frame(X)
+    except DuplicateError as error:
+        raise ValueError(
+            f"columns of X have the same name, rename or drop them first: {error}"
+        ) from None
+
+
+def dicts(frame: nw.DataFrame[Any]) -> list[dict[Any, Any]]:
+    """The rows of a frame as they stand."""
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.iter_rows()]
+
+
+def checked_labels(y: IntoSeries, n_rows: int) -> list[ClfTarget]:
+    """Checked labels, one for each row of X."""
+    labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
+    check_length("y", len(labels), n_rows)
+    return labels
+
+
+def check_length(name: str, length: int, n_rows: int) -> None:
+    """Raise unless there is one for each row of X."""
+    if length != n_rows:
+        raise ValueError(f"X has {n_rows} rows, {name} {length}.")
 
 
 def encoded_rows(frame: nw.DataFrame[Any], encoder: Encoder) -> list[dict[Any, Any]]:

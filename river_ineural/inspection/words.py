@@ -60,10 +60,11 @@ def explain(decision: Decision | None) -> str:
     Examples
     --------
     >>> from river_ineural.active import Decision
-    >>> explain(Decision(True, "random", float("nan"), float("nan"), 9))
+    >>> said = 1, {0: 0.4, 1: 0.6}, True
+    >>> explain(Decision(*said, "random", float("nan"), float("nan"), 9))
     'asked: at random, or surer than labels have confirmed; 9 labels left'
     >>> forest = {"forest": 0.8}, {"forest": -0.2}
-    >>> decision = Decision(True, "gap", 0.125, 0.5, 9, *forest)
+    >>> decision = Decision(*said, "gap", 0.125, 0.5, 9, *forest)
     >>> print(explain(decision).replace("; ", "\\n"))
     asked: a close call
     the gap is 0.125 and the threshold 0.500
@@ -72,7 +73,7 @@ def explain(decision: Decision | None) -> str:
     """
     if decision is None:
         return "no round yet"
-    _, reason, gap, threshold, left, trust, added = decision
+    *_, reason, gap, threshold, left, trust, added, _ = decision
     parts = [MEANING[reason]]
     if not math.isnan(threshold):
         parts.append(f"the gap is {gap:.3f} and the threshold {threshold:.3f}")

@@ -25,7 +25,6 @@ from river_ineural.networks.device import available
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
 from river_ineural.persistence.parts import (
-    PARTS,
     Arrays,
     Count,
     LoadError,
@@ -34,6 +33,7 @@ from river_ineural.persistence.parts import (
     need,
     plain,
 )
+from river_ineural.persistence.samplers import PARTS
 from river_ineural.recovery import Recovery
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]

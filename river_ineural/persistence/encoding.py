@@ -23,7 +23,7 @@ from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
 from river_ineural.features.keys import LARGEST, SCALARS, check_keys
 from river_ineural.persistence.parts import Arrays, LoadError
 
-__all__ = ["SaveError", "encoded", "given", "made", "pack", "unpack"]
+__all__ = ["SaveError", "decoded", "encoded", "given", "made", "pack", "unpack", "within_limits"]
 
 MOST_BYTES = 16 << 20  # of the JSON
 MOST_ITEMS = 260_000  # commas, brackets and braces of it
@@ -102,10 +102,10 @@ def checksum(data: bytes) -> bytes:
     return b"%08x" % zlib_ng.crc32(every[AT + 8 :], zlib_ng.crc32(every[:AT]))
 
 
-def within_limits(text: bytes) -> bytes:
+def within_limits(text: bytes, n_bytes: int = MOST_BYTES, n_items: int = MOST_ITEMS) -> bytes:
     """Return the JSON; raise LoadError if reading it would take much time or memory."""
     n = sum(map(text.count, (b",", b"[", b"{")))
-    if len(text) > MOST_BYTES or n > MOST_ITEMS:
+    if len(text) > n_bytes or n > n_items:
         raise LoadError(f"names, labels and counts take {len(text):,} bytes and {n:,} items")
     return text
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from river.drift.binary.hddm_w import SampleInfo
 
 from river_ineural.active import BudgetedSampler
-from river_ineural.active.decision import REASONS, Reason
 from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-__all__ = ["PARTS", "Arrays", "LoadError", "OfLearner", "Part", "need", "plain"]
+__all__ = ["PARTS", "Arrays", "Class", "Count", "Level", "LoadError", "Number", "OfLearner", "Part"]
+__all__ += ["Positive", "need", "plain", "taken"]
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -44,8 +44,6 @@ OfRiver = dict[str, Plain | dict[str, Plain | dict[str, Plain]]]  # a detector w
 Kind = Annotated[int, Meta(ge=-2)]  # of change: a class, or one of `drift`
 Bin = Annotated[int, Meta(ge=0, lt=4)]
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
-Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
-Last = tuple[bool, Reason, float, float, Level, Parts, Class, Class]
 
 
 class LoadError(ValueError):
@@ -106,6 +104,8 @@ def plain(value: Any, path: str, arrays: Arrays) -> Any:
     part = PARTS.get(type(value).__name__)
     if not (part or type(value).__module__.startswith("river.")):
         return value
+    if written := getattr(part, "written", None):
+        return written(value, path, arrays)
     state = attributes(value)
     if isinstance(value, SampleInfo):  # its average is a compiled object
         state["_ewma"] = value.ewma
@@ -161,7 +161,7 @@ class OfNetworks(Part):
 
 
 class OfHistory(Part):
-    ARRAYS = {"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows"}
+    ARRAYS = {"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows", "number": "i8 rows"}
     rng: dict[str, Any]
     added: Annotated[list[Count], Meta(min_length=2, max_length=2)]
 
@@ -303,47 +303,4 @@ class OfLearner(Part):
             need(since <= most, f"{path}.recovery.n_since", f"at most {most}", since)
 
 
-class OfBudgetManager(Part):
-    n_rounds: Count
-    n_asked: Count
-    left: Number
-    _since: Count
-    _missing: Level
-
-
-class OfPending(Part):
-    ARRAYS = {"rounds": "i8 asked", "keys": "i8 asked"}
-
-
-class OfSampler(Part):
-    _budget_manager: OfBudgetManager
-    _pending: OfPending
-    _rng: tuple[int, tuple[int, ...], float | None]
-    _last: Last | None
-    n_by_reason: Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
-    drifts: list[Count]
-    _n_drifts: Count
-    _n_labels: Count
-
-
-class OfINeurALSampler(OfSampler):
-    _n_learned: Count
-    _last_ask: Count
-    _confirmed_gap: Annotated[float, Meta(ge=1)]
-    _seen: dict[Any, tuple[Count, Count]]
-    _n_heard: Count
-    _late: bool
-    _unseen: list[Any] | None
-    n_pseudo_labels: Count
-
-
-class OfMarginSampler(OfSampler):
-    _theta: Annotated[float, Meta(ge=0.01, le=1.01)]
-
-
 PARTS = {kind.__name__.removeprefix("Of"): kind for kind in Part.__subclasses__()}
-PARTS |= {
-    "RandomSampler": OfSampler,
-    "MarginSampler": OfMarginSampler,
-    "INeurALSampler": OfINeurALSampler,
-}

@@ -1,0 +1,70 @@
+"""The rows of `journal.py`, and what a row of a label does to the sampler."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+__all__ = ["TABLES", "Features", "Label", "Latest", "latest", "settle"]
+
+Label = bool | int | str
+Features = dict[str, Any]
+Latest = tuple[int, Label | None, str | None]  # number, label (None: withdrawn) and source
+
+TABLES = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA foreign_keys = ON;
+CREATE TABLE IF NOT EXISTS rounds (
+    number INTEGER PRIMARY KEY, -- rounds and labels are counted together
+    id TEXT NOT NULL UNIQUE,
+    x TEXT NOT NULL,
+    prediction TEXT NOT NULL,
+    ask INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    gap REAL,
+    threshold REAL,
+    query INTEGER, -- the name of its question; NULL if it was not asked for
+    waiting INTEGER NOT NULL, -- asked for, and neither answered nor skipped
+    at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS asks ON rounds (number) WHERE waiting;
+CREATE TABLE IF NOT EXISTS labels (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL REFERENCES rounds (id) ON DELETE CASCADE, -- its latest label holds
+    label TEXT NOT NULL, -- or 'null' if it was withdrawn
+    source TEXT, -- who gave it
+    at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS ids ON labels (id, number);
+CREATE INDEX IF NOT EXISTS sources ON labels (source, number);
+"""
+
+
+def latest(rows: sqlite3.Connection, key: str, value: str, before: int = 2**62) -> Latest:
+    """The latest label of an id or a source, before a number; 0 and None where there is none."""
+    row = rows.execute(
+        f"SELECT number, label, source FROM labels WHERE {key} = ? AND number < ? "
+        "ORDER BY number DESC LIMIT 1",
+        (value, before),
+    ).fetchone()
+    return (row[0], json.loads(row[1]), row[2]) if row else (0, None, None)
+
+
+def settle(model: Any, query: int | None, x: Features, latest: Latest, label: Label | None) -> None:
+    """Let a sampler learn the label of a round, or correct it, or withdraw it if it is None.
+
+    A label answers its question. It is learned by its features if it was not asked for, was
+    withdrawn before, or comes so late that the sampler no longer has the question.
+    """
+    number, before, _ = latest
+    if query is None and (label is None or before is not None):
+        raise LookupError("This label was not asked for, so that it stays.")
+    waits = not number and any(query == each.query for each in model.queries())
+    if label is None:
+        model.withdraw(query)
+    elif waits or before is not None:
+        model.answer(query, label)
+    else:
+        model.learn_one(x, label)

@@ -1,0 +1,273 @@
+"""Questions: examples whose label was asked for, by name, and how a label finds its question."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from river.base.typing import ClfTarget
+
+from river_ineural.active.decision import Reason
+from river_ineural.features.encoder import is_missing
+
+__all__ = ["MOST", "PATIENCE", "Answered", "Asked", "Question", "Questions"]
+
+PATIENCE = 5_000  # rounds after which a label is no longer expected
+MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
+MOST_BYTES = 64 << 20  # of the examples of waiting questions
+COMPARED = 1_000  # waiting questions that a label is compared with, at most
+RECENT = 8  # latest examples that are kept, so that a label is compared with others too
+ROUNDED = 1e-6  # largest relative difference of values that are equal but for rounding
+CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of the second's
+FEW = 5  # labels that show whether features come back as they were
+MANY, MOSTLY = 10, 0.8  # labels that answer no question before a warning, and their least part
+
+
+class Question(NamedTuple):
+    """A question that waits for its label: its name, its round, why it was asked, and the gap."""
+
+    query: int
+    round: int
+    reason: Reason
+    gap: float
+
+
+class Asked(NamedTuple):
+    """What is kept of a question that waits."""
+
+    reason: Reason
+    gap: float
+    x: Any  # as it was given
+    example: Any  # as the classifier saw it
+    size: int  # in bytes
+
+
+class Answered(NamedTuple):
+    """What is kept of an answered question, or, with the label None, of a withdrawn one."""
+
+    number: int  # of the label among all that the learner learned; 0 if it has no number
+    label: ClfTarget | None
+
+
+class Questions:
+    """Questions by the round in which they were asked, which is their name.
+
+    A question waits for 5,000 rounds. The latest 10,000 wait, and as many of them as 64 MB hold. A
+    label that comes with features finds the oldest question of equal features, or else one that
+    they resemble, as after rounding: see `_nearest`.
+
+    Examples
+    --------
+    >>> questions = Questions()
+    >>> questions.add({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0}, 1, "gap", 0.1)
+    >>> questions.count(1), questions.find({"b": 2.0, "a": 1.0}, 1)
+    (1, 1)
+    >>> questions.settle(1, Answered(1, "good"))
+    >>> questions.count(1)
+    0
+    """
+
+    def __init__(self) -> None:
+        self.waiting: OrderedDict[int, Asked] = OrderedDict()
+        self.settled: OrderedDict[int, Answered] = OrderedDict()
+        self.recent: deque[Any] = deque(maxlen=RECENT)  # the latest examples, as they were given
+        self.forgotten = 0  # the latest question that is neither waiting nor remembered
+        # Labels that came with features while some waited; of these, those that answered none, and
+        # those whose question had clearly other features.
+        self.n_heard = self.n_unmatched = self.n_alike = 0
+        self.told = False  # whether a warning has said so
+        self._size = 0
+
+    def add(self, x: Any, example: Any, now: int, reason: Reason, gap: float) -> None:
+        """Ask for the label of x in round `now`, the latest so far."""
+        same, x = example is x, copied(x)  # the caller may change it later
+        self.put(now, reason, gap, x, x if same else copied(example))
+        self.recent.append(x)
+        while len(self.waiting) > MOST or self._size > MOST_BYTES:
+            self._forget_oldest()
+
+    def put(self, now: int, reason: Reason, gap: float, x: Any, example: Any) -> None:
+        """Let a question wait; x and the example belong to this object."""
+        size = size_of(x) + (0 if example is x else size_of(example))
+        self.waiting[now] = Asked(reason, gap, x, example, size)
+        self._size += size
+
+    def count(self, now: int) -> int:
+        """The number of questions that wait in round `now`."""
+        waiting = self.waiting
+        while waiting and next(iter(waiting)) < now - PATIENCE:
+            self._forget_oldest()
+        return len(waiting)
+
+    def _forget_oldest(self) -> None:
+        query, asked = self.waiting.popitem(last=False)
+        self.forgotten, self._size = max(self.forgotten, query), self._size - asked.size
+
+    def get(self, query: Any, now: int) -> Asked | Answered:
+        """What is kept of the question of this name; LookupError says why nothing is."""
+        self.count(now)
+        if found := self.waiting.get(query) or self.settled.get(query):
+            if isinstance(found, Answered) and found.label is None:
+                raise LookupError(f"Question {query} was withdrawn.")
+            return found
+        if isinstance(query, int | np.integer) and 0 < query <= self.forgotten:
+            raise LookupError(
+                f"Question {query} is too old: questions are kept for {PATIENCE:,} rounds, and at "
+                f"most {MOST:,} of them in {MOST_BYTES >> 20} MB."
+            )
+        raise LookupError(
+            f"No question has the name {query!r}: `decide_one` returns the name as `query` if it "
+            "asks for the label, and `queries()` lists those that wait."
+        )
+
+    def settle(self, query: int, answered: Answered) -> None:
+        """Remember how a question was settled; it waits no longer."""
+        if asked := self.waiting.pop(query, None):
+            self._size -= asked.size
+        self.settled[query] = answered
+        if len(self.settled) > MOST:
+            self.forgotten = max(self.forgotten, self.settled.popitem(last=False)[0])
+
+    def unlink(self) -> None:
+        """Forget the numbers of labels, because another learner has taken the place of theirs."""
+        for query, answered in self.settled.items():
+            self.settled[query] = answered._replace(number=0)
+
+    def find(self, x: Any, now: int) -> int | None:
+        """The waiting question that a label of x answers; None if there is none."""
+        if not self.count(now):
+            return None
+        query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
+        if query is None and isinstance(x, Mapping):
+            query = self._nearest(x)
+        self.n_heard += 1
+        self.n_unmatched += query is None
+        return query
+
+    def complaint(self) -> str | None:
+        """What to warn of, once: labels that answer no question while as many questions wait."""
+        n, m, n_waiting = self.n_unmatched, self.n_heard, len(self.waiting)
+        if self.told or not (MANY <= n <= n_waiting and n >= MOSTLY * m):
+            return None
+        self.told = True
+        return (
+            f"{n} of {m} labels answered no question, while {n_waiting} questions wait: their "
+            "features are not those that were predicted. Learn a label by the name of its "
+            "question, which no feature changes: answer(decide_one(x).query, y)."
+        )
+
+    def _nearest(self, x: Mapping[Any, Any]) -> int | None:
+        """The waiting question that x, which equals none, is meant for; None if that is not clear.
+
+        It has the same names, but for values of 0 that only one of both has, and the same values
+        that are no numbers. Its numbers are equal but for rounding to float32. Else a scaler may
+        have moved since, unless five labels or more, and most of those that found a question, had
+        equal features. These ways are tried in turn:
+
+        - The distance is below 0.6 of that of all others, among the questions that wait and the
+          latest eight. Each feature is divided by its deviation among these.
+        - The oldest question whose numbers are all 0, as of a scaler that has learned nothing yet.
+        - The oldest one that is about as near as the nearest, for most labels come in order. It is
+          tried if most labels so far, five at least, had changed features and found a question.
+
+        Examples
+        --------
+        >>> questions = Questions()
+        >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
+        ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
+        >>> questions.find({"a": 0.69}, 3), questions.find({"a": 0.15}, 3)
+        (2, None)
+        """
+        names = [name for name, value in x.items() if is_number(value)]
+        oldest = itertools.islice(self.waiting.items(), COMPARED)
+        n_equal = self.n_heard - self.n_unmatched - self.n_alike
+        if n_equal >= FEW and n_equal > self.n_alike:  # features come back as they were
+            alike = (each for each in oldest if rounded(each[1].x, x, names))
+            return next((query for query, each in alike if aligned(each.x, x, names)), None)
+        pairs = [(query, row) for query, each in oldest if (row := aligned(each.x, x, names))]
+        if not pairs:
+            return None
+        queries, rows = zip(*pairs, strict=True)
+        others = [row for each in self.recent if (row := aligned(each, x, names))]
+        found, given = np.array([*rows, *others]), np.array([1.0, *(x[name] for name in names)])
+        difference, n = np.abs(found - given), len(queries)
+        spread = np.vstack([found, given]).std(axis=0)
+        distance = np.linalg.norm(difference / np.where(spread > 0, spread, 1.0), axis=1)
+        first = int(distance.argmin())
+        second = distance[(found != found[first]).any(axis=1)].min(initial=np.inf)
+        if first < n and rounded(self.waiting[queries[first]].x, x, names):
+            return int(queries[first])
+        clear = first < n and second < np.inf and distance[first] < CLEAR * second
+        likely = np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1)
+        if not likely.any() and self.n_alike >= FEW and 2 * self.n_alike > self.n_heard:
+            likely = distance[:n] * CLEAR <= distance[:n].min()
+        self.n_alike += bool(likely.any())
+        return int(queries[likely.argmax()]) if likely.any() else None
+
+
+def aligned(z: Any, x: Mapping[Any, Any], names: list[Any]) -> list[float] | None:
+    """1 and the numbers of z of these names; None unless its other names and values are those of x.
+
+    A value of 0 that only one of both has makes no difference.
+    """
+    if not isinstance(z, Mapping):
+        return None
+    if z.keys() != x.keys():
+        for name in z.keys() ^ x.keys():
+            value = z[name] if name in z else x[name]
+            if not is_number(value) or value != 0:
+                return None
+    if len(names) < len(x):
+        for name in x.keys() - {*names}:
+            if not (equal(z[name], x[name]) or (is_missing(z[name]) and is_missing(x[name]))):
+                return None
+    row = [1.0, *(z.get(name, 0.0) for name in names)]
+    return row if all(map(is_number, row)) else None
+
+
+def rounded(z: Any, x: Mapping[Any, Any], names: list[Any]) -> bool:
+    """Whether the numbers of x of these names are those of z but for rounding."""
+    for name in names:
+        value: Any = z.get(name, 0.0) if isinstance(z, Mapping) else None
+        if not is_number(value):
+            return False
+        if abs(value - x[name]) > ROUNDED * max(abs(value), abs(x[name])):
+            return False
+    return True
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether both are equal; arrays, which do not say, are not."""
+    try:
+        return bool(one == other)
+    except (TypeError, ValueError):
+        return False
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number whose square is one, too."""
+    if type(value) is float:
+        return -1e100 < value < 1e100
+    try:
+        return isinstance(value, Real) and abs(float(value)) < 1e100
+    except OverflowError:
+        return False
+
+
+def copied(x: Any) -> Any:
+    """A copy of a dict or a list; anything else as it is."""
+    if type(x) is dict:
+        return dict(x)
+    return copy.copy(x) if isinstance(x, Mapping | list) else x
+
+
+def size_of(x: Any) -> int:
+    """Bytes of an example, about: of a dict its values too."""
+    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list) else (x,)
+    return sum(map(sys.getsizeof, parts), 64 + 64 * len(parts))

@@ -1,0 +1,526 @@
+"""Questions by name: answered, corrected and withdrawn; and labels that come with features."""
+
+import copy
+import json
+import pickle
+
+import hypothesis.strategies as st
+import kept
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from river import datasets, evaluate, metrics, naive_bayes, preprocessing
+from river.linear_model import SoftmaxRegression
+from streams import blobs, dump, shifting, small, waits_its_turn
+
+from river_ineural import INeurAL, active, baselines
+from river_ineural.active import questions
+from river_ineural.persistence import LoadError, from_bytes, to_bytes
+
+STREAM = blobs(300, n_features=4, n_classes=3, seed=1)
+PHISHING = list(datasets.Phishing())
+
+
+def sampler(**given):
+    return active.INeurALSampler(small(), **{"seed": 1, **given})
+
+
+def right_at_the_end(decisions, stream, n=400):
+    pairs = zip(decisions[-n:], stream[-n:], strict=True)
+    return np.mean([decision.label == y for decision, (_, y) in pairs])
+
+
+# Late labels
+
+
+def late(shape, seed, delay=50):
+    """A sampler after Phishing with 5 % of the labels, late by some rounds, and its accuracy."""
+    scaler, learner = preprocessing.StandardScaler(), INeurAL(seed=seed)
+    inner = scaler | learner if shape == "around a pipeline" else learner
+    model = active.INeurALSampler(inner, budget=0.05, horizon=1250, seed=seed)
+    if shape == "by name":
+        decisions, accuracy = [], metrics.Accuracy()
+        for t, (x, y) in enumerate(PHISHING):
+            if t > delay and (query := decisions[t - delay - 1].query):
+                model.answer(query, PHISHING[t - delay - 1][1])
+            decisions.append(model.decide_one(x))
+            accuracy.update(y, decisions[-1].label)
+        return model, accuracy.get()
+    whole = scaler | model if shape == "last step" else model
+    return model, evaluate.progressive_val_score(
+        PHISHING, whole, metrics.Accuracy(), delay=delay
+    ).get()
+
+
+@pytest.mark.parametrize("shape", ["alone", "around a pipeline", "last step", "by name"])
+def test_late_labels_answer_their_questions(shape):
+    """Whatever a scaler before the sampler has made of their features meanwhile."""
+    model, accuracy = late(shape, seed=1)
+    due = [each for each in model.queries() if each.round <= model.n_rounds - 51]
+    assert due == []
+    assert model.n_queries == 62
+    assert accuracy > 0.87
+
+
+CHANGED = {
+    "rounded": lambda x: {name: float(np.float32(value)) for name, value in x.items()},
+    "without zeros": lambda x: {name: value for name, value in x.items() if value},
+    "both, in JSON": lambda x: json.loads(json.dumps({k: round(v, 3) for k, v in x.items() if v})),
+    "moved a little": lambda x: {name: 0.98 * value + 0.01 for name, value in x.items()},
+}
+
+
+@pytest.mark.parametrize("kind", ["ineural", "random"])
+@pytest.mark.parametrize("change", CHANGED)
+def test_features_that_come_back_changed_find_their_question(change, kind):
+    """Each its own, for 40 wait; and a label of an example that was not asked for finds none."""
+    stream = [({**x, "flag": float(t % 2)}, y) for t, (x, y) in enumerate(STREAM)]
+    model = sampler(gamma=1e12)
+    if kind == "random":
+        model = active.RandomSampler(naive_bayes.GaussianNB(), p=1.0, seed=1)
+    for t, (x, _) in enumerate(stream):
+        model.decide_one(x)
+        if t >= 40:
+            model.learn_one(CHANGED[change](stream[t - 40][0]), stream[t - 40][1])
+            assert [each.query for each in model.queries()] == [*range(t - 38, t + 2)]
+    if change in ("moved a little", "both, in JSON"):  # then labels are believed to come in order
+        return
+    model.learn_one({name: value + 0.5 for name, value in stream[5][0].items()}, 1)
+    model.learn_one({"f0": 1.0}, 1)
+    assert model.n_pending == 40
+
+
+def test_labels_that_answer_nothing_are_told_once(recwarn):
+    """While as many questions wait; not of a warm start, nor where all labels are learned late."""
+    model = sampler(budget=60)
+    for t, (x, _) in enumerate(STREAM):
+        model.predict_one(x)
+        if t >= 20:
+            model.learn_one(*STREAM[t - 20])
+    assert not recwarn
+    model = sampler(gamma=1e12)
+    for x, y in STREAM[:30]:
+        model.learn_one(x, y)
+    for x, _ in STREAM[30:60]:
+        model.predict_one(x)
+    for i in range(30):
+        model.learn_one({"other": float(i)}, 1)
+    (told,) = [str(each.message) for each in recwarn]
+    assert told.startswith("10 of 10 labels answered no question, while 30 questions wait")
+    assert "answer(decide_one(x).query, y)" in told
+
+
+@pytest.mark.parametrize("odd", ["a", None, float("nan"), [1], True, 10**400, np.float32(2)])
+def test_a_label_is_not_taken_for_an_answer_where_other_values_differ(odd):
+    waiting = questions.Questions()
+    for now, number in enumerate((0.1, 0.5, 0.9), 1):
+        waiting.add({"a": number, "b": odd}, {}, now, "gap", 0.5)
+    assert waiting._nearest({"a": 0.51, "b": copy.deepcopy(odd)}) == 2
+    assert waiting._nearest({"a": 0.51, "b": "other"}) is None
+    assert waiting._nearest({"a": "text", "b": odd}) is None
+
+
+# Names
+
+
+KINDS = {
+    "ineural": lambda: sampler(budget=40),
+    "in a pipeline": lambda: active.INeurALSampler(
+        preprocessing.StandardScaler() | small(), budget=40, seed=1
+    ),
+    "random": lambda: active.RandomSampler(small(), p=0.5, seed=1),
+    "margin": lambda: active.MarginSampler(SoftmaxRegression(), seed=1),
+    "alps": lambda: baselines.ALPS(n_hypotheses=3, n_pretraining=20, seed=1),
+    "ntk-f": lambda: baselines.NeuALNTKF(hidden_dim=8, seed=1),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_decision_says_what_both_predictions_say_and_costs_one_round(kind):
+    models = [KINDS[kind]() for _ in range(3)]
+    for x, y in STREAM[:60]:
+        y %= 2
+        decision = models[0].decide_one(x)
+        assert (decision.label, decision.asked) == models[1].predict_one(x)
+        assert (decision.probabilities, decision.asked) == models[2].predict_proba_one(x)
+        assert decision == models[0].last_decision or decision.gap != decision.gap
+        assert decision.query == (models[0].n_rounds if decision.asked else None)
+        if decision.asked:
+            if kind == "in a pipeline":  # whose scaler has not moved since
+                assert {each.query for each in models[0].queries()} == {decision.query}
+            models[0].answer(decision.query, y)
+            for model in models[1:]:
+                model.learn_one(x, y)
+    assert len({model.n_rounds for model in models}) == 1
+    assert models[0].n_pending == 0
+    assert models[0].n_queries > 5
+
+
+def test_the_example_is_learned_as_it_was_seen():
+    """However far the scaler has moved, and whatever the caller has done to x."""
+    model = active.INeurALSampler(preprocessing.StandardScaler() | small(), seed=1)
+    for x, y in STREAM[:20]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    x, seen = dict(STREAM[20][0]), []
+    query = model.decide_one(x).query
+    expected = model.classifier["StandardScaler"].transform_one(x)
+    x.clear()
+    for x, _ in STREAM[21:200]:
+        model.predict_one({name: 100 * value for name, value in x.items()})
+    means = dict(model.classifier["StandardScaler"].means)
+    learn = model.classifier[-1].learn_one
+    model.classifier[-1].learn_one = lambda x, y, **given: (seen.append((x, given)), learn(x, y))
+    model.answer(query, 1, w=2.0)
+    assert seen == [(expected, {"w": 2.0})]
+    assert model.classifier["StandardScaler"].means == means
+
+
+def test_names_that_cannot_be_answered_say_why(monkeypatch):
+    model = sampler(gamma=1e12)
+    queries = [model.decide_one(x).query for x, _ in STREAM[:6]]
+    model.withdraw(queries[1])
+    before = to_bytes(model)
+    wrong = {queries[1]: "was withdrawn", 99: "No question has the name 99", "1": "the name '1'"}
+    for query, said in wrong.items():
+        for call in (lambda query: model.answer(query, 1), model.withdraw):
+            with pytest.raises(LookupError, match=said):
+                call(query)
+    for label in (None, 1.5j):
+        with pytest.raises(TypeError):
+            model.answer(queries[0], label)
+    assert to_bytes(model) == before
+    monkeypatch.setattr(questions, "PATIENCE", 3)
+    with pytest.raises(LookupError, match="Question 1 is too old: questions are kept for 3 rounds"):
+        model.answer(queries[0], 1)
+    model.answer(queries[4], 1)
+    assert [each.query for each in model.queries()] == [3, 4, 6]
+    monkeypatch.setattr(questions, "MOST_BYTES", 1)
+    model.predict_one(STREAM[6][0])
+    assert model.queries() == []
+
+
+def test_labels_are_corrected_in_the_history_and_learned_anew():
+    """Reward and residual, and each tree that held the example; the same label changes nothing."""
+    model = sampler(gamma=1e12)
+    queries = [model.decide_one(x).query for x, _ in STREAM[:80]]
+    for query, (_, y) in zip(queries, STREAM, strict=False):
+        model.answer(query, y)
+    before, history = to_bytes(model), dump(model).history
+    model.answer(queries[70], STREAM[70][1])
+    assert to_bytes(model) == before
+    r1, r2 = history.targets[70].copy()
+    forest, y = dump(model).explorers.by_name["forest"], (STREAM[70][1] + 1) % 3
+    nodes = forest.child.copy()
+    model.answer(queries[70], y)
+    assert dump(model).labels[history.targets[70, 0].argmax()] == y
+    np.testing.assert_allclose(r1 - r2, np.subtract(*history.targets[70]), atol=1e-6)
+    assert 10 < (nodes != forest.child).any(axis=1).sum() < 64
+    labels = [y for _, y in STREAM[:70]] + [y] + [y for _, y in STREAM[71:80]]
+    assert {each: n for each, (n, _) in model._seen.items()} == {
+        each: labels.count(each) for each in range(3)
+    }
+    assert (model.n_queries, model.n_pending, model.classifier.n_labels) == (80, 0, 80)
+    model.answer(queries[70], "new")
+    assert model.classifier.known_labels[-1] == "new"
+    model.withdraw(queries[70])
+    assert (history.weight[70], model.n_queries) == (0, 79)
+
+
+def test_what_is_in_no_history_cannot_be_corrected():
+    """Of a small history, of a wrapper, of a model without one, and of a learner set since."""
+    model = active.INeurALSampler(small(capacity=20), gamma=1e12, seed=1)
+    for x, y in STREAM[:40]:
+        model.answer(model.decide_one(x).query, y)
+    with pytest.raises(LookupError, match="no longer in the history"):
+        model.answer(1, "other")
+    model.answer(40, "other")
+    model.classifier = small()
+    random = active.RandomSampler(SoftmaxRegression(), p=1.0, seed=1)
+    random.answer(random.decide_one(X).query, 1)
+    random.answer(1, 1)
+    for each, query in ((model, 40), (random, 1)):
+        for call in (lambda: each.answer(query, 2), lambda: each.withdraw(query)):  # noqa: B023
+            with pytest.raises(LookupError, match="for good: its example is in no history"):
+                call()
+
+
+X = STREAM[0][0]
+
+
+@pytest.mark.filterwarnings("ignore:No label of 'corrected'")  # after the challenger forgot it
+def test_corrections_reach_all_models_of_a_recovery():
+    """Old labels of what the challenger has dropped, and new ones; then after its end."""
+    model, answered = active.INeurALSampler(small(drift_detector="cusum"), gamma=1e3, seed=1), []
+    stream = blobs(260, n_features=5, n_classes=3, noise=0.4, seed=3)
+    for t, (x, y) in enumerate(stream):
+        query = model.decide_one(x).query
+        model.answer(query, (y + (t >= 150)) % 3)
+        answered.append(query)
+        if model.classifier.changing and len(answered) % 5 == 0:
+            for old in (answered[-3], answered[20]):
+                number = model._questions.settled[old].number
+                model.answer(old, "corrected")
+                state = dump(model)
+                histories = [state.history, state.incumbent.history, state.snapshot.history]
+                rows = [(each, each.find(number)) for each in histories]
+                found = [each.targets[row, 0].argmax() for each, row in rows if row is not None]
+                assert found
+                assert {state.labels[label] for label in found} == {"corrected"}
+                model.answer(old, 1)
+    assert model.n_drifts == 1
+    assert not model.classifier.changing
+    model.answer(answered[-1], 2)
+
+
+def test_corrected_labels_cost_little():
+    """A tenth is wrong at first, and each is corrected after 100 rounds."""
+
+    def accuracy(wrong, corrected):
+        rng, decisions, due = np.random.default_rng(0), [], []
+        model = active.INeurALSampler(INeurAL(seed=1), budget=0.2, seed=1)
+        for t, (x, y) in enumerate(PHISHING):
+            while due and due[0][0] <= t:
+                model.answer(*due.pop(0)[1:])
+            decisions.append(model.decide_one(x))
+            if query := decisions[-1].query:
+                bad = rng.random() < wrong
+                model.answer(query, y != bad)
+                if bad and corrected:
+                    due.append((t + 100, query, y))
+        return right_at_the_end(decisions, PHISHING)
+
+    clean, corrected = accuracy(0.0, False), accuracy(0.2, True)
+    assert corrected > clean - 0.02
+    assert accuracy(0.2, False) < clean - 0.01
+
+
+# Books
+
+
+OPERATIONS = st.sampled_from(
+    ["decide"] * 4
+    + ["predict", "answer", "answer", "again", "correct", "withdraw", "withdraw answered"]
+    + ["learn", "learn other", "save", "pickle"]
+)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(OPERATIONS, st.integers(0, 9)), max_size=60),
+    st.sampled_from([5, 0.2, None, active.Budget(0.3, burst=4), active.Budget(0.4, horizon=20)]),
+)
+def test_books_are_right_in_any_order(operations, budget):
+    model, waiting, answered, n_rounds = sampler(budget=budget, gamma=1e12), {}, {}, 0
+    for (operation, i), (x, y) in zip(operations, STREAM, strict=False):
+        chosen = [*waiting][i % len(waiting)] if waiting else None
+        before = [*answered][i % len(answered)] if answered else None
+        if operation == "decide" and (query := model.decide_one(x).query):
+            waiting[query] = x, y
+        elif operation == "predict" and model.predict_one(x)[1]:
+            waiting[model.last_decision.query] = x, y
+        elif operation == "answer" and chosen:
+            model.answer(chosen, waiting[chosen][1])
+            answered[chosen] = waiting.pop(chosen)[1]
+        elif operation == "learn" and chosen:
+            model.learn_one(*waiting[chosen])
+            answered[chosen] = waiting.pop(chosen)[1]
+        elif operation == "learn other":
+            model.learn_one({"other": float(i)}, y)
+        elif operation == "withdraw" and chosen:
+            model.withdraw(chosen)
+            del waiting[chosen]
+        elif operation == "again" and before:
+            model.answer(before, answered[before])
+        elif operation == "correct" and before:
+            answered[before] = (answered[before] + 1) % 3
+            model.answer(before, answered[before])
+        elif operation == "withdraw answered" and before:
+            model.withdraw(before)
+            del answered[before]
+        elif operation == "save":
+            model = from_bytes(to_bytes(model))
+        elif operation == "pickle":
+            model = pickle.loads(pickle.dumps(model))
+        n_rounds += operation in ("decide", "predict")
+        assert (model.n_rounds, model.n_queries) == (n_rounds, len(waiting) + len(answered))
+        assert [each.query for each in model.queries()] == [*waiting]
+        assert model.n_pending == len(waiting)
+        limit = model._budget_manager
+        assert model.n_queries <= limit.size + (limit.rate or 0) * n_rounds * bool(limit.bucket)
+        assert 0 <= limit.left <= limit.size
+        state = dump(model)
+        for query, label in answered.items():
+            row = state.history.find(model._questions.settled[query].number)
+            assert state.labels[state.history.targets[row, 0].argmax()] == label
+
+
+# Copies and files
+
+
+def copies(model):
+    return {
+        "file": lambda: from_bytes(to_bytes(model)),
+        "pickle": lambda: pickle.loads(pickle.dumps(model)),
+        "copy": lambda: copy.deepcopy(model),
+    }
+
+
+@pytest.mark.parametrize("way", ["file", "pickle", "copy"])
+def test_a_copy_goes_on_with_its_questions(way):
+    """With labels on their way, some to be corrected, and features that come back rounded."""
+    stream = shifting(150, 6, 3, seed=2)
+    model = active.INeurALSampler(small(categories=True), budget=0.5, seed=1)
+
+    def go_on(model, first, last, queries):
+        decisions = []
+        for t in range(first, last):
+            x = stream[t][0] | {"kind": "ab"[t % 2], "n": t}
+            decisions.append(model.decide_one(x))
+            queries.append((decisions[-1].query, x, stream[t][1]))
+            query, x, y = queries[max(0, t - 30)]
+            if t < 30:
+                continue
+            if query and t % 2:
+                model.answer(query, y)
+            elif query:
+                rounded = ((k, v if k == "kind" else float(np.float32(v))) for k, v in x.items())
+                model.learn_one(dict(rounded), y)
+            query = queries[max(0, t - 45)][0]
+            if query and query in model._questions.settled and t % 3 == 0:
+                model.answer(query, "class 0")
+        return decisions
+
+    go_on(model, 0, 80, queries := [])
+    assert model.n_pending > 5
+    other, theirs = copies(model)[way](), [*queries]
+    assert repr(go_on(model, 80, 150, queries)) == repr(go_on(other, 80, 150, theirs))
+    assert to_bytes(model) == to_bytes(other)
+
+
+def test_any_example_is_kept_in_a_file():
+    odd = [True, 3, 2**60, -0.0, float("nan"), float("inf"), None, "a", b"b", np.int8(4), ("c", 1)]
+    examples = [dict(enumerate(odd)), {"a": 1.0}, {}, "text", ["wo", "rds"], {("pair", 1): "x"}]
+    model = sampler()
+    for now, x in enumerate(examples, 1):
+        model._questions.add(x, x if now % 2 else {"seen": 1.0}, now, "gap", 0.5)
+    loaded = from_bytes(to_bytes(model))
+    assert repr(loaded._questions.waiting) == repr(model._questions.waiting)
+    assert repr(loaded._questions.recent) == repr(model._questions.recent)
+
+
+def test_many_questions_fit_in_a_file():
+    """More than the rest of a model may be."""
+    model = sampler()
+    for now in range(1, 6_001):
+        x = {f"feature {j}": now + j / 7 for j in range(50)}
+        model._questions.add(x, x, now, "gap", 0.5)
+    assert from_bytes(to_bytes(model))._questions.waiting == model._questions.waiting
+
+
+FORGED = [
+    ("waiting", lambda rows: rows[::-1], "of few questions in order"),
+    ("waiting", lambda rows: [[-1, *rows[0][1:]]], "Expected `int` >= 1"),
+    ("waiting", lambda rows: [[1, "whim", 0.5, {}, []]], "Invalid enum value 'whim'"),
+    ("waiting", lambda rows: rows * 700, "of few questions in order"),
+    ("settled", lambda rows: [[1, 1, 1]], "waiting or settled"),
+    ("recent", lambda rows: rows * 2, "of few questions"),
+    ("forgotten", lambda n: -1, "Expected `int` >= 0"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "said"), FORGED)
+def test_forged_questions_are_refused(name, change, said):
+    model = sampler(gamma=1e12)
+    for t, (x, y) in enumerate(STREAM[:30]):
+        query = model.decide_one(x).query
+        if t % 2:
+            model.answer(query, y)
+    document, arrays = kept.opened(to_bytes(model))
+    found = json.loads(arrays[QUESTIONS].tobytes())
+    found[name] = change(found[name])
+    data = np.frombuffer(json.dumps(found).encode(), np.uint8)
+    with pytest.raises(LoadError, match=said):
+        from_bytes(kept.sealed(document, {**arrays, QUESTIONS: data}))
+    data = np.frombuffer(b"[" + b"[[]]," * 10**6 + b"1]", np.uint8)
+    with pytest.raises(LoadError, match=r"3,000,00\d items"):
+        from_bytes(kept.sealed(document, {**arrays, QUESTIONS: data}))
+
+
+QUESTIONS = "sampler._questions"
+
+
+def test_a_clone_with_attributes_has_the_counts():
+    for model in (sampler(budget=9), active.RandomSampler(SoftmaxRegression(), p=1.0, seed=1)):
+        for x, y in STREAM[:12]:
+            model.predict_one(x)
+            model.learn_one(x, y)
+        model.predict_one(X)
+        other = model.clone(include_attributes=True)
+        assert (other.n_queries, other.n_rounds) == (model.n_queries, 13)
+        with pytest.raises(LookupError, match="for good"):  # its learner has learned nothing
+            other.answer(1, "other")
+        other.predict_one(X)
+        assert model.n_rounds == 13
+        more = model.clone({"budget": 20}, include_attributes=True)
+        assert more._budget_manager.left == 20 - model.n_queries
+    learned = small()
+    learned.learn_one(X, 1)
+    assert learned.clone(include_attributes=True).scores_one(X) == learned.scores_one(X)
+
+
+CALLS = {
+    "decide_one": lambda model: model.decide_one(X),
+    "answer": lambda model: model.answer(1, 1),
+    "withdraw": lambda model: model.withdraw(2),
+    "queries": lambda model: model.queries(),
+    "predict_many": lambda model: model.predict_many(pd.DataFrame([X])),
+    "learn_many": lambda model: model.learn_many(pd.DataFrame([X]), pd.Series([1])),
+    "clone": lambda model: model.clone(include_attributes=True),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_waits_for_its_turn(name):
+    model = sampler(gamma=1e12)
+    model.predict_many(pd.DataFrame([x for x, _ in STREAM[:3]]))  # and so loads what it needs
+    model.learn_one(*STREAM[2])
+    assert waits_its_turn(CALLS[name], model, model._lock)
+
+
+# Frames
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_frames_are_rows_in_order(library):
+    X, y = (
+        library.DataFrame([x for x, _ in STREAM[:40]]),
+        library.Series([y for _, y in STREAM[:40]]),
+    )
+    model, other = sampler(budget=30), sampler(budget=30)
+    for part in (slice(0, 20), slice(20, 40)):
+        labels, asks = model.predict_many(X[part])
+        pairs = [other.predict_one(x) for x, _ in STREAM[part]]
+        assert [*zip(labels.to_list(), asks.to_list(), strict=True)] == pairs
+        if library is pd:
+            assert labels.index.equals(X[part].index)
+        model.learn_many(X[part], y[part])
+        for example in STREAM[part]:
+            other.learn_one(*example)
+        assert model.n_pending == 0
+    assert to_bytes(model) == to_bytes(other)
+    before = to_bytes(model)
+    bad = library.DataFrame([*(x for x, _ in STREAM[:3]), {**X_BAD}])
+    for call in (
+        lambda: model.predict_many(bad),
+        lambda: model.learn_many(bad, y[:4]),
+        lambda: model.learn_many(X, y[:4]),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+    assert to_bytes(model) == before
+
+
+X_BAD = {**X, "f1": float("inf")}
