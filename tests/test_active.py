@@ -76,8 +76,8 @@ def test_a_budget_buys_what_it_says_and_no_more_in_any_calling_order(kind, limit
             if ask:
                 n_asked += 1
                 waiting.append((x, y, True))
-        elif operation == "learn any":
-            model.learn_one(x, y)
+        elif operation == "learn any":  # another name: no question is about such an example
+            model.learn_one(x | {"other": 1.0}, y)
         elif operation == "drop":
             waiting = [(x, y, False) for x, y, _ in waiting]
         elif comes := [each for each in waiting if each[2]]:
