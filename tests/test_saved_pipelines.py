@@ -409,7 +409,7 @@ FORGED = [
     ((*HASHER, 1, "n_features"), 0, "n_features: Expected `int` >= 1"),
     ((*HASHER, 2, "_seed"), 2**32, "FeatureHasher must be with a seed below"),
     ((*UNION[:2], 1, "transformers"), 3, "transformers: Expected `object`"),
-    (UNION[:2], deep(300), "steps.TransformerUnion.transformers.a.transformers.a"),
+    (UNION[:2], deep(200), "steps.TransformerUnion.transformers.a.transf.* less deep"),
     (("steps",), {"INeurAL": deep(0)}, "steps.INeurAL must be the model"),
     (("steps",), {}, "no model can be made of it"),
     (("steps",), [1], "Expected `object.*steps"),

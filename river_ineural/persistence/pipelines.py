@@ -25,6 +25,7 @@ __all__ = ["joined", "parted", "steps_of"]
 
 BY_NAME = {kind.__name__: kind for kind in KINDS}
 NAME_OF = {kind: name for name, kind in TYPES.items()}
+LONGEST = 2_000  # characters of the path of a step, which limits how deep steps are in others
 DERIVED = {"processing_steps", "window_size_value", "q"}  # attributes that follow from parameters
 
 
@@ -65,6 +66,7 @@ def written(value: Any, path: str, whole: bool = True) -> Any:
             state["window"] = [part for (part,), _ in value.window]
         if not whole:
             return state
+        need(len(path) < LONGEST, f"{path:.80}", "less deep", kind.__name__)
         plain = {name: written(part, f"{path}.{name}") for name, part in parameters.items()}
         return [kind.__name__, plain, state]
     if kind in RUST:
@@ -105,6 +107,7 @@ def read(node: Any, path: str) -> Any:
     """A new object from class, parameters and state."""
     known = type(node) is list and len(node) == 3 and type(node[0]) is str and node[0] in BY_NAME
     need(known, path, "a transformer or a statistic of River, as it was saved", node)
+    need(len(path) < LONGEST, f"{path:.80}", "less deep", node[0])
     (name, parameters, state), kind = node, BY_NAME[node[0]]
     forms, at = KINDS[kind][0], path
     parts: dict[str, Any] = {}
