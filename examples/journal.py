@@ -22,6 +22,7 @@ from typing import Any
 import filelock
 
 from river_ineural import active, load, save
+from river_ineural.active.pipelines import find_learner
 
 __all__ = ["Ask", "Conflict", "Journal", "Refused", "Round", "Unknown"]
 
@@ -162,7 +163,7 @@ class Journal:
         """
         with self._changing() as model:
             x, _ = self._known(id)
-            known = {str(known): known for known in model.classifier.known_labels}
+            known = {str(known): known for known in find_learner(model.classifier)[0].known_labels}
             label = known.get(str(label), label)
             before = self._rows.execute("SELECT label FROM labels WHERE id = ?", (id,)).fetchone()
             if before:
@@ -261,7 +262,7 @@ class Journal:
         """Load the sampler, and replay the rows that it has not processed."""
         model = load(self._file)
         model.n_rows = getattr(model, "n_rows", 0)  # an attribute, which is saved with the model
-        for label in model.classifier.known_labels:
+        for label in find_learner(model.classifier)[0].known_labels:
             if type(label) not in (bool, int, str):
                 raise RuntimeError(f"the label {label!r} is no bool, int or str, as JSON has them.")
         last = self._last()
