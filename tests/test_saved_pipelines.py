@@ -190,7 +190,7 @@ def core(model):
 def through(thing):
     """A step or a statistic, from what a file holds of it."""
     node = json.dumps(encoded(pipelines.written(thing, "steps.x"), ""))
-    return pipelines.read(json.loads(node, object_hook=decoded), "steps.x")
+    return pipelines.remade(json.loads(node, object_hook=decoded), "steps.x")
 
 
 @pytest.mark.parametrize("name", STATISTICS)

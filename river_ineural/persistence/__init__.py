@@ -141,18 +141,18 @@ def to_bytes(model: Any) -> bytes:
     >>> persistence.from_bytes(persistence.to_bytes(INeurAL(seed=1))).seed
     1
     """
-    outer, around = parted(model)
-    inner, learner = parted(getattr(around, "classifier", around))
-    for each, kinds in ((around, LEARNERS | SAMPLERS), (learner, LEARNERS)):
+    outer, model = parted(model)
+    inner, learner = parted(getattr(model, "classifier", model))
+    for each, kinds in ((model, LEARNERS | SAMPLERS), (learner, LEARNERS)):
         if type(each) not in kinds.values():
             raise SaveError(
                 f"a {type(each).__module__}.{type(each).__qualname__} cannot be saved, for a file "
                 f"holds no code but of {', '.join(kinds)}, alone or at the end of a pipeline. "
                 "Pickle it if you trust where it will lie."
             )
-    with around._lock, learner._lock:  # in the same order as rounds acquire them
+    with model._lock, learner._lock:  # in the same order as rounds acquire them
         try:
-            document, arrays = written(around, learner)
+            document, arrays = written(model, learner)
             document |= {"steps": steps_of(inner), "outer": steps_of(outer)}
             data = pack(document, arrays)
             from_bytes(data, "cpu")  # what could not be loaded is not saved
@@ -235,9 +235,8 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
             each.__dict__[key] = note
     learner.__dict__["device"] = device
     return_to_device(learner)
-    need(
-        document.around or document.steps is None, "steps", "of a sampler's pipeline", "no sampler"
-    )
+    fine = document.around or document.steps is None
+    need(fine, "steps", "of a sampler's pipeline", "no sampler")
     return joined(document.outer, model)
 
 

@@ -103,7 +103,7 @@ def given(thing: Any, path: str) -> dict[str, Any]:
 # From plain values
 
 
-def read(node: Any, path: str) -> Any:
+def remade(node: Any, path: str) -> Any:
     """A new object from class, parameters and state."""
     known = type(node) is list and len(node) == 3 and type(node[0]) is str and node[0] in BY_NAME
     need(known, path, "a transformer or a statistic of River, as it was saved", node)
@@ -248,7 +248,7 @@ def types(value: Any, path: str) -> Any:
 
 
 def statistic(value: Any, path: str) -> Any:
-    thing = read(value, path)
+    thing = remade(value, path)
     need(isinstance(thing, stats.base.Univariate | utils.Rolling), path, "a statistic", value)
     return thing
 
@@ -266,7 +266,7 @@ def imputers(value: Any, path: str) -> Any:
 def transformers(value: Any, path: str) -> Any:
     """Transformers by the names of their steps."""
     found = convert(value, dict[str, Any])
-    things = {name: read(part, f"{path}.{name}") for name, part in found.items()}
+    things = {name: remade(part, f"{path}.{name}") for name, part in found.items()}
     for name, thing in things.items():
         fine = isinstance(thing, base.Transformer | compose.Pipeline)
         need(fine, f"{path}.{name}", "a transformer", found[name])
