@@ -6,6 +6,7 @@ import json
 import math
 import numbers
 import random
+import time
 
 import kept
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from river import compose, feature_selection, preprocessing, stats, utils
 from river import feature_extraction as extraction
 from river.preprocessing.impute import Constant
-from streams import small
+from streams import python, small
 
 from river_ineural import active, load, save
 from river_ineural.persistence import LoadError, SaveError, from_bytes, kinds, pipelines, to_bytes
@@ -197,7 +198,9 @@ def through(thing):
 @settings(max_examples=20, deadline=None)
 @given(
     values=st.lists(
-        st.floats(-1e6, 1e6) | st.integers(-9, 9) | st.booleans() | st.just(-0.0), max_size=30
+        st.floats(-1e6, 1e6).flatmap(lambda value: st.sampled_from([value, np.float64(value)]))
+        | st.sampled_from([-0.0, 0.0, 0, 1, -7, True, np.float32(0.1), np.int64(3)]),
+        max_size=30,
     ),
     at=st.integers(0, 30),
 )
@@ -256,6 +259,23 @@ def test_a_pipeline_is_a_file(tmp_path):
     assert to_bytes(loaded) == to_bytes(model)
 
 
+def says(path, seed):
+    """Print what a loaded model says in the rest of its stream."""
+    print([*rounds(load(path), stream_of(mixed, seed)[20:])])
+
+
+def test_it_goes_on_in_another_process(tmp_path):
+    """One that hashes the names in sets otherwise."""
+    step, stream = STEPS["TransformerUnion"][0](), stream_of(mixed, 5)
+    step.learn_one(stream[0][0])
+    model = around(step, learner())
+    [*rounds(model, stream[:20])]
+    save(model, tmp_path / "model")
+    code = f"import test_saved_pipelines; test_saved_pipelines.says({str(tmp_path / 'model')!r}, 5)"
+    said = python("-c", code, PYTHONHASHSEED="7").stdout.strip()
+    assert said == str([*rounds(model, stream[20:])])
+
+
 # What a file cannot hold
 
 
@@ -274,7 +294,26 @@ def after_nan():
     return step
 
 
+def grouped(n, how=None):
+    step = extraction.Agg("v", "by", how or stats.Mean())
+    for i in range(n):
+        step.learn_one({"v": 1.0, "by": i / 7})
+    return step
+
+
+def windowed():
+    how = utils.Rolling(stats.Mean, 1000)
+    for i in range(1000):
+        how.update(i / 7)
+    return how
+
+
 REFUSED = {
+    r"^steps.Agg._groups: 2,001 keys .* use text": lambda: grouped(2001),
+    r"^steps.Agg.how must be a statistic that has not learned": lambda: grouped(1, windowed()),
+    r"^steps.RobustScaler.q_inf: Expected `int . float`, got `numpy": lambda: (
+        preprocessing.RobustScaler(q_inf=np.float32(0.1))
+    ),
     r"^steps.type is FuncTransformer(?s:.*)compose.func.FuncTransformer\)": lambda: (
         compose.FuncTransformer(dict)
     ),
@@ -422,6 +461,43 @@ def test_an_error_names_what_is_wrong(opened, place, value, message):
     document, arrays, _ = opened
     with pytest.raises(LoadError, match=message):
         from_bytes(kept.sealed(kept.changed(document, place, value), arrays))
+
+
+EMPTY = {"_rolling_quantile": {"$bytes": ""}, "_is_updated": False}
+LARGE = {"q": 0.5, "window_size": 100_000}
+GROUPS = {"_groups": {f"group {i}": EMPTY for i in range(40_000)}}
+COLLIDING = [i * (2**61 - 1) for i in range(1, 60_001)]
+BOMBS = {
+    "windows": {"on": "a", "by": None, "how": ["RollingQuantile", LARGE, EMPTY]},
+    "copies": {
+        **{"on": "a", "by": None},
+        "how": [
+            "RollingQuantile",
+            LARGE,
+            EMPTY | {"_rolling_quantile": {"$bytes": "00" * 800_000}},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_small_file_does_not_take_much(opened, kind):
+    """Many windows are not filled; what each group would copy is small."""
+    document, arrays, _ = opened
+    data = kept.sealed(kept.changed(document, AGG, ["Agg", BOMBS[kind], GROUPS]), arrays)
+    start = time.monotonic()
+    with contextlib.suppress(LoadError):
+        from_bytes(data)
+    assert time.monotonic() - start < 10  # without the limit on `how` more than a minute
+
+
+@pytest.mark.parametrize(
+    "place", [(*HOT, 2, "values", "kind"), (*SCALER[:-1], "Select", 1, "*keys")]
+)
+def test_names_that_collide_are_refused_at_once(opened, place):
+    document, arrays, _ = opened
+    with pytest.raises(LoadError, match="60,000 keys such as"):
+        from_bytes(kept.sealed(kept.changed(document, place, COLLIDING), arrays))
 
 
 def test_steps_without_a_sampler_are_refused(opened):

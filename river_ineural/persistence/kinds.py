@@ -1,8 +1,8 @@
 """What a file holds of each transformer and statistic of River: a table.
 
 A class has the types of its parameters, and the attributes that learning changes. A type is one of
-msgspec, or the name of a function of `pipelines` that reads the parameter. A parameter with a star
-takes all positional arguments. A class that is not here cannot be saved.
+msgspec, or the name of a function that reads the parameter, here or in `pipelines`. A parameter
+with a star takes all positional arguments. A class that is not here cannot be saved.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import numbers
 from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, convert
 from river import compose, preprocessing, stats, utils
 from river import feature_extraction as extraction
 from river._river_rust import stats as rust
 from river.preprocessing.impute import Constant
 
-from river_ineural.features.keys import SCALARS
+from river_ineural.features.keys import LARGEST, SCALARS, check_keys
+from river_ineural.persistence.parts import LoadError, need
 
-__all__ = ["HOLDS", "KINDS", "NUMBERS", "PLAIN", "RUST", "TYPES"]
+__all__ = ["HOLDS", "KINDS", "PLAIN", "READERS", "RUST", "TYPES", "number", "scalar", "several"]
 
 NUMBERS = {bool, int, float, *SCALARS.values()} - {np.str_}
 PLAIN = {type(None), str, bytes, np.str_, *NUMBERS}
@@ -68,7 +69,7 @@ KINDS: dict[Any, tuple[Types, str]] = {
     compose.Select: ({"*keys": "several"}, ""),
     compose.SelectType: ({"*types": "types"}, ""),
     compose.Suffixer: ({"suffix": str}, ""),
-    extraction.Agg: ({"on": Plain, "by": list[str] | None, "how": "statistic"}, "_groups"),
+    extraction.Agg: ({"on": Plain, "by": list[str] | None, "how": "pattern"}, "_groups"),
     extraction.BagOfWords: (WORDS, ""),
     extraction.PolynomialExtender: (POWERS, ""),
     extraction.TFIDF: ({"normalize": bool, **WORDS}, "dfs n"),
@@ -127,3 +128,44 @@ RUST: dict[Any, str | None] = {
     **{rust.RsEWMean: "<3d?d", rust.RsEWVar: "<3d?3d?2d", rust.RsKurtosis: "<?7d?"},
     **{rust.RsSkew: "<7d2?", rust.RsRollingQuantile: None, rust.RsRollingIQR: None},
 }
+
+
+def scalar(value: Any, path: str) -> Any:
+    """A plain value."""
+    fine = type(value) in PLAIN and (type(value) is not int or abs(value) <= LARGEST)
+    need(fine and value == value, path, "text, bytes, a number or None, and not NaN", value)
+    return value
+
+
+def number(value: Any, path: str) -> Any:
+    need(type(value) in NUMBERS, path, "a number", value)
+    return scalar(value, path)
+
+
+def several(value: Any, path: str) -> Any:
+    """Different values that a set or a dict can hold."""
+    need(type(value) is list, path, "a list", value)
+    try:
+        check_keys(value, "value")
+    except (TypeError, ValueError) as error:
+        raise LoadError(f"{path}: {error}") from error
+    return value
+
+
+def sets(value: Any, path: str) -> Any:
+    """Sets by their names, or None."""
+    found = convert(value, dict[Any, Any] | None)
+    return found and {key: {*several(part, f"{path}.{key}")} for key, part in found.items()}
+
+
+def named(value: Any, path: str) -> Any:
+    """A type by its name."""
+    need(type(value) is str and value in TYPES, path, f"one of {', '.join(TYPES)}", value)
+    return TYPES[value]
+
+
+def types(value: Any, path: str) -> Any:
+    return [named(part, path) for part in convert(value, tuple[Any, ...])]
+
+
+READERS = named, number, scalar, sets, several, types

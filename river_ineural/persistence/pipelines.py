@@ -9,23 +9,31 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from msgspec import convert
 from river import base, compose, stats, utils
 
-from river_ineural.features.keys import LARGEST, check_keys
 from river_ineural.persistence.encoding import SaveError
-from river_ineural.persistence.kinds import HOLDS, KINDS, NUMBERS, PLAIN, RUST, TYPES
+from river_ineural.persistence.kinds import (
+    HOLDS,
+    KINDS,
+    PLAIN,
+    READERS,
+    RUST,
+    TYPES,
+    number,
+    scalar,
+    several,
+)
 from river_ineural.persistence.parts import LoadError, need
 
 __all__ = ["joined", "parted", "steps_of"]
 
 BY_NAME = {kind.__name__: kind for kind in KINDS}
 NAME_OF = {kind: name for name, kind in TYPES.items()}
-LONGEST = 2_000  # characters of the path of a step, which limits how deep steps are in others
+LONGEST = 2_000  # characters of the path of a step: steps are not deep in others
 DERIVED = {"processing_steps", "window_size_value", "q"}  # attributes that follow from parameters
 
 
@@ -53,9 +61,6 @@ def joined(steps: Any, model: Any) -> Any:
     return compose.Pipeline(*others.items(), (last, model))
 
 
-# To plain values
-
-
 def written(value: Any, path: str, whole: bool = True) -> Any:
     """The plain values in an object: of River's class, parameters and state, or the state alone."""
     kind = type(value)
@@ -74,8 +79,11 @@ def written(value: Any, path: str, whole: bool = True) -> Any:
         n = int.from_bytes(data[:8], "little")
         return data if RUST[kind] else data[16 + 8 * n : 16 + 16 * n]
     if isinstance(value, dict):
+        several([*value], path)
         return {key: written(part, f"{path}.{key}", whole) for key, part in value.items()}
-    if isinstance(value, list | tuple | set | deque):
+    if isinstance(value, set):
+        return several([*value], path)
+    if isinstance(value, list | tuple | deque):
         parts = [written(part, f"{path}.{i}", whole) for i, part in enumerate(value)]
         return tuple(parts) if kind is tuple else parts
     if isinstance(value, type) and value in NAME_OF:
@@ -95,12 +103,9 @@ def given(thing: Any, path: str) -> dict[str, Any]:
     if type(thing) is stats.RollingIQR:  # which has them nowhere else
         return dict(zip(forms, thing._rolling_iqr.__getnewargs__(), strict=True))
     known = {*(name.lstrip("*") for name in forms), *learned.split(), *DERIVED}
-    odd = [name for name in vars(thing) if name not in known and not name.startswith("_")]
+    odd = [name for name in vars(thing).keys() - known if name[0] != "_"]
     need(not odd, path, "without attributes of a user", odd)
     return {name: getattr(thing, name.lstrip("*")) for name in forms}
-
-
-# From plain values
 
 
 def remade(node: Any, path: str) -> Any:
@@ -116,7 +121,7 @@ def remade(node: Any, path: str) -> Any:
     try:
         for key, form in forms.items():
             at, value = f"{path}.{key}", parameters[key]
-            parts[key] = READERS[form](value, at) if type(form) is str else convert(value, form)
+            parts[key] = READER_OF[form](value, at) if type(form) is str else convert(value, form)
         at = path
         thing = new(kind, parts)
     except LoadError:
@@ -206,51 +211,16 @@ def compiled(thing: Any, value: Any, path: str) -> Any:
     return thing
 
 
-# Readers of what msgspec has no type for
-
-
-def scalar(value: Any, path: str) -> Any:
-    """A plain value."""
-    fine = type(value) in PLAIN and (type(value) is not int or abs(value) <= LARGEST)
-    need(fine and value == value, path, "text, bytes, a number or None, and not NaN", value)
-    return value
-
-
-def number(value: Any, path: str) -> Any:
-    need(type(value) in NUMBERS, path, "a number", value)
-    return scalar(value, path)
-
-
-def several(value: Any, path: str) -> Any:
-    """Different values that a set or a dict can hold."""
-    need(type(value) is list, path, "a list", value)
-    try:
-        check_keys(value, "value")
-    except (TypeError, ValueError) as error:
-        raise LoadError(f"{path}: {error}") from error
-    return value
-
-
-def sets(value: Any, path: str) -> Any:
-    """Sets by their names, or None."""
-    found = convert(value, dict[Any, Any] | None)
-    return found and {key: {*several(part, f"{path}.{key}")} for key, part in found.items()}
-
-
-def named(value: Any, path: str) -> Any:
-    """A type by its name."""
-    need(type(value) is str and value in TYPES, path, f"one of {', '.join(TYPES)}", value)
-    return TYPES[value]
-
-
-def types(value: Any, path: str) -> Any:
-    return [named(part, path) for part in convert(value, tuple[Any, ...])]
-
-
 def statistic(value: Any, path: str) -> Any:
     thing = remade(value, path)
     need(isinstance(thing, stats.base.Univariate | utils.Rolling), path, "a statistic", value)
     return thing
+
+
+def pattern(value: Any, path: str) -> Any:
+    """A statistic of which an `Agg` makes a copy for each group."""
+    need(len(repr(value)) < LONGEST, path, "a statistic that has not learned", value)
+    return statistic(value, path)
 
 
 def imputers(value: Any, path: str) -> Any:
@@ -265,15 +235,13 @@ def imputers(value: Any, path: str) -> Any:
 
 def transformers(value: Any, path: str) -> Any:
     """Transformers by the names of their steps."""
-    found = convert(value, dict[str, Any])
-    things = {name: remade(part, f"{path}.{name}") for name, part in found.items()}
-    for name, thing in things.items():
+    things = {}
+    for name, part in convert(value, dict[str, Any]).items():
+        thing = things[name] = remade(part, f"{path}.{name}")
         fine = isinstance(thing, base.Transformer | compose.Pipeline)
-        need(fine, f"{path}.{name}", "a transformer", found[name])
+        need(fine, f"{path}.{name}", "a transformer", part)
     return things
 
 
-READERS: dict[str, Callable[[Any, str], Any]] = {
-    reader.__name__: reader
-    for reader in (imputers, named, number, scalar, sets, several, statistic, transformers, types)
-}
+OBJECTS = imputers, pattern, statistic, transformers
+READER_OF = {reader.__name__: reader for reader in (*READERS, *OBJECTS)}
