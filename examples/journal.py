@@ -24,6 +24,7 @@ from rows import TABLES, Features, Label, latest, settle
 
 from river_ineural import active, load, save
 from river_ineural.active.budget import combined
+from river_ineural.active.pipelines import find_learner
 
 __all__ = ["Ask", "Conflict", "Journal", "Refused", "Round", "Unknown"]
 
@@ -140,7 +141,7 @@ class Journal:
         """
         with self._changing() as model:
             self._known(id)
-            known = {str(known): known for known in model.classifier.known_labels}
+            known = {str(known): known for known in find_learner(model.classifier)[0].known_labels}
             label = known.get(str(label), label)
             before, by = latest(self._rows, "id", id)[1:]
             if before is None:
@@ -270,7 +271,7 @@ class Journal:
         """Load the sampler, and replay the rows that it has not processed."""
         model = load(self._file)
         model.n_rows = getattr(model, "n_rows", 0)  # an attribute, which is saved with the model
-        for label in model.classifier.known_labels:
+        for label in find_learner(model.classifier)[0].known_labels:
             if type(label) not in (bool, int, str):
                 raise RuntimeError(f"the label {label!r} is no bool, int or str, as JSON has them.")
         last = self._last()

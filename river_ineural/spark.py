@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from river_ineural.active.pipelines import find_learner
 from river_ineural.features.validation import check_integer
 from river_ineural.persistence import SAMPLERS, from_bytes, to_bytes
 
@@ -55,7 +56,7 @@ def by_key(
         key. `at`: the sort key of the rows. `features`: structs or maps with text keys, null in
         rows of a label. `label`: text, integers or booleans, null in rows to be predicted.
     model
-        A sampler of `active` around an `INeurAL` or a `NeurONAL`.
+        A sampler of `active` that `save` takes, around a pipeline or not.
     idle
         Processing time after which a key without new rows is forgotten; None: never. With an idle
         time, a query with the trigger `availableNow` does not end.
@@ -80,7 +81,7 @@ def by_key(
     check_options(model, idle, most_waiting)
     out = schema_of(rows)
     kind = LABELS[type(out["prediction"].dataType)]
-    for known in model.classifier.known_labels:
+    for known in find_learner(model.classifier)[0].known_labels:
         if type(known) is not kind:
             raise TypeError(
                 f"the model knows the label {known!r}, and the column 'label' is of "

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from river import linear_model, preprocessing
+from river import linear_model
+from river.feature_extraction import BagOfWords
 from streams import python, small
 
 from river_ineural import INeurAL, active, load, save
@@ -176,7 +177,7 @@ MEET = (
     lambda: active.INeurALSampler(linear_model.LogisticRegression()),
     lambda: active.RandomSampler(active.MarginSampler(linear_model.LogisticRegression())),
     lambda: INeurAL(device="cuda:99"),
-    lambda: save(preprocessing.StandardScaler() | small(), "x"),
+    lambda: save(BagOfWords(tokenizer=str.split) | small(), "x"),
     lambda: save(linear_model.LogisticRegression(), "x"),
     no_file,
 )  # fmt: skip

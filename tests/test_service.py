@@ -20,10 +20,11 @@ from unittest.mock import Mock
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from river import datasets
+from river import compose, datasets
 from streams import learned, small
 
 from river_ineural import INeurAL, active, load, save
+from river_ineural.active.pipelines import find_learner
 from river_ineural.persistence import to_bytes
 
 for name in ("fastapi", "filelock", "httpx", "pydantic", "uvicorn"):
@@ -376,10 +377,14 @@ def test_rounds_decided_otherwise_after_a_kill_are_counted(opened, caplog):
     assert predicted(kept, 9)[0].ask
 
 
-def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path):
-    """Warm, with labels that are numbers: people's "1" is 1."""
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path, piped):
+    """Warm, with labels that are numbers: people's "1" is 1. It may hold a pipeline."""
     rows = [({**x, "kind": "a"}, int(y == "bad")) for x, y in STREAM[:20]]
-    model = learned(sampler(categories=True), rows)
+    model = sampler(categories=True)
+    if piped:
+        model.classifier = compose.Discard("popup_window") | model.classifier
+    learned(model, rows)
     model.horizon = 1  # which ends with the stream that it learned
     save(model, tmp_path / "model.safetensors")
     kept = opened()
@@ -390,7 +395,7 @@ def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path):
     assert kept.learn("a", 1) == "known"
     with pytest.raises(Conflict):
         kept.learn("a", "0")
-    assert set(kept._model.classifier.known_labels) == {0, 1}
+    assert set(find_learner(kept._model.classifier)[0].known_labels) == {0, 1}
 
 
 # People

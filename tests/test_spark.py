@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
-from river import datasets
+from river import datasets, preprocessing
 from streams import python
 
 from river_ineural import INeurAL, NeurONAL
@@ -29,8 +29,10 @@ STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(120)]
 EXAMPLE = Path(__file__).parents[1] / "examples" / "spark_keyed.py"
 
 
-def sampler(budget=20, kind=INeurAL, around=INeurALSampler, **settings):
-    return around(kind(hidden_dim=8, n_steps=2, seed=1, **settings), budget=budget, seed=1)
+def sampler(budget=20, kind=INeurAL, around=INeurALSampler, scaled=False, **settings):
+    learner = kind(hidden_dim=8, n_steps=2, seed=1, **settings)
+    inner = preprocessing.StandardScaler() | learner if scaled else learner
+    return around(inner, budget=budget, seed=1)
 
 
 def keyed(model=None, idle=None, most_waiting=1000):
@@ -71,7 +73,10 @@ def kept(tester, key="a"):
 @settings(max_examples=15, deadline=None)
 @given(
     settings=st.sampled_from(
-        [{}, {"kind": NeurONAL}, {"around": RandomSampler}, {"around": MarginSampler}]
+        [
+            *({}, {"kind": NeurONAL}, {"scaled": True}),
+            *({"around": RandomSampler}, {"around": MarginSampler}),
+        ]
     ),
     delay=st.integers(0, 12),
     cuts=st.lists(st.integers(0, 2 * len(STREAM)), max_size=24),

@@ -33,6 +33,7 @@ from river_ineural.persistence.parts import (
     need,
     plain,
 )
+from river_ineural.persistence.pipelines import joined, parted, steps_of
 from river_ineural.persistence.samplers import PARTS
 from river_ineural.recovery import Recovery
 
@@ -59,6 +60,8 @@ class Document(Struct):
     around: tuple[Around, dict[str, Any], Any] | None  # a sampler: class, parameters, part
     notes: dict[str, dict[str, Any]]  # attributes that a user set, by class
     made_by: str  # version of this package
+    steps: dict[str, Any] | None = None  # of the pipeline that ends in the learner
+    outer: dict[str, Any] | None = None  # of the one that ends in the sampler
 
 
 def save(model: Any, path: Path) -> None:
@@ -70,7 +73,8 @@ def save(model: Any, path: Path) -> None:
     Parameters
     ----------
     model
-        An `INeurAL` or a `NeurONAL`, or a sampler of `active` that wraps one.
+        An `INeurAL` or a `NeurONAL`, a pipeline of River's transformers that ends in one, or a
+        sampler of `active` around either; or a pipeline that ends in such a sampler.
     path
         Path of the file. Any name is allowed; ".safetensors" is usual.
 
@@ -78,7 +82,7 @@ def save(model: Any, path: Path) -> None:
     ------
     SaveError, OSError
         If the model is or holds something that a file without code cannot store, such as a
-        pipeline; or if the file cannot be written.
+        function of yours; or if the file cannot be written.
 
     Examples
     --------
@@ -137,18 +141,20 @@ def to_bytes(model: Any) -> bytes:
     >>> persistence.from_bytes(persistence.to_bytes(INeurAL(seed=1))).seed
     1
     """
-    learner = getattr(model, "classifier", model)
+    outer, model = parted(model)
+    inner, learner = parted(getattr(model, "classifier", model))
     for each, kinds in ((model, LEARNERS | SAMPLERS), (learner, LEARNERS)):
         if type(each) not in kinds.values():
             raise SaveError(
                 f"a {type(each).__module__}.{type(each).__qualname__} cannot be saved, for a file "
-                f"holds no code but of {', '.join(kinds)}. Of a pipeline save the last step, "
-                "save(model[-1], path) or save(model.classifier[-1], path); pickle the others if "
-                "you trust where they will lie."
+                f"holds no code but of {', '.join(kinds)}, alone or at the end of a pipeline. "
+                "Pickle it if you trust where it will lie."
             )
     with model._lock, learner._lock:  # in the same order as rounds acquire them
         try:
-            data = pack(*written(model, learner))
+            document, arrays = written(model, learner)
+            document |= {"steps": steps_of(inner), "outer": steps_of(outer)}
+            data = pack(document, arrays)
             from_bytes(data, "cpu")  # what could not be loaded is not saved
             return data
         except (ValueError, RecursionError) as error:
@@ -156,7 +162,7 @@ def to_bytes(model: Any) -> bytes:
 
 
 def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
-    """The document and the arrays of a model."""
+    """The document and the arrays of a model, without the steps before it."""
     arrays, inner, notes, around = Arrays(), learner._learner, {}, None
     part = plain(inner, "learner", arrays)
     if model is not learner:
@@ -220,7 +226,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
     part.fill(inner, "learner", arrays, sizes)
     if document.around:
         name, parameters, fields = document.around
-        model = made(SAMPLERS[name], parameters | {"classifier": learner})
+        model = made(SAMPLERS[name], parameters | {"classifier": joined(document.steps, learner)})
         convert(fields, PARTS[name]).fill(model, "sampler", arrays, sizes)
     need(not arrays, "the file", "without other tensors", [*arrays])
     for each in (learner, model):
@@ -229,7 +235,9 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
             each.__dict__[key] = note
     learner.__dict__["device"] = device
     return_to_device(learner)
-    return model
+    fine = document.around or document.steps is None
+    need(fine, "steps", "of a sampler's pipeline", "no sampler")
+    return joined(document.outer, model)
 
 
 def from_bytes(data: bytes, device: str | None = None) -> Any:
