@@ -163,7 +163,7 @@ def test_the_oldest_of_equals_is_settled_and_none_is_expected_for_ever(operation
                 waiting = pickle.loads(pickle.dumps(waiting))
             else:
                 expected = [(at, key) for at, key in expected if at >= now - 30]
-                if (query := waiting.find(WAITED_FOR[i], now)) is not None:
+                if (query := waiting.find(WAITED_FOR[i], now)[0]) is not None:
                     waiting.settle(query, questions.Answered(0, 1))
                 found = [each for each in expected if each[1] == KEYS[i]]
                 expected = [each for each in expected if each != (found or [None])[0]]

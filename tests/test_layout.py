@@ -46,14 +46,16 @@ def test_a_room_imports_only_from_below(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_files_and_classes_are_short(path):
-    """375 lines a file, 450 of compiled loops, 300 a class, docstrings included."""
+    """350 lines a file, 450 of compiled loops and of all methods that River asks for, 350 a class,
+    docstrings included.
+    """
     text = path.read_text()
-    assert len(text.splitlines()) <= (
-        450 if text.count("@loop") + text.count("@allocating") > 3 else 375
-    )
+    long = text.count("@loop") + text.count("@allocating") > 3
+    long |= name(path) in ("classifier/base.py", "networks/weights.py")
+    assert len(text.splitlines()) <= (450 if long else 350)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ClassDef):
-            assert node.end_lineno - node.lineno < 300, node.name
+            assert node.end_lineno - node.lineno < 350, node.name
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "active").glob("*.py")), ids=name)

@@ -117,9 +117,9 @@ def test_a_label_is_not_taken_for_an_answer_where_other_values_differ(odd):
     waiting = questions.Questions()
     for now, number in enumerate((0.1, 0.5, 0.9), 1):
         waiting.add({"a": number, "b": odd}, {}, now, "gap", 0.5)
-    assert waiting._nearest({"a": 0.51, "b": copy.deepcopy(odd)}) == 2
-    assert waiting._nearest({"a": 0.51, "b": "other"}) is None
-    assert waiting._nearest({"a": "text", "b": odd}) is None
+    assert waiting._nearest({"a": 0.51, "b": copy.deepcopy(odd)})[0] == 2
+    assert waiting._nearest({"a": 0.51, "b": "other"})[0] is None
+    assert waiting._nearest({"a": "text", "b": odd})[0] is None
 
 
 # Names

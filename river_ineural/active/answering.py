@@ -126,8 +126,11 @@ class Answering(ActiveLearningClassifier):
         effect after this call, so that the classifier and the sampler agree.
         """
         with self._lock, uninterrupted():
-            query = self._questions.find(x, self._budget_manager.n_rounds)
+            waited = bool(self._questions.waiting)
+            query, alike = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)
+            if waited:
+                self._questions.heard(query, alike)
             if query is None and (complaint := self._questions.complaint()):
                 warn(complaint)
 

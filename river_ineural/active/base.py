@@ -261,11 +261,12 @@ class BudgetedSampler(Answering):
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
     ) -> Self:
         """A sampler with the same parameters, or these, and if asked for with all its counts."""
-        other = super().clone(new_params)
+        model = super().clone(new_params)
         if include_attributes:
-            with_attributes(other, self)._questions.unlink()  # its learner has learned nothing
-            other._limit(other.budget, other.horizon)
-        return other
+            with_attributes(model, self)
+            model._questions.unlink()  # its learner has learned nothing
+            model._limit(model.budget, model.horizon)
+        return model
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy of all but the lock, made while no thread learns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
@@ -100,7 +101,8 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
 def transformed(
     pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
 ) -> dict[FeatureName, Any]:
-    """x as the pipelines hand it to the learner at their end."""
+    """x as the pipelines hand it to the learner at their end; x itself stays as it is."""
+    x = copy.copy(x) if pipelines else x  # River's Renamer renames in place
     for pipeline in pipelines:
         x = pipeline.transform_one(x, **kwargs)
     return x

@@ -67,7 +67,7 @@ class Questions:
     >>> questions = Questions()
     >>> questions.add({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0}, 1, "gap", 0.1)
     >>> questions.count(1), questions.find({"b": 2.0, "a": 1.0}, 1)
-    (1, 1)
+    (1, (1, False))
     >>> questions.settle(1, Answered(1, "good"))
     >>> questions.count(1)
     0
@@ -137,18 +137,23 @@ class Questions:
     def unlink(self) -> None:
         """Forget the numbers of labels, because another learner has taken the place of theirs."""
         for query, answered in self.settled.items():
-            self.settled[query] = answered._replace(number=0)
+            self.settled[query] = Answered(0, answered.label)
 
-    def find(self, x: Any, now: int) -> int | None:
-        """The waiting question that a label of x answers; None if there is none."""
-        if not self.count(now):
-            return None
+    def find(self, x: Any, now: int) -> tuple[int | None, bool]:
+        """The waiting question that a label of x answers, None if there is none, and whether its
+        features are clearly others.
+        """
+        self.count(now)
         query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
-        if query is None and isinstance(x, Mapping):
-            query = self._nearest(x)
+        if query is None and isinstance(x, Mapping) and self.waiting:
+            return self._nearest(x)
+        return query, False
+
+    def heard(self, query: int | None, alike: bool) -> None:
+        """Count a label that was learned, while questions waited, with what `find` returned."""
         self.n_heard += 1
         self.n_unmatched += query is None
-        return query
+        self.n_alike += alike
 
     def complaint(self) -> str | None:
         """What to warn of, once: labels that answer no question while as many questions wait."""
@@ -162,7 +167,7 @@ class Questions:
             "question, which no feature changes: answer(decide_one(x).query, y)."
         )
 
-    def _nearest(self, x: Mapping[Any, Any]) -> int | None:
+    def _nearest(self, x: Mapping[Any, Any]) -> tuple[int | None, bool]:
         """The waiting question that x, which equals none, is meant for; None if that is not clear.
 
         It has the same names, but for values of 0 that only one of both has, and the same values
@@ -182,17 +187,17 @@ class Questions:
         >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
         ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
         >>> questions.find({"a": 0.69}, 3), questions.find({"a": 0.15}, 3)
-        (2, None)
+        ((2, True), (None, False))
         """
         names = [name for name, value in x.items() if is_number(value)]
         oldest = itertools.islice(self.waiting.items(), COMPARED)
         n_equal = self.n_heard - self.n_unmatched - self.n_alike
         if n_equal >= FEW and n_equal > self.n_alike:  # features come back as they were
             alike = (each for each in oldest if rounded(each[1].x, x, names))
-            return next((query for query, each in alike if aligned(each.x, x, names)), None)
+            return next((query for query, each in alike if aligned(each.x, x, names)), None), False
         pairs = [(query, row) for query, each in oldest if (row := aligned(each.x, x, names))]
         if not pairs:
-            return None
+            return None, False
         queries, rows = zip(*pairs, strict=True)
         others = [row for each in self.recent if (row := aligned(each, x, names))]
         found, given = np.array([*rows, *others]), np.array([1.0, *(x[name] for name in names)])
@@ -202,13 +207,12 @@ class Questions:
         first = int(distance.argmin())
         second = distance[(found != found[first]).any(axis=1)].min(initial=np.inf)
         if first < n and rounded(self.waiting[queries[first]].x, x, names):
-            return int(queries[first])
+            return int(queries[first]), False
         clear = first < n and second < np.inf and distance[first] < CLEAR * second
         likely = np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1)
         if not likely.any() and self.n_alike >= FEW and 2 * self.n_alike > self.n_heard:
             likely = distance[:n] * CLEAR <= distance[:n].min()
-        self.n_alike += bool(likely.any())
-        return int(queries[likely.argmax()]) if likely.any() else None
+        return (int(queries[likely.argmax()]), True) if likely.any() else (None, False)
 
 
 def aligned(z: Any, x: Mapping[Any, Any], names: list[Any]) -> list[float] | None:

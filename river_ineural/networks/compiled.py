@@ -2,7 +2,7 @@
 
 `modules` has the same networks in readable form, with automatic differentiation. Here all passes
 are written out over views of the same flat weights: one call scales, does the forward and backward
-pass, and updates by Adam. Numba compiles at first use for the precision in use, and caches on disk.
+pass, and updates by Adam. Numba compiles for the precision in use at first use, and caches on disk.
 
 Notation: B examples, k classes, d features, m hidden units, L layers. The first layer of f1
 (m·b, d) has b blocks, and each output layer (r, m) has r rows: b = k and r = 1 with one context per
@@ -17,9 +17,7 @@ first layer. The first layer of f2 has two halves of the size of W: one for x_i,
 x, and A (m, kd) for the gradient. (delta W) Aᵀ is computed in the cheaper order: from the left for
 few contexts, as delta (W Aᵀ) for at least as many contexts as hidden units. A ReLU network without
 biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2. So the 1/√2 of both halves of φ is
-applied once, to the output.
-
-With one output per class, the embedding is (h1, √k h) / norm: see `layout`.
+applied once, to the output. With one output per class, the embedding is (h1, √k h) / norm: `layout`.
 """
 
 from __future__ import annotations
@@ -54,10 +52,8 @@ OF_F1, OF_F2 = np.int64(0), np.int64(1)  # kinds of targets; for a literal Numba
 @inlined
 def pair(arrays: tuple[Array, ...]) -> tuple[Arrays, Arrays]:
     """f1 and f2 of their eight arrays: Python hands a named tuple over in 1 µs, these in 0.6."""
-    return (
-        Arrays(arrays[0], arrays[1], arrays[2], arrays[3]),
-        Arrays(arrays[4], arrays[5], arrays[6], arrays[7]),
-    )
+    f1 = Arrays(arrays[0], arrays[1], arrays[2], arrays[3])
+    return f1, Arrays(arrays[4], arrays[5], arrays[6], arrays[7])
 
 
 @allocating
