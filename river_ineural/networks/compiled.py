@@ -17,7 +17,7 @@ first layer. The first layer of f2 has two halves of the size of W: one for x_i,
 x, and A (m, kd) for the gradient. (delta W) Aᵀ is computed in the cheaper order: from the left for
 few contexts, as delta (W Aᵀ) for at least as many contexts as hidden units. A ReLU network without
 biases is positively homogeneous, f2(φ / √2) = f2(φ) / √2. So the 1/√2 of both halves of φ is
-applied once, to the output. With one output per class, the embedding is (h1, √k h) / norm: `layout`.
+applied once, to the output. With one output per class, φ is (h1, √k h) / norm: see `layout`.
 """
 
 from __future__ import annotations
