@@ -31,6 +31,7 @@ ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 PSEUDO_LABEL_STEPS = 0.35  # after each pseudo-labelled example
 SPARSE_STEPS = 0.5  # of the steps, where examples have few of many features
 MOST_STEPS = 1000  # of a model that is trained anew from the history
+WIDE = 2048  # numbers in a context above which f2 learns in a quarter of its steps: they are long
 COUNTED = 2  # contexts of an example that count towards those of a batch, at most
 
 
@@ -149,7 +150,10 @@ class Model:
         f2 takes part in a share of the steps after given labels.
         """
         explores = self.networks.shape.explores and not pseudo_label
+        shape = self.networks.shape
         share = self.networks.recipe.exploration_share if explores else 0.0
+        if not shape.outputs and shape.n_classes * shape.n_features > WIDE:
+            share /= 4
         due = self.steps_due + n_steps * (SPARSE_STEPS if self.scaling.sparse else 1)
         exploring = []
         for _ in range(int(due)):
