@@ -17,7 +17,7 @@ from river_ineural.active.pending import Pending
 from river_ineural.active.pipelines import find_learner
 from river_ineural.active.query import FIRST, few_classes
 from river_ineural.classifier.locks import Order, lock
-from river_ineural.features.parameters import Fixed, Live
+from river_ineural.features.parameters import Fixed, Live, Mutable
 from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
 from river_ineural.networks.threads import uninterrupted
 
@@ -26,23 +26,24 @@ __all__ = ["BudgetedSampler"]
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
-def check_classifier(name: str, classifier: Any) -> None:
-    """Raise unless it is a River classifier."""
+def check_classifier(name: str, classifier: Any) -> Any:
+    """The classifier; raises unless it is one of River."""
     if not isinstance(classifier, base.Classifier):
         raise TypeError(f"{name} must be a River classifier, got {classifier!r}.")
+    return classifier
 
 
-def check_budget(name: str, budget: Any) -> None:
-    """Raise unless it can be a budget."""
-    combined(budget, None)
+def check_budget(name: str, budget: Any) -> Any:
+    """The budget, its number as one of Python; raises unless it can be a budget."""
+    return budget if isinstance(budget, Budget) else Budget(budget).limit
 
 
-def check_horizon(name: str, horizon: Any) -> None:
-    """Raise unless it is None or a number of rounds."""
-    Budget(None, horizon)
+def check_horizon(name: str, horizon: Any) -> int | None:
+    """The horizon as an int; raises unless it is None or a number of rounds."""
+    return Budget(None, horizon).horizon
 
 
-class BudgetedSampler(ActiveLearningClassifier):
+class BudgetedSampler(Mutable, ActiveLearningClassifier):
     """An active learner that counts its rounds and its queries against a budget.
 
     Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
@@ -66,7 +67,7 @@ class BudgetedSampler(ActiveLearningClassifier):
     horizon = Live[int | None](
         check_horizon, lambda model, horizon: model._limit(model.budget, horizon)
     )
-    seed = Fixed[int | None](lambda name, seed: check_seed(seed))
+    seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 
     def __init__(
         self,
@@ -75,14 +76,14 @@ class BudgetedSampler(ActiveLearningClassifier):
         horizon: int | None,
         seed: int | None,
     ) -> None:
-        super().__init__(classifier, seed=seed)
+        super().__init__(classifier, seed=check_seed(seed))
         self.budget = budget
         self.horizon = horizon
         self._last: tuple[Any, ...] | None = None  # the latest decision, from which it is made
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, at the last look
-        self._budget_manager = BudgetManager(combined(budget, horizon))
+        self._budget_manager = BudgetManager(combined(self.budget, self.horizon))
         self._pending = Pending()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
@@ -90,7 +91,9 @@ class BudgetedSampler(ActiveLearningClassifier):
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
-            self._budget_manager.change(combined(budget, horizon))
+            manager = copy.copy(self._budget_manager)
+            manager.change(combined(budget, horizon))
+            self._budget_manager = manager
 
     @property
     def n_rounds(self) -> int:

@@ -23,6 +23,7 @@ from river_ineural.active.pipelines import (
     transformed,
 )
 from river_ineural.active.width import ConstantWidth, Width
+from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
@@ -33,10 +34,11 @@ __all__ = ["INeurALSampler"]
 DEFAULT_WIDTH = ConstantWidth()
 
 
-def check_width(name: str, width: Any) -> None:
-    """Raise unless it is None or can be called."""
+def check_width(name: str, width: Any) -> Any:
+    """The width; raises unless it is None or can be called."""
     if width is not None and not callable(width):
         raise TypeError(f"{name} must be None or callable, e.g. ConstantWidth, got {width!r}.")
+    return width
 
 
 class INeurALSampler(BudgetedSampler):
@@ -277,6 +279,7 @@ class INeurALSampler(BudgetedSampler):
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
         """Learn from a label whether the prediction was right, and how many each class has."""
+        y = plain(y)
         if len(scores) > 1:
             top, _, margin = query.top_two([*scores.values()])
             right = [*scores][top] == y

@@ -49,8 +49,8 @@ def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
     return classifier, pipelines
 
 
-def check_learner(name: str, classifier: Any) -> None:
-    """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
+def check_learner(name: str, classifier: Any) -> Any:
+    """The classifier; a TypeError names what is missing, unless there is a `Learner` inside."""
     learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:
@@ -63,6 +63,7 @@ def check_learner(name: str, classifier: Any) -> None:
         raise TypeError(
             f"{name} has a pipeline within a pipeline: put the steps of the inner one in the outer."
         )
+    return classifier
 
 
 def steps_learn(classifier: Any) -> AbstractContextManager[Any]:

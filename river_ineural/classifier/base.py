@@ -28,7 +28,8 @@ from river_ineural.classifier.settings import (
 )
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.features.index import Checked
-from river_ineural.features.parameters import Fixed, Live
+from river_ineural.features.keys import plain
+from river_ineural.features.parameters import Fixed, Live, Mutable
 from river_ineural.features.validation import (
     ONE,
     SCHEMA,
@@ -58,7 +59,7 @@ UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
 
 
-class NeuralClassifier(base.MiniBatchClassifier):
+class NeuralClassifier(Mutable, base.MiniBatchClassifier):
     """A classifier that learns one example at a time, or frames; its parameters are in `INeurAL`.
 
     Each access to the learner holds a lock, which no copy and no pickle contains.
@@ -82,8 +83,8 @@ class NeuralClassifier(base.MiniBatchClassifier):
     missing = Fixed[bool](choice(True, False))
     max_features = Fixed[int](integer(1))
     max_classes = Fixed[int](integer(2))
-    device = Fixed[str](advice="`to` moves the model")
-    seed = Fixed[int | None](lambda name, seed: check_seed(seed))
+    device = Fixed[str](lambda name, device: plain(device), advice="`to` moves the model")
+    seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 
     def __init__(self, **parameters: Any) -> None:
         parameters["explorers"] = parameters["explorers"] or ()  # [] of `_get_params`

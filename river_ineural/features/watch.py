@@ -1,0 +1,154 @@
+"""Warnings about the names of features, each of which is said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from river.base.typing import FeatureName
+
+from river_ineural.features.encoder import Encoder
+from river_ineural.features.validation import warn
+
+__all__ = ["Watch"]
+
+LEAST_LABELS = 10  # before that, names are not compared
+RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
+ID = 0.9  # share of new strings in a column of ids
+FEW_STRINGS, MANY_STRINGS = 12, 100  # of a column, before it can be one of ids, and is told of
+REMEDY = (
+    "Give predictions and labels the same names. JSON makes strings of all names. A pipeline of "
+    "River that has SelectKBest, TargetAgg or another step that learns labels teaches its last "
+    "step all features: put it into an active sampler, or put such steps into a TransformerUnion."
+)
+OF_ID = (
+    "column {column!r} has a new string in {n_new:,} of {n_strings:,} labels, as an id has. Only "
+    "its first ones are features. Leave it out, e.g. with river.compose.Discard({column!r}) in "
+    "front."
+)
+
+
+class Watch:
+    """Compares the names of predictions with those of labels, and counts strings of columns.
+
+    All but `strings` is made anew for a copy and after loading.
+
+    Parameters
+    ----------
+    encoder
+        Which makes features of strings and of missing values; they are not compared.
+    names, latest
+        All names learned so far, and those of the latest example.
+    strings
+        By column, the labels in which it holds a string, and those in which this was no feature.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder | None,
+        names: Iterable[FeatureName] = (),
+        latest: Collection[FeatureName] = (),
+        strings: dict[str, list[int]] | None = None,
+    ) -> None:
+        self.strings = {} if strings is None else strings
+        self.encoder = encoder
+        self.told: set[str] = set()
+        self.n_made: Counter[str] = Counter(filter(None, map(self.source, names)))  # by column
+        self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
+        self.n_labels = LEAST_LABELS if latest else 0
+        self.common: set[FeatureName] | None = None  # names that all labels have; None: no label
+        self.names: tuple[FeatureName, ...] | None = None  # of the latest label
+        if latest:
+            self.learned(tuple(latest), 0)
+        self.run = 0  # odd predictions in a row
+
+    def source(self, name: FeatureName) -> str | None:
+        """The column whose strings or missing values this feature stands for; None if it is one."""
+        return self.encoder.source(name) if self.encoder else None
+
+    def once(self, what: str, text: str) -> None:
+        """Warn unless `what` was told of before."""
+        if what not in self.told:
+            self.told.add(what)
+            warn(text)
+
+    def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
+        """Note the names of n examples with given labels."""
+        self.n_labels += n
+        if self.encoder and n:
+            for column in {*map(self.source, names)} - {None}:
+                so_far = self.strings.setdefault(str(column), [0, 0])
+                so_far[:] = so_far[0] + n, so_far[1] + self.n_new[str(column)]
+        if names != self.names:
+            self.names = names
+            given = [name for name in names if not self.source(name)] if self.encoder else names
+            self.common = {*given} if self.common is None else self.common.intersection(given)
+
+    def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> bool | None:
+        """Whether over a third of the names that all labels have is not among these.
+
+        None if less than a half of all n names are such names, as where examples hold words.
+        """
+        common = self.common or ()
+        if 2 * len(common) <= n_names - self.n_made.total():
+            return None
+        return 3 * len(self.common.difference(names)) > len(common) if self.common else None
+
+    def odd(self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]) -> bool:
+        """Whether a prediction lacks what labels have, or where names vary, has nothing of it."""
+        if not names or self.n_labels < LEAST_LABELS or "odd" in self.told:
+            return False
+        lacks = self.lacks(names, len(columns))
+        return columns.keys().isdisjoint(names) if lacks is None else lacks
+
+    def predicted(
+        self, names: tuple[FeatureName, ...], odd: bool, n: int, columns: dict[FeatureName, int]
+    ) -> None:
+        """Count n predictions of these names, and warn where a run of odd ones is long."""
+        self.run = self.run + n if odd else 0
+        lacks = bool(odd and self.lacks(names, len(columns)))
+        if odd and self.run >= (RUN if lacks else LONG_RUN):
+            common, given = self.common if lacks and self.common else columns, {*names}
+            lacked = next(name for name in columns if name in common and name not in given)
+            brought = next((name for name in names if name not in columns), None)
+            new = "" if brought is None else f", and have others, such as {brought!r}"
+            self.once(
+                "odd",
+                f"{self.run} predictions in a row lack features that "
+                f"{'all' if lacks else 'some'} labels had, such as {lacked!r}{new}. {REMEDY}",
+            )
+
+    def check_alike(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
+        """Warn if a new name reads like one that is known, as 1 and "1" do."""
+        for name in new:
+            other: Any = str(name) if type(name) is int else name
+            if other is name and isinstance(name, str) and name.isdecimal() and len(name) < 300:
+                other = int(name)
+            if other is not name and other in columns:
+                self.once("alike", f"{other!r} and {name!r} are two features. {REMEDY}")
+
+    def within(self, new: list[FeatureName], n: int) -> list[FeatureName]:
+        """These new names of n labels, but of a column of ids only its first strings."""
+        sources = [self.source(name) for name in new]
+        self.n_new, kept = Counter(filter(None, sources)), []
+        room = {column: len(new) for column in self.n_new}
+        for column, more in self.n_new.items():
+            n_strings, n_new = self.strings.get(column, (0, 0))
+            n_strings, n_new = n_strings + n, n_new + more
+            if n_new > FEW_STRINGS and n_new >= ID * n_strings:
+                room[column] = FEW_STRINGS - self.n_made[column]
+                if n_new >= MANY_STRINGS:
+                    text = OF_ID.format(column=column, n_new=n_new, n_strings=n_strings)
+                    self.once(f"id {column}", text)
+        for name, of in zip(new, sources, strict=True):
+            if of is None or room[of] > 0:
+                kept.append(name)
+            if of is not None:
+                room[of] -= 1
+        return kept
+
+    def count(self, name: FeatureName, by: int) -> None:
+        """Count a name that gets a column, or loses it."""
+        if column := self.source(name):
+            self.n_made[column] += by
