@@ -14,7 +14,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.pending import Pending
-from river_ineural.active.pipelines import find_learner
+from river_ineural.active.pipelines import check_caller, find_learner, learn, n_learned
 from river_ineural.active.query import FIRST, few_classes
 from river_ineural.classifier.locks import Order, lock
 from river_ineural.features.parameters import Fixed, Live, Mutable
@@ -177,8 +177,12 @@ class BudgetedSampler(Mutable, ActiveLearningClassifier):
         return FEW_CLASSES if few_classes(self._budget_manager, self._rng.random) else UNWANTED
 
     def _warn_once(self, text: str) -> None:
-        """Warn once, after the first ten labels, that a class has no label yet."""
-        if self._n_labels >= FIRST and not self._warned:
+        """Warn once, after the first ten labels, that a class has no label yet.
+
+        A wrapper such as River's `RandomUnderSampler` may have discarded those that came.
+        """
+        n = self._n_labels
+        if n >= FIRST and not self._warned and n_learned(self.classifier, n) >= n:
             self._warned = True
             warn(text)
 
@@ -198,6 +202,7 @@ class BudgetedSampler(Mutable, ActiveLearningClassifier):
     ) -> tuple[dict[ClfTarget, float], bool]:
         """Probability of each class, and whether to ask for the label."""
         with self._lock:
+            check_caller(self.n_rounds)
             y_pred = self.classifier.predict_proba_one(x, **kwargs)
             return y_pred, self._ask_for_label(x, y_pred)
 
@@ -214,7 +219,8 @@ class BudgetedSampler(Mutable, ActiveLearningClassifier):
         Ctrl-C takes effect after it, so that the classifier and the sampler agree.
         """
         with self._lock, uninterrupted():
-            self.classifier.learn_one(x, y, **self._accepted(kwargs))
+            check_caller()
+            learn(self.classifier, x, y, self._accepted(kwargs))
             self._count(x, find_learner(self.classifier)[0])
 
     def _count(self, x: dict[FeatureName, Any], learner: Any) -> None:

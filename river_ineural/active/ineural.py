@@ -15,9 +15,11 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Wanted
 from river_ineural.active.pipelines import (
+    check_caller,
     check_learner,
     checked,
     find_learner,
+    learn,
     prepared,
     steps_learn,
     transformed,
@@ -62,7 +64,8 @@ class INeurALSampler(BudgetedSampler):
     classifier
         An `INeurAL`, or a River pipeline that ends in one. The unsupervised steps of a pipeline
         learn from every round. River's `drift.DriftRetrainingClassifier` or a sampler of its
-        `imblearn` may go around either. Any other `active.Learner` may stand for an `INeurAL`.
+        `imblearn` may go around either, of which `RandomUnderSampler` discards labels that were
+        paid for. Any other `active.Learner` may stand for an `INeurAL`.
     gamma
         Exploration parameter γ, at least 0; the larger, the more labels are asked for.
     width
@@ -170,6 +173,7 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
+            check_caller(self._budget_manager.n_rounds)
             learner, pipelines = find_learner(self.classifier)
             if pipelines:  # lines 3 and 4: the x of this round
                 example = prepared(learner, pipelines, self.classifier, x, kwargs)
@@ -256,6 +260,7 @@ class INeurALSampler(BudgetedSampler):
         """
         with self._lock, uninterrupted():
             learner, pipelines = find_learner(self.classifier)
+            check_caller()
             n_before, scores = getattr(learner, "n_labels", None), {}
             if learner is not self.classifier or n_before is None:
                 example = checked(self.classifier, x, {}, y=y, w=kwargs.get("w", 1.0))
@@ -265,7 +270,7 @@ class INeurALSampler(BudgetedSampler):
             # learned than were predicted, as in a warm start.
             seen = self._n_learned < self._budget_manager.n_rounds
             with steps_learn(self.classifier) if seen and pipelines else nullcontext():
-                self.classifier.learn_one(x, y, **(kwargs and self._accepted(kwargs)))
+                learn(self.classifier, x, y, kwargs and self._accepted(kwargs))
             if n_before is not None and learner.n_labels == n_before + 1:
                 scores = learner.scores_before
             self._n_learned += seen

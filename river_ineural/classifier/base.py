@@ -264,7 +264,8 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         X
             Frame of finite numbers, of pandas, polars or another library that narwhals reads.
         y, w
-            Series of labels, and of weights in [0, 1e6], one a row; None weighs all 1.
+            Labels, and weights in [0, 1e6], one a row by position, as a series, a list, an array or
+            a frame of one column; w=None weighs all 1.
 
         Raises
         ------
@@ -273,7 +274,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         """
         from river_ineural.features.frames import Frame  # narwhals
 
-        frame = Frame(X, self._learner.features.encoder)
+        frame = Frame(X, self._learner.features)
         labels, weights = frame.labels(y), frame.weights(w)
         if labels:
             with self._lock:
@@ -284,7 +285,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         """The frame, the labels, and scores (B, k)."""
         from river_ineural.features.frames import Frame  # narwhals
 
-        frame = Frame(X, self._learner.features.encoder)
+        frame = Frame(X, self._learner.features)
         with self._lock:
             learner = self._learner
             scores = [learner.score(*part).scores for part in frame.parts(learner.features)]

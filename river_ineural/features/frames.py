@@ -34,9 +34,15 @@ class Frame:
     column if it holds anything but finite numbers up to 1e15, or if two columns share their name.
     """
 
-    def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
+    def __init__(self, X: IntoDataFrame, features: FeatureIndex | None = None) -> None:
+        self.features, encoder = features, None if features is None else features.encoder
         try:
             self.frame = dataframe.into_frame(X)
+        except TypeError:
+            raise TypeError(
+                f"X must be a data frame, got {type(X).__name__}: collect() a LazyFrame, and make "
+                "a frame of anything else, whose columns are the features."
+            ) from None
         except DuplicateError as error:
             raise ValueError(
                 f"columns of X have the same name, rename or drop them first: {error}"
@@ -88,26 +94,43 @@ class Frame:
 
     def labels(self, y: IntoSeries) -> list[ClfTarget]:
         """Checked labels, one per row."""
-        labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
-        self._check_length("y", len(labels))
-        return labels
+        return [LabelIndex.checked(label) for label in self._column("y", y)]
 
     def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
         """Checked weights, one per row; all 1 if w is None."""
         if w is None:
             return np.ones(len(self))
+        given = self._column("w", w)
         try:
-            weights = np.array(dataframe.into_series(w).to_list(), np.float64)
+            weights = np.array(given, np.float64)
         except (TypeError, ValueError):
             raise TypeError(f"w must be a series of numbers, got {w!r}.") from None
-        self._check_length("w", len(weights))
         for weight in weights:
             check_weight(weight)
         return weights
 
-    def _check_length(self, name: str, length: int) -> None:
-        if length != len(self):
-            raise ValueError(f"X has {len(self)} rows, {name} {length}.")
+    def _column(self, name: str, given: Any) -> list[Any]:
+        """One value a row, of a series, a list, an array or a frame of one column."""
+        read = nw.from_native(given, allow_series=True, pass_through=True)
+        shape = getattr(read, "shape", (len(read),) if isinstance(read, list | tuple) else None)
+        if not shape or shape[1:] not in ((), (1,)):
+            raise TypeError(
+                f"{name} must be a series, a list, an array or a frame of one column, got "
+                f"{type(given).__name__}{f' of shape {shape}' if shape else ''}."
+            )
+        if shape[0] != len(self):
+            raise ValueError(f"X has {len(self)} rows, {name} {shape[0]}.")
+        if self.features is not None and isinstance(read, nw.Series | nw.DataFrame):
+            ours, theirs = nw.maybe_get_index(self.frame), nw.maybe_get_index(read)
+            if ours is not None and theirs is not None and not ours.equals(theirs):
+                text = f"the index of {name} is not that of X: rows are matched by their position."
+                self.features.watch.once("index", text)
+        read = read[:, 0] if len(shape) > 1 else read
+        return (
+            read.to_list()
+            if isinstance(read, nw.Series)
+            else getattr(read, "tolist", lambda: [*read])()
+        )
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""

@@ -46,9 +46,10 @@ def check_integer(name: str, value: Any, least: int, most: int = MOST) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r:.80}.")
     number = int(value)
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r:.80}.")
+        got = number if -LARGEST < number else "less than -1e300"  # which may have no `repr`
+        raise ValueError(f"{name} must be at least {least}, got {got}.")
     if number > most:
-        raise ValueError(f"{name} must be at most {most:,}.")  # a larger one may have no `repr`
+        raise ValueError(f"{name} must be at most {most:,}.")
     return number
 
 
