@@ -235,6 +235,14 @@ def gaps(rng, t):
     return {f"f{j}": 1.0 for j in range(5) if rng.random() < 0.7}
 
 
+def gone(rng, t):  # from the last quarter on a half of the values
+    return {f"f{j}": 1.0 for j in range(6) if t < 30 or rng.random() < 0.5}
+
+
+def renamed(rng, t):  # and sparse: no label has had one of these
+    return {f"{'old' if t < 12 else 'new'}{j}": 1.0 for j in rng.choice(50, 4).tolist()}
+
+
 def late(rng, t):
     return {f"f{j}": 1.0 for j in range(1 + t // 60)}
 
@@ -247,7 +255,7 @@ def seasons(rng, t):
     return {"size": 1.0, "when": f"s{t // 99}", "how": f"h{t // 99}"}
 
 
-@pytest.mark.parametrize("make", [words, gaps, late, one_hot, seasons, lambda rng, t: {}])
+@pytest.mark.parametrize("make", [words, gaps, gone, late, one_hot, seasons, lambda rng, t: {}])
 @pytest.mark.parametrize("share", [0.05, 1.0])
 def test_streams_whose_names_vary_are_not_told_of(make, share):
     """Words, missing values, features that come late, categories, the first examples."""
@@ -261,6 +269,14 @@ def test_streams_whose_names_vary_are_not_told_of(make, share):
                 model.learn_one(x, t % 2)
 
     assert told(run) == []
+
+
+def test_sparse_names_that_no_label_had():
+    rng, model = np.random.default_rng(0), quick()
+    learned(model, [(renamed(rng, t), t % 2) for t in range(12)])
+    assert told(lambda: [model.predict_one(renamed(rng, 12)) for _ in range(99)]) == []
+    with pytest.raises(UserWarning, match=r"100 predictions .* some labels .*'old\d.*, .*'new\d"):
+        model.predict_one(renamed(rng, 12))
 
 
 def test_wide_tables_and_slow_growth_are_no_flood():

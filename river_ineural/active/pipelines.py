@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
+import inspect
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -65,7 +65,7 @@ def check_caller(n_rounds: int = 0) -> None:
 
     A sampler that has predicted has been asked before, so nothing is looked up then.
     """
-    frame = None if n_rounds else sys._getframe(1)
+    frame = None if n_rounds else inspect.currentframe()
     while frame and (module := frame.f_globals.get("__name__", "")).startswith(INSIDE):
         frame = frame.f_back
     if frame and module.startswith(TAKE_LABELS):

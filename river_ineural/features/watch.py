@@ -61,7 +61,7 @@ class Watch:
         self.names: tuple[FeatureName, ...] | None = None  # of the latest label
         if latest:
             self.learned(tuple(latest), 0)
-        self.run = 0  # odd predictions in a row
+        self.run, self.lacked = 0, set[FeatureName]()  # odd predictions in a row; what all lack
 
     def source(self, name: FeatureName) -> str | None:
         """The column whose strings or missing values this feature stands for; None if it is one."""
@@ -85,38 +85,45 @@ class Watch:
             given = [name for name in names if not self.source(name)] if self.encoder else names
             self.common = {*given} if self.common is None else self.common.intersection(given)
 
-    def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> bool | None:
-        """Whether over a third of the names that all labels have is not among these.
+    def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> set[FeatureName] | None:
+        """The names that all labels have and that are not among these, if over a third of them.
 
-        None if less than a half of all n names are such names, as where examples hold words.
+        None if less than a half of all n names are in all labels, as where examples hold words.
         """
-        common = self.common or ()
+        common = self.common or set()
         if 2 * len(common) <= n_names - self.n_made.total():
             return None
-        return 3 * len(self.common.difference(names)) > len(common) if self.common else None
+        lacked = common.difference(names)
+        return lacked if 3 * len(lacked) > len(common) else set()
 
     def odd(self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]) -> bool:
         """Whether a prediction lacks what labels have, or where names vary, has nothing of it."""
         if not names or self.n_labels < LEAST_LABELS or "odd" in self.told:
             return False
-        lacks = self.lacks(names, len(columns))
-        return columns.keys().isdisjoint(names) if lacks is None else lacks
+        lacked = self.lacks(names, len(columns))
+        return columns.keys().isdisjoint(names) if lacked is None else bool(lacked)
 
     def predicted(
         self, names: tuple[FeatureName, ...], odd: bool, n: int, columns: dict[FeatureName, int]
     ) -> None:
-        """Count n predictions of these names, and warn where a run of odd ones is long."""
-        self.run = self.run + n if odd else 0
-        lacks = bool(odd and self.lacks(names, len(columns)))
-        if odd and self.run >= (RUN if lacks else LONG_RUN):
-            common, given = self.common if lacks and self.common else columns, {*names}
-            lacked = next(name for name in columns if name in common and name not in given)
+        """Count n predictions of these names, and warn where a run of odd ones is long.
+
+        All of a run lack the same names, which values that are missing at random do not.
+        """
+        lacked = (self.lacks(names, len(columns)) or set()) if odd else set()
+        same = self.lacked & lacked
+        if not odd or (lacked and 3 * len(same) <= len(self.common or ())):
+            self.run, same = 0, lacked
+        self.run, self.lacked = self.run + n * odd, same
+        if odd and self.run >= (RUN if lacked else LONG_RUN):
+            example = next(name for name in columns if name in (same or columns))
             brought = next((name for name in names if name not in columns), None)
             new = "" if brought is None else f", and have others, such as {brought!r}"
+            whose = "all" if lacked else "some"
             self.once(
                 "odd",
-                f"{self.run} predictions in a row lack features that "
-                f"{'all' if lacks else 'some'} labels had, such as {lacked!r}{new}. {REMEDY}",
+                f"{self.run} predictions in a row lack features that {whose} labels had, such as "
+                f"{example!r}{new}. {REMEDY}",
             )
 
     def check_alike(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
