@@ -283,8 +283,11 @@ def test_wide_tables_and_slow_growth_are_no_flood():
     wide = {f"pixel_{j}": float(j) for j in range(5_500)}
     assert told(learned, quick(), [(wide, 0), (wide, 1)]) == []
     index = features.FeatureIndex(10**9)
-    for i in range(features.MANY + 1_000):
-        index.learn([f"user_{i}"])
-        index.touch(index.look_up([f"user_{i}"]))
-    assert len(index) == features.MANY + 1_000
-    assert not index._flood.told
+
+    def grow():
+        for i in range(watch.MANY + 1_000):
+            index.learn([f"user_{i}"])
+            index.learned((f"user_{i}",), 1)
+
+    assert told(grow) == []
+    assert len(index) == watch.MANY + 1_000

@@ -33,16 +33,6 @@ def check_classifier(name: str, classifier: Any) -> Any:
     return classifier
 
 
-def check_budget(name: str, budget: Any) -> Any:
-    """The budget, its number as one of Python; raises unless it can be a budget."""
-    return budget if isinstance(budget, Budget) else Budget(budget).limit
-
-
-def check_horizon(name: str, horizon: Any) -> int | None:
-    """The horizon as an int; raises unless it is None or a number of rounds."""
-    return Budget(None, horizon).horizon
-
-
 class BudgetedSampler(Mutable, ActiveLearningClassifier):
     """An active learner that counts its rounds and its queries against a budget.
 
@@ -62,10 +52,12 @@ class BudgetedSampler(Mutable, ActiveLearningClassifier):
 
     classifier = Live[Any](check_classifier)
     budget = Live[Budget | float | int | None](
-        check_budget, lambda model, budget: model._limit(budget, model.horizon)
+        lambda _, budget: budget if isinstance(budget, Budget) else Budget(budget).limit,
+        lambda model, budget: model._limit(budget, model.horizon),
     )
     horizon = Live[int | None](
-        check_horizon, lambda model, horizon: model._limit(model.budget, horizon)
+        lambda _, horizon: Budget(None, horizon).horizon,
+        lambda model, horizon: model._limit(model.budget, horizon),
     )
     seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 

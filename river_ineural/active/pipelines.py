@@ -114,34 +114,22 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
     return stack
 
 
-class Sink(base.Classifier):
-    """The end of a part of a pipeline: keeps what the part makes of an example."""
-
-    x: Any = None
-
-    def learn_one(self, x: Any, y: Any) -> None:
-        """Keep x."""
-        self.x = x
-
-
 def learn(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None:
     """`classifier.learn_one`, but each step of a pipeline learns what the one before makes of x.
 
     River's `Pipeline` takes a `SupervisedTransformer` that is no `Transformer`, as `SelectKBest`
-    is, for a last step. It hands on x as it was, so that the classifier would learn all features.
+    is, for a last step, and hands on x as it was. In a union it does not.
     """
-    steps = [*classifier.steps.values()] if nesting(type(classifier)) == "last step" else []  # type: ignore[arg-type]
-    kind = base.SupervisedTransformer
-    odd = (isinstance(each, kind) and not isinstance(each, base.Transformer) for each in steps[:-1])
-    if (at := [*odd, True].index(True)) == len(steps[:-1]):
-        classifier.learn_one(x, y, **kwargs)
-        return
-    sink, step = Sink(), steps[at]
-    type(classifier)(*steps[:at], sink).learn_one(x, y, **kwargs)
-    if sink.x is not None:  # a filter of anomalies lets it through
-        found = step.transform_one(sink.x)
-        step.learn_one(sink.x, y)
-        learn(type(classifier)(*steps[at + 1 :]), found, y, kwargs)
+    if nesting(type(classifier)) == "last step":  # type: ignore[arg-type]
+        *steps, last = classifier.steps.values()
+        odd = [i for i, step in enumerate(steps) if isinstance(step, base.SupervisedTransformer)]
+        for i in odd:
+            from river.compose import TransformerUnion
+
+            union = TransformerUnion()
+            union.transformers["step"], steps[i] = steps[i], union
+        classifier = type(classifier)(*steps, last) if odd else classifier
+    classifier.learn_one(x, y, **kwargs)
 
 
 def transformed(

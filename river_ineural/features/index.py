@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,13 +24,6 @@ __all__ = ["REAL", "Checked", "FeatureIndex", "NewFeatures", "place"]
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LATEST = np.iinfo(np.int64).max
 NONE = np.empty(0, np.int64)
-MANY, WITHIN = 5_000, 100  # warn at so many new names within so many learned examples
-WARNING = (
-    f"{MANY:,} new features or more within {WITHIN} learned examples, the latest of which is "
-    "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
-    "these the value of one feature. Bring words without end down to a fixed number, e.g. with "
-    "river.preprocessing.FeatureHasher in front."
-)
 
 
 def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
@@ -50,27 +43,6 @@ class Checked(dict[FeatureName, Any]):
     __slots__ = ("array",)
 
     array: NDArray[np.float64]
-
-
-class Flood(NamedTuple):
-    """Counts of recent new names; 5,000 within 100 learned examples are a flood.
-
-    The counts are not saved in files or pickles: a loaded model starts from 0.
-    """
-
-    recent: tuple[tuple[int, int], ...] = ()  # (examples learned before, new names)
-    told: bool = False  # whether a flood has occurred: one warning is enough
-
-    def after(self, now: int, new: Sequence[FeatureName], first: bool) -> Flood:
-        """The counts after an example with `new` names; `now` examples were learned before it.
-
-        The first example does not count: a wide table has all its columns at the start.
-        """
-        if self.told:
-            return self
-        n = 0 if first else len(new)
-        recent = (*(each for each in self.recent if each[0] > now - WITHIN), (now, n))
-        return Flood(recent, sum(count for _, count in recent) >= MANY)
 
 
 class NewFeatures(NamedTuple):
@@ -107,7 +79,7 @@ class FeatureIndex:
         self.now = 0
         self._warned = False
         self.strings: dict[str, list[int]] = {}  # see `Watch`
-        self._flood, self.watch = Flood(), Watch(encoder, strings=self.strings)
+        self.watch = Watch(encoder, strings=self.strings)
         self._forget()
 
     def _forget(self) -> None:
@@ -120,11 +92,11 @@ class FeatureIndex:
         return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("columns", "_last", "_odd", "_flood", "watch")
+        derived = ("columns", "_last", "_odd", "watch")
         return {name: part for name, part in self.__dict__.items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, touched=state["touched"].copy(), _flood=Flood())
+        self.__dict__.update(state, touched=state["touched"].copy())
         self.columns = {name: self.first_column + i for i, name in enumerate(self.names)}
         touched = self.touched[self.first_column :]
         latest = np.flatnonzero(touched == touched.max(initial=0)).tolist()
@@ -235,15 +207,13 @@ class FeatureIndex:
         if values is not None and self.encoder is not None:
             missing = {names[j] for j in np.flatnonzero(np.isnan(values).all(axis=0))}
             new = [name for name in new if name not in missing]
-            new = self.watch.within(new, n_labels)
-            if not new:
+            if not (new := self.watch.without_ids(new, n_labels)):
                 return None
-        self.watch.check_alike(new, self.columns)
+        self.watch.check(new, self.columns)
         room = self.max_features - len(self.columns)
         if len(new) > room:
             self._warn()
             new = new if self.recycles else new[:room]
-        self._warn_of_flood(new)
         end, n_more = self.first_column + len(self), min(len(new), room)
         recycled = self._longest_untouched(len(new) - n_more, known)
         return NewFeatures(new, np.array([*range(end, end + n_more), *recycled], np.int64))
@@ -286,13 +256,6 @@ class FeatureIndex:
             recycled = "names not learned for longest make room for new ones"
             happens = recycled if self.recycles else "new features are ignored"
             warn(f"max_features={self.max_features:,} reached: {happens}.")
-
-    def _warn_of_flood(self, new: list[FeatureName]) -> None:
-        """Count these new names; warn once if there are too many."""
-        before = self._flood.told
-        self._flood = self._flood.after(self.now, new, not self.names)
-        if self._flood.told and not before:
-            warn(WARNING.format(new[-1]))
 
     def _longest_untouched(self, n: int, known: NDArray[np.int64]) -> list[int]:
         """The columns of the n least recently learned names, except these."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -21,6 +21,13 @@ REMEDY = (
     "Give predictions and labels the same names. JSON makes strings of all names. A pipeline of "
     "River that has SelectKBest, TargetAgg or another step that learns labels teaches its last "
     "step all features: put it into an active sampler, or put such steps into a TransformerUnion."
+)
+MANY, RECENT = 5_000, 100  # warn at so many new names within so many labels
+FLOOD = (
+    f"{MANY:,} new features or more within {RECENT} learned examples, the latest of which is "
+    "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
+    "these the value of one feature. Bring words without end down to a fixed number, e.g. with "
+    "river.preprocessing.FeatureHasher in front."
 )
 OF_ID = (
     "column {column!r} has a new string in {n_new:,} of {n_strings:,} labels, as an id has. Only "
@@ -54,6 +61,7 @@ class Watch:
         self.strings = {} if strings is None else strings
         self.encoder = encoder
         self.told: set[str] = set()
+        self.n_added, self.recent = 0, deque[int](maxlen=RECENT - 1)  # new names: now, by label
         self.n_made: Counter[str] = Counter(filter(None, map(self.source, names)))  # by column
         self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
         self.n_labels = LEAST_LABELS if latest else 0
@@ -76,6 +84,8 @@ class Watch:
     def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
         """Note the names of n examples with given labels."""
         self.n_labels += n
+        self.recent.append(self.n_added if self.common is not None else 0)
+        self.n_added = 0
         if self.encoder and n:
             for column in {*map(self.source, names)} - {None}:
                 so_far = self.strings.setdefault(str(column), [0, 0])
@@ -126,8 +136,10 @@ class Watch:
                 f"{example!r}{new}. {REMEDY}",
             )
 
-    def check_alike(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
-        """Warn if a new name reads like one that is known, as 1 and "1" do."""
+    def check(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
+        """Warn of too many new names, or of one that reads like a known one, as 1 and "1" do."""
+        if columns and sum(self.recent) + len(new) >= MANY:  # a wide table has all at the start
+            self.once("flood", FLOOD.format(new[-1]))
         for name in new:
             other: Any = str(name) if type(name) is int else name
             if other is name and isinstance(name, str) and name.isdecimal() and len(name) < 300:
@@ -135,7 +147,7 @@ class Watch:
             if other is not name and other in columns:
                 self.once("alike", f"{other!r} and {name!r} are two features. {REMEDY}")
 
-    def within(self, new: list[FeatureName], n: int) -> list[FeatureName]:
+    def without_ids(self, new: list[FeatureName], n: int) -> list[FeatureName]:
         """These new names of n labels, but of a column of ids only its first strings."""
         sources = [self.source(name) for name in new]
         self.n_new, kept = Counter(filter(None, sources)), []
@@ -157,5 +169,6 @@ class Watch:
 
     def count(self, name: FeatureName, by: int) -> None:
         """Count a name that gets a column, or loses it."""
+        self.n_added += by > 0
         if column := self.source(name):
             self.n_made[column] += by
