@@ -28,8 +28,7 @@ PIPELINES = lock(Order.PIPELINES)
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
 
 INSIDE = "river_ineural.", "river.compose."
-ROOMS = "compat drift ensemble imblearn model_selection multiclass multioutput stacking"
-TAKE_LABELS = tuple(f"river.{room}." for room in ROOMS.split())
+TAKE_LABELS = ("compat", "drift", "ensemble", "imblearn", "model_selection", "multi", "stacking")
 WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
 
 
@@ -68,7 +67,7 @@ def check_caller(n_rounds: int = 0) -> None:
     frame = None if n_rounds else inspect.currentframe()
     while frame and (module := frame.f_globals.get("__name__", "")).startswith(INSIDE):
         frame = frame.f_back
-    if frame and module.startswith(TAKE_LABELS):
+    if frame and module.startswith(tuple(map("river.{}".format, TAKE_LABELS))):
         raise TypeError(
             f"{module} would take what a sampler predicts, (label, ask), for a label: give it the "
             "classifier, and put a sampler around the outermost model."

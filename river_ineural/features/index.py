@@ -15,7 +15,6 @@ from river.base.typing import FeatureName
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.jit import loop
 from river_ineural.features.keys import check_keys, plain
-from river_ineural.features.validation import warn
 from river_ineural.features.values import LARGEST, checked
 from river_ineural.features.watch import Watch
 
@@ -77,7 +76,6 @@ class FeatureIndex:
         self.names: list[FeatureName] = []  # in column order
         self.touched = np.zeros(first_column, np.int64)  # example count at its last learning
         self.now = 0
-        self._warned = False
         self.strings: dict[str, list[int]] = {}  # see `Watch`
         self.watch = Watch(encoder, strings=self.strings)
         self._forget()
@@ -212,7 +210,9 @@ class FeatureIndex:
         self.watch.check(new, self.columns)
         room = self.max_features - len(self.columns)
         if len(new) > room:
-            self._warn()
+            happens = "names not learned for longest make room for new ones"
+            happens = happens if self.recycles else "new features are ignored"
+            self.watch.once("most", f"max_features={self.max_features:,} reached: {happens}.")
             new = new if self.recycles else new[:room]
         end, n_more = self.first_column + len(self), min(len(new), room)
         recycled = self._longest_untouched(len(new) - n_more, known)
@@ -249,13 +249,6 @@ class FeatureIndex:
         if not all(isinstance(name, str) for name in new):
             check_keys([*self.names, *new], "feature name")
         return new
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            recycled = "names not learned for longest make room for new ones"
-            happens = recycled if self.recycles else "new features are ignored"
-            warn(f"max_features={self.max_features:,} reached: {happens}.")
 
     def _longest_untouched(self, n: int, known: NDArray[np.int64]) -> list[int]:
         """The columns of the n least recently learned names, except these."""

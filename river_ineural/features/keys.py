@@ -17,19 +17,11 @@ NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 
 SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
 KINDS = frozenset((type(None), bool, int, float, str, bytes, *SCALARS.values()))
 
-PLAIN: dict[type, Any] = {  # how a subclass becomes the kind that it is derived from
-    int: int.__int__,
-    float: float.__float__,
-    str: str.__str__,
-    bytes: bytes.__bytes__,
-}
+PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
 
 
 def plain(key: Any) -> Any:
-    """The key as Python's own int, float, str, bytes or tuple, if it is of a subclass of one.
-
-    So a member of an `IntEnum` or a `StrEnum` becomes its value. All others stay as they are.
-    """
+    """The key as Python's own int, float, str or tuple, if it is of a subclass, as `IntEnum` is."""
     if type(key) in KINDS:
         return key
     if isinstance(key, tuple):

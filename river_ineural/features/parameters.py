@@ -64,11 +64,7 @@ class Mutable:
 
     def mutate(self, new_attrs: dict[str, Any]) -> None:
         """Set parameters by name; a dict sets parameters of the model inside."""
-        inner = {
-            name: given
-            for name, given in new_attrs.items()
-            if isinstance(given, dict) and hasattr(getattr(self, name, None), "mutate")
-        }
+        inner = {name: given for name, given in new_attrs.items() if isinstance(given, dict)}
         with self.__dict__["_lock"]:
             before = dict(self.__dict__)
             try:

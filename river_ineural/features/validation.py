@@ -46,8 +46,7 @@ def check_integer(name: str, value: Any, least: int, most: int = MOST) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r:.80}.")
     number = int(value)
     if number < least:
-        got = number if number > -LARGEST else "less than -1e300"  # which may have no `repr`
-        raise ValueError(f"{name} must be at least {least}, got {got}.")
+        raise ValueError(f"{name} must be at least {least}, got {max(number, -MOST)}.")
     if number > most:
         raise ValueError(f"{name} must be at most {most:,}.")
     return number

@@ -39,16 +39,9 @@ OF_ID = (
 class Watch:
     """Compares the names of predictions with those of labels, and counts strings of columns.
 
-    All but `strings` is made anew for a copy and after loading.
-
-    Parameters
-    ----------
-    encoder
-        Which makes features of strings and of missing values; they are not compared.
-    names, latest
-        All names learned so far, and those of the latest example.
-    strings
-        By column, the labels in which it holds a string, and those in which this was no feature.
+    `names` are those learned so far, `latest` those of the latest example. By column, `strings` are
+    the labels in which it held a string, and those in which the string was new. All else is made
+    anew for a copy and after loading.
     """
 
     def __init__(
