@@ -12,15 +12,7 @@ from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 
-__all__ = [
-    "check_learner",
-    "checked",
-    "find_learner",
-    "learn",
-    "prepared",
-    "steps_learn",
-    "transformed",
-]
+__all__ = ["check_learner", "checked", "find_learner", "prepared", "steps_learn", "transformed"]
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)

@@ -109,10 +109,8 @@ class Learner:
 
         Raises ValueError if networks would be too large; before anything is allocated.
         """
-        new, started = (
-            self.features.new(names, values, len(labels)),
-            self.model.networks.n_features > 0,
-        )
+        new = self.features.new(names, values, len(labels))
+        started = self.model.networks.n_features > 0
         known = self.labels.index.keys() >= {*labels}
         more = [] if known else self.labels.new(labels)
         if started and not (new or more):

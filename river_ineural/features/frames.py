@@ -126,11 +126,8 @@ class Frame:
                 text = f"the index of {name} is not that of X: rows are matched by their position."
                 self.features.watch.once("index", text)
         read = read[:, 0] if len(shape) > 1 else read
-        return (
-            read.to_list()
-            if isinstance(read, nw.Series)
-            else getattr(read, "tolist", lambda: [*read])()
-        )
+        plain = "to_list" if isinstance(read, nw.Series) else "tolist"
+        return [*(getattr(read, plain)() if hasattr(read, plain) else read)]
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""

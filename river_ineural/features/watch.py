@@ -119,14 +119,16 @@ class Watch:
             self.run, same = 0, lacked
         self.run, self.lacked = self.run + n * odd, same
         if odd and self.run >= (RUN if lacked else LONG_RUN):
-            example = next(name for name in columns if name in (same or columns))
-            brought = next((name for name in names if name not in columns), None)
-            new = "" if brought is None else f", and have others, such as {brought!r}"
+            had = [repr(name) for name in columns if name in (same or columns)]
+            brought = [
+                f", and have others, such as {name!r}" for name in names if name not in columns
+            ]
+            example = had[0] + brought[0] if brought else " and ".join(had[:2])
             whose = "all" if lacked else "some"
             self.once(
                 "odd",
                 f"{self.run} predictions in a row lack features that {whose} labels had, such as "
-                f"{example!r}{new}. {REMEDY}",
+                f"{example}. {REMEDY}",
             )
 
     def check(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
