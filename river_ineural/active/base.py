@@ -14,7 +14,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.pending import Pending
-from river_ineural.active.pipelines import check_caller, find_learner, learn, n_learned
+from river_ineural.active.pipelines import check_caller, find_learner, learn_steps, n_learned
 from river_ineural.active.query import FIRST, few_classes
 from river_ineural.classifier.locks import Order, lock
 from river_ineural.features.parameters import Fixed, Live, Mutable
@@ -212,7 +212,7 @@ class BudgetedSampler(Mutable, ActiveLearningClassifier):
         """
         with self._lock, uninterrupted():
             check_caller()
-            learn(self.classifier, x, y, self._accepted(kwargs))
+            learn_steps(self.classifier, x, y, self._accepted(kwargs))
             self._count(x, find_learner(self.classifier)[0])
 
     def _count(self, x: dict[FeatureName, Any], learner: Any) -> None:

@@ -19,7 +19,7 @@ from river_ineural.active.pipelines import (
     check_learner,
     checked,
     find_learner,
-    learn,
+    learn_steps,
     prepared,
     steps_learn,
     transformed,
@@ -270,7 +270,7 @@ class INeurALSampler(BudgetedSampler):
             # learned than were predicted, as in a warm start.
             seen = self._n_learned < self._budget_manager.n_rounds
             with steps_learn(self.classifier) if seen and pipelines else nullcontext():
-                learn(self.classifier, x, y, kwargs and self._accepted(kwargs))
+                learn_steps(self.classifier, x, y, kwargs and self._accepted(kwargs))
             if n_before is not None and learner.n_labels == n_before + 1:
                 scores = learner.scores_before
             self._n_learned += seen

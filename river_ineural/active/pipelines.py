@@ -105,7 +105,7 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
     return stack
 
 
-def learn(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None:
+def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None:
     """`classifier.learn_one`, but each step of a pipeline learns what the one before makes of x.
 
     River's `Pipeline` takes a `SupervisedTransformer` that is no `Transformer`, as `SelectKBest`
