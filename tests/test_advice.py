@@ -273,6 +273,16 @@ def test_streams_whose_names_vary_are_not_told_of(make, share):
     assert told(run) == []
 
 
+def test_values_that_are_missing_now_here_and_now_there_are_not_told_of():
+    """But a half of the names that is missing from 20 predictions in a row is."""
+    model = learned(quick(), blobs(12))
+    halves = [{f"f{3 * i + j}": 1.0 for j in range(3)} for i in (0, 1)]
+    assert told(lambda: [model.predict_one(halves[t % 2]) for t in range(200)]) == []
+    assert told(lambda: [model.predict_one(halves[0]) for _ in range(19)]) == []
+    with pytest.raises(UserWarning, match=r"^20 predictions .* 'f3' and 'f4'\. "):
+        model.predict_one(halves[0])
+
+
 def test_sparse_names_that_no_label_had():
     rng, model = np.random.default_rng(0), quick()
     learned(model, [(renamed(rng, t), t % 2) for t in range(12)])
