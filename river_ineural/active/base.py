@@ -194,7 +194,8 @@ class BudgetedSampler(Mutable, ActiveLearningClassifier):
     ) -> tuple[dict[ClfTarget, float], bool]:
         """Probability of each class, and whether to ask for the label."""
         with self._lock:
-            check_caller(self.n_rounds)
+            if not self.n_rounds:
+                check_caller()
             y_pred = self.classifier.predict_proba_one(x, **kwargs)
             return y_pred, self._ask_for_label(x, y_pred)
 

@@ -173,7 +173,8 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
-            check_caller(self._budget_manager.n_rounds)
+            if not self._budget_manager.n_rounds:
+                check_caller()
             learner, pipelines = find_learner(self.classifier)
             if pipelines:  # lines 3 and 4: the x of this round
                 example = prepared(learner, pipelines, self.classifier, x, kwargs)

@@ -51,12 +51,9 @@ def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
     return classifier, pipelines
 
 
-def check_caller(n_rounds: int = 0) -> None:
-    """Raise in a call by a class of River that would take a pair for a label.
-
-    A sampler that has predicted has been asked before, so nothing is looked up then.
-    """
-    frame = None if n_rounds else inspect.currentframe()
+def check_caller() -> None:
+    """Raise in a call by a class of River that would take a pair for a label."""
+    frame = inspect.currentframe()
     while frame and (module := frame.f_globals.get("__name__", "")).startswith(INSIDE):
         frame = frame.f_back
     if frame and module.startswith(tuple(map("river.{}".format, TAKE_LABELS))):

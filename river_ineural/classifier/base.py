@@ -28,7 +28,6 @@ from river_ineural.classifier.settings import (
 )
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.features.index import Checked
-from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Fixed, Live, Mutable
 from river_ineural.features.validation import (
     ONE,
@@ -83,7 +82,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
     missing = Fixed[bool](choice(True, False))
     max_features = Fixed[int](integer(1))
     max_classes = Fixed[int](integer(2))
-    device = Fixed[str](lambda name, device: plain(device), advice="`to` moves the model")
+    device = Fixed[str](advice="`to` moves the model")
     seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 
     def __init__(self, **parameters: Any) -> None:
@@ -264,8 +263,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         X
             Frame of finite numbers, of pandas, polars or another library that narwhals reads.
         y, w
-            Labels, and weights in [0, 1e6], one a row by position, as a series, a list, an array or
-            a frame of one column; w=None weighs all 1.
+            Labels, and weights in [0, 1e6] or None: series, lists or arrays, matched by position.
 
         Raises
         ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from river_ineural.features.keys import plain
 from river_ineural.features.validation import Check
 
 __all__ = ["Fixed", "Live", "Mutable"]
@@ -20,7 +21,7 @@ class Fixed(Generic[T]):
 
     def __init__(
         self,
-        check: Check,
+        check: Check = lambda name, value: plain(value),
         advice: str = "clone({{{name!r}: {value!r}}}) makes another model with it",
     ) -> None:
         self.check = check
