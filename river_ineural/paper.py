@@ -169,18 +169,19 @@ class INeurAL(ActiveLearningClassifier):
         budget: float | int | None = None, explores: bool = True, device: str = "cpu",
         seed: int | None = None,
     ) -> None:  # fmt: skip
-        self.classifier: Networks  # it predicts with θ_{t-1}
-        super().__init__(Networks(classes, hidden_dim, n_layers, explores), seed)
         self.classes, self.rounds, self.gamma, self.delta = classes, rounds, gamma, delta
         self.lr, self.exploration_lr, self.optimizer = lr, exploration_lr, optimizer
         self.hidden_dim, self.n_layers, self.batch_size = hidden_dim, n_layers, batch_size
-        self.budget, self.explores, self.device = budget, explores, device
+        self.budget, self.explores, self.device, self.seed = budget, explores, device, seed
         check_parameters(self)
-        most = Budget(budget, rounds).total
+        self.classifier: Networks  # it predicts with θ_{t-1}
+        networks = Networks(classes, self.hidden_dim, self.n_layers, self.explores)
+        super().__init__(networks, self.seed)
+        most = Budget(self.budget, self.rounds).total
         self.most = math.inf if most is None else most  # maximum of labels
         self.n_rounds = self.n_queries = self.drawn = 0
         self.history: list[tuple[Tensor, Tensor, Tensor]] = []  # line 2: each x_t with its r_t
-        self._seeds = np.random.SeedSequence(seed).spawn(4)
+        self._seeds = np.random.SeedSequence(self.seed).spawn(4)
         self._subsets, self._draws, self._returns = map(np.random.default_rng, self._seeds[1:])
 
     def initialize(self, *features: FeatureName) -> None:
@@ -267,7 +268,7 @@ class INeurAL(ActiveLearningClassifier):
 
 
 def check_parameters(model: INeurAL) -> None:
-    """Raise unless the parameters are in their ranges."""
+    """Make numbers of Python of the parameters; raise unless they are in their ranges."""
     classes = model.classes
     hashable = isinstance(classes, tuple) and all(isinstance(each, Hashable) for each in classes)
     if not (hashable and len(set(classes)) == len(classes) > 1):
@@ -275,17 +276,18 @@ def check_parameters(model: INeurAL) -> None:
             f"classes must be a tuple of at least two different labels, got {classes!r}."
         )
     for name, least in {"rounds": 1, "hidden_dim": 1, "n_layers": 2, "batch_size": 1}.items():
-        check_integer(name, getattr(model, name), least)
-    check_real("gamma", model.gamma, least=0)
-    check_real("delta", model.delta, SMALLEST)
+        setattr(model, name, check_integer(name, getattr(model, name), least))
+    model.gamma = check_real("gamma", model.gamma, least=0)
+    model.delta = check_real("delta", model.delta, SMALLEST)
     if model.delta >= 1:
         raise ValueError(f"delta must be below 1, got {model.delta}.")
     for name in ("lr", "exploration_lr"):
         if getattr(model, name) is not None:
-            check_real(name, getattr(model, name), SMALLEST)
-    check_choice("optimizer", model.optimizer, (*OPTIMIZERS,))
-    check_choice("explores", model.explores, (True, False))
-    check_seed(model.seed)
+            setattr(model, name, check_real(name, getattr(model, name), SMALLEST))
+    model.optimizer = check_choice("optimizer", model.optimizer, (*OPTIMIZERS,))
+    model.explores = check_choice("explores", model.explores, (True, False))
+    model.seed = check_seed(model.seed)
+    model.budget = Budget(model.budget, model.rounds).limit
     try:
         torch.ones(1, device=model.device).item()
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
@@ -314,10 +316,9 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
     ----------
     Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Regret Analysis".
     """
-    check_integer("rounds", rounds, least=1)
-    check_integer("hidden_dim", hidden_dim, least=1)
-    check_real("kappa_nu", kappa_nu, SMALLEST)
-    return kappa_nu / (math.sqrt(rounds) * hidden_dim)
+    rounds = check_integer("rounds", rounds, least=1)
+    hidden_dim = check_integer("hidden_dim", hidden_dim, least=1)
+    return check_real("kappa_nu", kappa_nu, SMALLEST) / (math.sqrt(rounds) * hidden_dim)
 
 
 def unit_vector(x: X, features: Iterable[FeatureName]) -> Tensor:

@@ -1,5 +1,6 @@
 """Errors that can be followed: what each message says is done, and it works."""
 
+import copy
 import datetime as dt
 import io
 import math
@@ -9,12 +10,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import river
-from river import compose, evaluate, metrics, preprocessing, stream
-from streams import dump, learned, small, told
+from river import (
+    compose,
+    datasets,
+    evaluate,
+    feature_selection,
+    metrics,
+    preprocessing,
+    stats,
+    stream,
+)
+from streams import blobs, dump, learned, small, told
 
 from river_ineural import active
 from river_ineural.active import Budget
 from river_ineural.features import index as features
+from river_ineural.features import watch
+from river_ineural.persistence import from_bytes, to_bytes
 
 
 def said(x):
@@ -87,6 +99,10 @@ def test_a_budget_that_is_none(kind, budget, meant):
         kind(each)
 
 
+def loaded(model):
+    return from_bytes(to_bytes(model))
+
+
 def rows_with(names_of, n=101):
     """Rows of a number and of the names of each round."""
     return [({"size": float(i % 7), **names_of(i)}, i % 2) for i in range(n)]
@@ -127,24 +143,163 @@ def test_names_that_hold_ids():
 
 
 def test_a_category_that_is_an_id():
-    frame = pd.DataFrame([x for x, _ in rows_with(strings, 5_000)])
-    labels = pd.Series([i % 2 for i in range(5_000)])
-    with pytest.warns(UserWarning, match=r"is 'who=u") as found:
-        quick(categories=True).learn_many(frame, labels)
-    assert len(found) == 1
-    assert "e.g. with river.compose.Discard" in str(found[0].message)
-    model = compose.Discard("who") | quick(categories=True)
-    assert told(learned, model, rows_with(strings, 20)) == []
+    """It is told of after a hundred labels, and has few features, in rows and in a frame. A copy
+    and a loaded model go on alike. Strings that come again are features, however many.
+    """
+    rows = rows_with(strings, 150)
+    frame, labels = pd.DataFrame([x for x, _ in rows]), [y for _, y in rows]
+    by_row, by_frame = quick(categories=True), quick(categories=True)
+    assert told(learned, by_row, rows[:99]) == []
+    other = loaded(by_row)
+    for model in (by_row, copy.deepcopy(by_row), other):
+        (message,) = told(learned, model, rows[99:])
+        assert message.startswith("column 'who' has a new string in 100 of 100 labels")
+        assert len(dump(model).features) == 3 + watch.FEW_STRINGS
+    for model in (other, by_row):
+        assert dump(model).features.strings == {"job": [150, 2], "who": [150, 150]}
+    (message,) = told(by_frame.learn_many, frame, labels)
+    assert len(dump(by_frame).features) == 3 + watch.FEW_STRINGS
+    leave_out = eval(code(message, "e.g. with ", " in front"), {"river": river})
+    model = leave_out | quick(categories=True)
+    assert told(learned, model, rows) == []
     assert set(dump(model["INeurAL"]).features.columns) == {"size", "job=a", "job=b"}
-    quick(categories=True).learn_many(frame.drop(columns="who"), labels)
+    towns = np.random.default_rng(0).exponential(40, 600).astype(int)
+    often = rows_with(lambda i: {"town": f"t{towns[i]}"}, 600)
+    model = quick(categories=True)
+    assert told(learned, model, often) == []
+    assert len(dump(model).features) == 1 + len({x["town"] for x, _ in often})
+
+
+def int_names(x):
+    return dict(enumerate(x.values()))
+
+
+def test_predictions_with_other_names_than_labels():
+    """As after JSON: one warning, with two of the names. A label with such names is told of too."""
+    rows, texts = blobs(60), [str(name) for name in range(6)]
+    model = learned(quick(), [(int_names(x), y) for x, y in rows])
+    as_text = [dict(zip(texts, x.values(), strict=True)) for x, _ in rows]
+    for each in (model, copy.deepcopy(model), loaded(model)):
+        assert told(lambda each=each: [each.predict_one(x) for x in as_text[:19]]) == []
+        with pytest.raises(UserWarning, match=r"20 predictions in a row lack .* 0, .* '0'"):
+            each.predict_one(as_text[19])
+        assert told(lambda each=each: [each.predict_one(x) for x in as_text]) == []
+    (message,) = told(model.learn_one, as_text[0], 1)
+    assert message.startswith("0 and '0' are two features")
+    assert told(model.learn_one, as_text[0], 0) == []
+    (message,) = told(learned(quick(), rows).predict_many, pd.DataFrame(as_text))
+    assert message.startswith("60 predictions in a row lack features that all labels had")
+
+
+def chosen(k):
+    return feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=k)
+
+
+def test_a_pipeline_that_learns_all_features_and_predicts_from_a_few():
+    """River's does so with SelectKBest alone in front; in a sampler it is as in a union."""
+    rows, right = list(datasets.Phishing().take(300)), []
+    (message,) = told(rounds_alone, chosen(5) | quick(), rows)
+    assert re.search(
+        "lack features that all labels had, such as '[a-z_]+' and '[a-z_]+'. ", message
+    )
+    assert "SelectKBest" in message
+    alone = lambda model: model  # noqa: E731
+    sampler = lambda model: active.RandomSampler(model, p=1.0, seed=1)  # noqa: E731
+    ineural = lambda model: active.INeurALSampler(model, gamma=1e9, seed=1)  # noqa: E731
+    for around, step in (
+        *((alone, compose.TransformerUnion(chosen(5))), (sampler, chosen(5))),
+        (ineural, chosen(5)),
+    ):
+        score = metrics.Accuracy()
+        assert told(evaluate.progressive_val_score, rows, around(step | small()), score) == []
+        right.append(score.get())
+    assert right[0] == right[1] == right[2]
+    model = active.RandomSampler(preprocessing.StandardScaler() | chosen(2) | quick(), seed=1)
+    learned(model, rows[:9])  # each step once
+    assert model.classifier["StandardScaler"].counts["ip_in_url"] == 9
+    assert dump(model).history.n_labelled == 9
+
+
+def rounds_alone(model, rows):
+    for x, y in rows:
+        model.predict_one(x)
+        model.learn_one(x, y)
+
+
+WORDS = [f"w{i}" for i in range(2_000)]
+
+
+def words(rng, t):
+    return dict.fromkeys(rng.choice(WORDS, 6).tolist(), 1.0)
+
+
+def gaps(rng, t):
+    return {f"f{j}": 1.0 for j in range(5) if rng.random() < 0.7}
+
+
+def gone(rng, t):  # from the last quarter on a half of the values
+    return {f"f{j}": 1.0 for j in range(6) if t < 30 or rng.random() < 0.5}
+
+
+def renamed(rng, t):  # and sparse: no label has had one of these
+    return {f"{'old' if t < 12 else 'new'}{j}": 1.0 for j in rng.choice(50, 4).tolist()}
+
+
+def late(rng, t):
+    return {f"f{j}": 1.0 for j in range(1 + t // 60)}
+
+
+def one_hot(rng, t):
+    return {"size": 1.0, "job": f"j{rng.integers(9)}", "age": rng.choice([1.0, None])}
+
+
+def seasons(rng, t):
+    return {"size": 1.0, "when": f"s{t // 99}", "how": f"h{t // 99}"}
+
+
+@pytest.mark.parametrize("make", [words, gaps, gone, late, one_hot, seasons, lambda rng, t: {}])
+@pytest.mark.parametrize("share", [0.05, 1.0])
+def test_streams_whose_names_vary_are_not_told_of(make, share):
+    """Words, missing values, features that come late, categories, the first examples."""
+    rng, model = np.random.default_rng(0), quick(categories=True, missing=True)
+
+    def run():
+        for t in range(500):
+            x = make(rng, t)
+            model.predict_one(x)
+            if t < 12 or rng.random() < share:
+                model.learn_one(x, t % 2)
+
+    assert told(run) == []
+
+
+def test_values_that_are_missing_now_here_and_now_there_are_not_told_of():
+    """But a half of the names that is missing from 20 predictions in a row is."""
+    model = learned(quick(), blobs(12))
+    halves = [{f"f{3 * i + j}": 1.0 for j in range(3)} for i in (0, 1)]
+    assert told(lambda: [model.predict_one(halves[t % 2]) for t in range(200)]) == []
+    assert told(lambda: [model.predict_one(halves[0]) for _ in range(19)]) == []
+    with pytest.raises(UserWarning, match=r"^20 predictions .* 'f3' and 'f4'\. "):
+        model.predict_one(halves[0])
+
+
+def test_sparse_names_that_no_label_had():
+    rng, model = np.random.default_rng(0), quick()
+    learned(model, [(renamed(rng, t), t % 2) for t in range(12)])
+    assert told(lambda: [model.predict_one(renamed(rng, 12)) for _ in range(99)]) == []
+    with pytest.raises(UserWarning, match=r"100 predictions .* some labels .*'old\d.*, .*'new\d"):
+        model.predict_one(renamed(rng, 12))
 
 
 def test_wide_tables_and_slow_growth_are_no_flood():
     wide = {f"pixel_{j}": float(j) for j in range(5_500)}
     assert told(learned, quick(), [(wide, 0), (wide, 1)]) == []
     index = features.FeatureIndex(10**9)
-    for i in range(features.MANY + 1_000):
-        index.learn([f"user_{i}"])
-        index.touch(index.look_up([f"user_{i}"]))
-    assert len(index) == features.MANY + 1_000
-    assert not index._flood.told
+
+    def grow():
+        for i in range(watch.MANY + 1_000):
+            index.learn([f"user_{i}"])
+            index.learned((f"user_{i}",), 1)
+
+    assert told(grow) == []
+    assert len(index) == watch.MANY + 1_000

@@ -146,7 +146,7 @@ def test_frames_are_as_rows(kind, dtype):
         found = np.asarray(model.predict_proba_many(X).to_numpy())
         assert found == pytest.approx(np.array(expected), abs=1e-5)
     for i in range(len(X)):
-        one_by_one.learn_many(X[i : i + 1], series(ys[i : i + 1]))
+        one_by_one.learn_many(X[i : i + 1], series(ys)[i : i + 1])
     assert dump(one_by_one).networks.block[0].equal(dump(by_rows).networks.block[0])
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from river import linear_model
+from river import ensemble, linear_model
 from river.feature_extraction import BagOfWords
 from streams import python, small
 
@@ -152,6 +152,18 @@ def flood():
     each(({f"id{50 * i + j}": 1.0 for j in range(50)} for i in range(101)), [1] * 101)()
 
 
+def ids():
+    each(({"id": f"u{i}"} for i in range(100)), [1] * 100, categories=True)()
+
+
+def other_names():
+    model = small()
+    for _ in range(10):
+        model.learn_one({"a": 1.0}, 1)
+    for _ in range(20):
+        model.predict_one({"b": 1.0})
+
+
 def no_file():
     Path("bad").write_text("no safetensors file")
     load("bad")
@@ -164,6 +176,9 @@ MEET = (
     learn({"a=b": 1.0}, categories=True),
     learn({"a missing": 1.0}, missing=True),
     flood,
+    ids,
+    other_names,
+    each([{"1": 1.0}, {1: 1.0}], [0, 1]),
     each([{"a": 1.0}, {"b": 1.0}], [0, 1], max_features=1),
     each([{f"f{i}": 1.0 for i in range(5_000)}] * 2, [0, 1], hidden_dim=3_000),
     *(frame(column) for column in (pd.to_datetime(["2024-01-01"]), ["a"], [math.nan])),
@@ -172,8 +187,10 @@ MEET = (
     lambda: one_class(classes=("x", "y")),
     each([{"a": 1.0}] * 3, [0, 1, 2], max_classes=2),
     frame([1.0], (1, 2)),
+    lambda: small().learn_many(pd.DataFrame({"a": [1.0]}), pd.Series([1], [7])),
     *((lambda budget=budget: active.Budget(budget)) for budget in ("10%", 10.0)),
     lambda: setattr(small(), "hidden_dim", 3),
+    lambda: ensemble.BaggingClassifier(active.INeurALSampler(small()), 2).predict_one({"a": 1.0}),
     lambda: active.INeurALSampler(linear_model.LogisticRegression()),
     lambda: active.RandomSampler(active.MarginSampler(linear_model.LogisticRegression())),
     lambda: INeurAL(device="cuda:99"),

@@ -306,7 +306,7 @@ FORGED = [
     (of_learner("n_layers"), 10**9, "networks.block must be .* weights"),
     (of_learner("capacity"), 10**15, "no model can be made of it|capacities"),
     (of_learner("lr"), -1.0, "lr must be finite and in"),
-    (of_learner("lr"), 10**400, "too large"),
+    (of_learner("lr"), 10**400, "lr must be finite"),
     (of_learner("seed"), kept.DROPPED, "lacks its parameter seed"),
     (of_learner("drift_detector"), {"$os.system": {}}, "os.system"),
     (DEVICE, "meta", "device must be 'cpu', 'cuda' or"),

@@ -8,8 +8,20 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from river import base, compose, drift, evaluate, imblearn, linear_model, metrics, preprocessing
-from streams import Scored, blobs, dump, learned, raises_and_keeps, small, waits_its_turn
+from river import (
+    base,
+    compat,
+    compose,
+    drift,
+    ensemble,
+    evaluate,
+    imblearn,
+    linear_model,
+    metrics,
+    preprocessing,
+    tree,
+)
+from streams import Scored, blobs, dump, learned, raises_and_keeps, small, told, waits_its_turn
 
 from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.active.pipelines import find_learner
@@ -92,6 +104,40 @@ def test_river_s_wrappers_of_one_learner(name, scaled):
     for x, w in (({**X, "f1": None}, 1.0), (X, -1.0)):
         with raises_and_keeps(inner, None):  # a scaler that saw a NaN returns NaN ever after
             model.learn_one(x, 1, w=w)
+
+
+@pytest.mark.parametrize("inner", [small, tree.HoeffdingTreeClassifier])
+def test_labels_that_a_wrapper_discards_are_not_told_of_as_one_class(inner):
+    """The sampler was given both classes, so it does not say that only one was seen."""
+    kind = active.INeurALSampler if inner is small else active.MarginSampler
+    shares = {0: 1e-9, 1: 1 - 1e-9}
+    wrapped = kind(imblearn.RandomUnderSampler(inner(), shares, seed=1), budget=60, seed=1)
+    assert told(lambda: [wrapped.learn_one(x, y) for x, y in STREAM[:30]]) == []
+    assert told(lambda: [wrapped.predict_one(x) for x, _ in STREAM[:30]]) == []
+    assert len(wrapped.classifier.predict_proba_one(X)) == 1
+    alone = kind(inner(), budget=60, seed=1)
+    (message,) = told(lambda: [(alone.predict_one(x), alone.learn_one(x, 1)) for x, _ in STREAM])
+    assert message.startswith("Only one class was seen in 10 labels")
+
+
+@pytest.mark.parametrize("around", [lambda model: model, lambda model: Cold() | model])
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.RandomSampler])
+def test_what_takes_a_sampler_for_a_classifier_is_refused(kind, around):
+    """Its pairs would be taken for labels."""
+    model = around(kind(small(), seed=1))
+    for made in (
+        *(ensemble.VotingClassifier([model] * 2, use_probabilities=each) for each in (True, False)),
+        *(ensemble.BaggingClassifier(model, n_models=2), drift.DriftRetrainingClassifier(model)),
+    ):
+        with pytest.raises(TypeError, match=r"^river\..* would take .* for a label"):
+            made.predict_one(X)
+        with pytest.raises(TypeError, match=r"^river\..* would take .* for a label"):
+            learned(made, STREAM)
+    converted = compat.convert_river_to_sklearn(kind(small(), seed=1))
+    with pytest.raises(TypeError, match=r"^river\.compat"):
+        converted.fit(FRAME.to_numpy(), SERIES.to_numpy())
+    with pytest.raises(TypeError, match=r"^river\.compat"):
+        converted.predict(FRAME.to_numpy())
 
 
 class Cold(base.Transformer):

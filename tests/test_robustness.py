@@ -5,12 +5,15 @@ import datetime as dt
 import enum
 import inspect
 import math
+import pickle
+import re
 from decimal import Decimal
 from fractions import Fraction
 
 import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import torch
 from hypothesis import given, settings
@@ -19,9 +22,11 @@ from streams import blobs, dump, learned, raises_and_keeps, rounds, small, told
 
 from river_ineural import INeurAL, NeurONAL, active, datasets, paper
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
+from river_ineural.features.parameters import Live
 from river_ineural.networks import weights
 from river_ineural.networks.layout import Weights
 from river_ineural.networks.scores import nearest_distribution, probabilities
+from river_ineural.persistence import from_bytes, to_bytes
 
 STREAM = blobs(40, n_features=3, n_classes=2, seed=4)
 X = STREAM[0][0]
@@ -114,7 +119,7 @@ def test_an_empty_x_is_an_example_whose_features_are_absent(make):
 BAD_LABELS = [
     *(None, (1, 2), [1], {"a": 1}, np.ones(2), math.nan, math.inf, pd.NA, np.float32("inf")),
     *(kind("nan") for kind in (np.float64, np.float32, np.float16)),
-    *(Fraction(1, 3), np.longdouble(1), 10**301, enum.Enum("Colour", ["RED"], type=str).RED),
+    *(Fraction(1, 3), np.longdouble(1), 10**301, enum.Enum("Colour", ["RED"]).RED),
 ]
 BAD_NAMES = math.nan, 1j, frozenset("a"), dt.date(2024, 1, 1), 10**301, ("a", math.nan), object()
 BAD_WEIGHTS = -1, -1e-9, math.nan, math.inf, "2", None, 1e300  # float32 cannot hold the last
@@ -180,6 +185,95 @@ def test_learn_many_refuses(columns, y, w, match):
             model.learn_many(pd.DataFrame(np.ones((2, columns))), pd.Series(y, dtype=object), w)
 
 
+class Text(str):
+    """A string of another type."""
+
+    __slots__ = ()
+
+
+class Colour(enum.StrEnum):
+    RED, BLUE = "red", "blue"
+
+
+class Odd(Text, enum.Enum):  # whose members are printed as "Odd.RED"
+    RED, BLUE = "red", "blue"
+
+
+class Number(enum.IntEnum):
+    RED, BLUE = 4, 7
+
+
+@pytest.mark.parametrize("kind", [Colour, Odd, Number, lambda value: Text(value)], ids=str)
+def test_enumerations_and_subclasses_are_their_values(kind):
+    """As labels, names, categories, named classes and explorers; after a journey too."""
+    red, blue = ("red", "blue") if kind not in (Colour, Odd, Number) else kind
+    red, blue = (kind(each) for each in (red, blue))
+    value = int if kind is Number else str.__str__
+    models = []
+    for convert in (lambda each: each, value):
+        names, labels = {"f0": convert(red)}, {0: convert(red), 1: convert(blue)}
+        model = small(classes=(labels[0],), categories=True)
+        model = active.INeurALSampler(model, seed=1)
+        for x, y in STREAM:
+            x = {names.get(name, name): number for name, number in x.items()}
+            if kind is not Number:
+                x["colour"] = labels[y]
+            model.predict_one(x)
+            model.learn_one(x, labels[y])
+        frame = pd.DataFrame([x for x, _ in STREAM])
+        model.classifier.learn_many(frame, [labels[y] for _, y in STREAM])
+        models.append(model)
+    model, twin = models
+    for plain in (*model.classifier.known_labels, *dump(model).features.names):
+        assert type(plain) in (int, str)
+    assert pickle.dumps(model.classifier) == pickle.dumps(twin.classifier)
+    assert from_bytes(to_bytes(model)).predict_one(X) == model.predict_one(X) == twin.predict_one(X)
+
+
+LABELS = [y for _, y in STREAM]
+XS = pd.DataFrame([x for x, _ in STREAM])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        *(LABELS, tuple(LABELS), np.array(LABELS), np.array(LABELS)[:, None], pd.Index(LABELS)),
+        *(pd.DataFrame({"y": LABELS}), pl.DataFrame({"y": LABELS}), pl.Series(LABELS)),
+    ],
+    ids=lambda y: f"{type(y).__module__} {np.shape(y)}",
+)
+def test_labels_in_any_column(y):
+    """By position; the weights as well."""
+    model, twin = small(), small()
+    assert told(model.learn_many, XS, y, y) == []
+    twin.learn_many(XS, pd.Series(LABELS), pd.Series(LABELS))
+    assert pickle.dumps(model) == pickle.dumps(twin)
+
+
+@pytest.mark.parametrize("y", ["ab", None, 3, {"a": 1}, np.ones((40, 2)), pl.LazyFrame(), {0, 1}])
+def test_what_is_no_column_of_labels(y):
+    model = trained()
+    with raises_and_keeps(model, "^y must be a series, a list, an array or a frame"):
+        model.learn_many(XS, y)
+    with raises_and_keeps(model, "^w must be a series"):
+        model.learn_many(XS, LABELS, {} if y is None else y)
+
+
+@pytest.mark.parametrize("frame", [XS.to_numpy(), [[1.0]], pl.LazyFrame({"a": [1.0]}), None, X])
+def test_what_is_no_frame(frame):
+    model = trained()
+    for call in (model.predict_many, model.predict_proba_many, lambda X: model.learn_many(X, [1])):
+        with raises_and_keeps(model, r"^X must be a data frame, got .*collect\(\) a LazyFrame"):
+            call(frame)
+
+
+def test_an_index_that_differs_is_told_of_once():
+    model, y = small(), pd.Series(LABELS, index=range(1, 41))
+    (message,) = told(lambda: [model.learn_many(XS, y) for _ in range(3)])
+    assert message == "the index of y is not that of X: rows are matched by their position."
+    assert told(model.learn_many, XS.set_index(y.index), y, pd.Series(1.0, y.index)) == []
+
+
 # Parameters
 
 SAMPLERS = active.INeurALSampler, active.RandomSampler, active.MarginSampler
@@ -236,6 +330,81 @@ def test_a_bad_parameter_is_named(kind, name, value):
     said = {"classes": "label|classes", "limit": "budget"}.get(name, rf"\b{name}\b")
     with pytest.raises(error, match=said):
         kind(**settings | {name: value})
+
+
+NUMBERS = (np.int8, np.uint8, np.int64, np.float16, np.float64, np.longdouble, Fraction)
+
+
+def parameters(model):
+    """The parameters of an object, and of the one inside."""
+    for name in inspect.signature(type(model)).parameters:
+        value = getattr(model, name)
+        yield from (
+            parameters(value) if isinstance(value, (INeurAL, active.Budget)) else [(name, value)]
+        )
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.__module__} {kind.__name__}")
+def test_numbers_of_any_kind_become_those_of_python(kind, number):
+    """Or are refused by the name of the parameter, when the object is made and when it is set."""
+    given = {"classifier": small()} if kind in SAMPLERS else {}
+    given |= {"classes": (0, 1), "rounds": 10} if kind is paper.INeurAL else {}
+    for name, parameter in inspect.signature(kind).parameters.items():
+        value = number(2 if name in ("max_classes", "n_layers", "n_pretraining", "rounds") else 1)
+        if name in given or isinstance(parameter.default, (bool, str, tuple)):
+            continue
+        if name in ("width", "classes", "drift_detector", "classifier", "burst"):
+            continue
+        if name == "delta":
+            value = value / 3
+        said = None
+        try:
+            made = kind(**given | {name: value})
+            if type(inspect.getattr_static(kind, name, None)) is Live:
+                setattr(made, name, value)
+        except (TypeError, ValueError) as error:
+            said = str(error)
+        if said is not None:
+            assert re.match({"limit": "budget"}.get(name, name), said)
+            continue
+        for each, found in parameters(made):
+            assert type(found).__module__ != "numpy", each
+            assert not isinstance(found, Fraction), each
+        if isinstance(made, (INeurAL, *SAMPLERS[:1])):
+            to_bytes(made)
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, 10**5_000, -(10**5_000), -math.inf], ids=["e400", "e5000", "-e5000", "-inf"]
+)
+@pytest.mark.parametrize("name", ["horizon", "limit", "burst"])
+def test_numbers_without_end_are_refused_by_their_name(name, value):
+    match = "budget" if name == "limit" else name
+    with pytest.raises((TypeError, ValueError), match=match):
+        active.Budget(**{"limit": 0.5} | {name: value})
+    with pytest.raises((TypeError, ValueError), match="lr"):
+        small(lr=value)
+
+
+def test_mutate_changes_all_or_nothing():
+    model = active.INeurALSampler(small(), budget=3, seed=1)
+    for x, y in STREAM[:5]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    for change, match in (
+        ({"gamma": 3, "budget": 5, "horizon": 0}, "horizon"),
+        ({"gamma": 3, "classifier": {"lr": 0.5, "n_steps": -1}}, "n_steps"),
+        ({"classifier": {"lr": 0.5}, "budget": 1.5}, "budget"),
+        ({"gamma": 3, "seed": 4}, "mutable"),
+        ({"budget": 4, "self_training": "x"}, "self_training"),
+    ):
+        with raises_and_keeps(model, match):
+            model.mutate(change)
+    model.mutate({"budget": 9, "classifier": {"lr": 0.5}, "gamma": np.float32(2)})
+    assert (model.budget, model.classifier.lr, model.gamma) == (9, 0.5, 2.0)
+    model.predict_one(X)
+    assert model.last_decision.budget_left + model.n_queries == 9
 
 
 def test_those_learned_longest_ago_make_room():

@@ -142,6 +142,7 @@ def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
 
 
+@pytest.mark.filterwarnings("ignore:20 predictions in a row lack")
 @pytest.mark.usefixtures("three_threads")
 @of_each_kind
 def test_predicting_and_what_is_refused_change_nothing(settings):

@@ -10,7 +10,7 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.budget import BudgetManager
-from river_ineural.active.pipelines import find_learner, last_step
+from river_ineural.active.pipelines import check_caller, find_learner, last_step, learn_steps
 from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Lock
 from river_ineural.features.validation import warn
@@ -126,6 +126,7 @@ class Answering(ActiveLearningClassifier):
         effect after this call, so that the classifier and the sampler agree.
         """
         with self._lock, uninterrupted():
+            check_caller()
             waited = bool(self._questions.waiting)
             query, alike = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)
@@ -193,7 +194,7 @@ class Answering(ActiveLearningClassifier):
     def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
         """Let a model, which is the classifier or its last step, learn the label of a question."""
         n_before = getattr(find_learner(self.classifier)[0], "n_labels", None)
-        model.learn_one(x, y, **accepted(model, kwargs))
+        learn_steps(model, x, y, accepted(model, kwargs))
         self._count(query, y, n_before)
 
     def _count(self, query: int | None, y: ClfTarget, n_before: int | None) -> None:

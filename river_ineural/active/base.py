@@ -13,29 +13,25 @@ from river_ineural.active.answering import Answering
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.html import html_table
-from river_ineural.active.pipelines import find_learner, no_sampler
+from river_ineural.active.pipelines import check_caller, find_learner, n_learned, no_sampler
 from river_ineural.active.query import FIRST, few_classes
 from river_ineural.active.questions import Questions
 from river_ineural.classifier.locks import Order, lock, with_attributes
-from river_ineural.features.parameters import Fixed, Live
-from river_ineural.features.validation import SCHEMA, check_schema, integer, optional, warn
+from river_ineural.features.parameters import Fixed, Live, Mutable
+from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
 
 __all__ = ["BudgetedSampler"]
 
 
-def check_classifier(name: str, classifier: Any) -> None:
-    """Raise unless it is a River classifier."""
+def check_classifier(name: str, classifier: Any) -> Any:
+    """The classifier; raises unless it is one of River."""
     if not isinstance(classifier, base.Classifier):
         raise TypeError(f"{name} must be a River classifier, got {classifier!r}.")
     no_sampler(name, classifier)
+    return classifier
 
 
-def check_budget(name: str, budget: Any) -> None:
-    """Raise unless it can be a budget."""
-    combined(budget, None)
-
-
-class BudgetedSampler(Answering):
+class BudgetedSampler(Mutable, Answering):
     """An active learner that counts its rounds and its queries against a budget.
 
     Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
@@ -58,12 +54,14 @@ class BudgetedSampler(Answering):
 
     classifier = Live[Any](check_classifier, lambda model, _: model._questions.unlink())
     budget = Live[Budget | float | int | None](
-        check_budget, lambda model, budget: model._limit(budget, model.horizon)
+        lambda _, budget: budget if isinstance(budget, Budget) else Budget(budget).limit,
+        lambda model, budget: model._limit(budget, model.horizon),
     )
     horizon = Live[int | None](
-        optional(integer(1)), lambda model, horizon: model._limit(model.budget, horizon)
+        lambda _, horizon: Budget(None, horizon).horizon,
+        lambda model, horizon: model._limit(model.budget, horizon),
     )
-    seed = Fixed[int | None](optional(integer(0)))
+    seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 
     def __init__(
         self,
@@ -72,14 +70,14 @@ class BudgetedSampler(Answering):
         horizon: int | None,
         seed: int | None,
     ) -> None:
-        super().__init__(classifier, seed=seed)
+        super().__init__(classifier, seed=check_seed(seed))
         self.budget = budget
         self.horizon = horizon
         self._last: tuple[Any, ...] | None = None  # the latest decision, from which it is made
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
         self._n_drifts = 0  # of the learner, at the last look
-        self._budget_manager = BudgetManager(combined(budget, horizon))
+        self._budget_manager = BudgetManager(combined(self.budget, self.horizon))
         self._questions = Questions()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
@@ -87,7 +85,9 @@ class BudgetedSampler(Answering):
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
-            self._budget_manager.change(combined(budget, horizon))
+            manager = copy.copy(self._budget_manager)
+            manager.change(combined(budget, horizon))
+            self._budget_manager = manager
 
     @property
     def n_rounds(self) -> int:
@@ -192,8 +192,12 @@ class BudgetedSampler(Answering):
         return FEW_CLASSES if few_classes(self._budget_manager, self._rng.random) else UNWANTED
 
     def _warn_once(self, text: str) -> None:
-        """Warn once, after the first ten labels, that a class has no label yet."""
-        if self._n_labels >= FIRST and not self._warned:
+        """Warn once, after the first ten labels, that a class has no label yet.
+
+        A wrapper such as River's `RandomUnderSampler` may have discarded those that came.
+        """
+        n = self._n_labels
+        if n >= FIRST and not self._warned and n_learned(self.classifier, n) >= n:
             self._warned = True
             warn(text)
 
@@ -205,6 +209,8 @@ class BudgetedSampler(Answering):
         This is a round, and so is `predict_one`; `decide_one` returns both in one.
         """
         with self._lock:
+            if not self.n_rounds:
+                check_caller()
             y_pred = self.classifier.predict_proba_one(x, **kwargs)
             return y_pred, self._ask_for_label(x, y_pred)
 

@@ -56,18 +56,16 @@ class Budget:
     burst: int | None = None
 
     def __post_init__(self) -> None:
-        check_limit(self.limit)
-        if isinstance(self.limit, numbers.Integral):  # NumPy's would wrap around below 0
-            object.__setattr__(self, "limit", int(self.limit))
-        if self.horizon is not None:
-            check_integer("horizon", self.horizon, least=1)
-        if self.burst is not None:
-            check_integer("burst", self.burst, least=1)
-            if not isinstance(self.limit, float) or self.horizon is not None:
-                raise ValueError(
-                    f"burst is for a share (float) without a horizon, got {self.burst} with "
-                    f"budget {self.limit!r} and horizon {self.horizon!r}."
-                )
+        object.__setattr__(self, "limit", checked_limit(self.limit))
+        for name in ("horizon", "burst"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, check_integer(name, value, least=1))
+        share = isinstance(self.limit, float) and self.horizon is None
+        if self.burst is not None and not share:
+            raise ValueError(
+                f"burst is for a share (float) without a horizon, got {self.burst} with "
+                f"budget {self.limit!r} and horizon {self.horizon!r}."
+            )
 
     @property
     def total(self) -> int | None:
@@ -134,10 +132,10 @@ class Budget:
         return min(n_rounds, int(bucket + rate * later))  # in floats, as `BudgetManager` adds
 
 
-def check_limit(limit: Any) -> None:
-    """Raise unless it is None, a share or a number of labels; say how to write what was meant."""
+def checked_limit(limit: Any) -> float | int | None:
+    """None, a share or a number of labels; what raises says how to write what was meant."""
     if limit is None:
-        return
+        return None
     if isinstance(limit, float):
         if 1 < limit < math.inf:
             ways = []
@@ -149,14 +147,13 @@ def check_limit(limit: Any) -> None:
                 f"budget must be at most 1.0 as a float, a share of the rounds, got {limit!r}: "
                 f"write {', '.join(ways)}."
             )
-        check_real("budget", limit, least=0, most=1)
-        return
+        return check_real("budget", limit, least=0, most=1)
     if isinstance(limit, bool) or not isinstance(limit, numbers.Integral):
         raise TypeError(
             "budget must be None for no limit, a share of the rounds such as 0.1, a number of "
             f"labels such as 100, or a Budget, got {limit!r}."
         )
-    check_integer("budget", limit, least=0)
+    return check_integer("budget", limit, least=0)
 
 
 def floor(labels: float) -> int:

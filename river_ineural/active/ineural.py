@@ -16,16 +16,19 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Reason, Wanted
 from river_ineural.active.pipelines import (
+    check_caller,
     check_learner,
     checked,
     find_learner,
     last_step,
+    learn_steps,
     prepared,
     steps_learn,
     transformed,
 )
 from river_ineural.active.questions import Answered
 from river_ineural.active.width import ConstantWidth, Width
+from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
@@ -36,10 +39,11 @@ __all__ = ["INeurALSampler"]
 DEFAULT_WIDTH = ConstantWidth()
 
 
-def check_width(name: str, width: Any) -> None:
-    """Raise unless it is None or can be called."""
+def check_width(name: str, width: Any) -> Any:
+    """The width; raises unless it is None or can be called."""
     if width is not None and not callable(width):
         raise TypeError(f"{name} must be None or callable, e.g. ConstantWidth, got {width!r}.")
+    return width
 
 
 class INeurALSampler(BudgetedSampler):
@@ -64,7 +68,8 @@ class INeurALSampler(BudgetedSampler):
     classifier
         An `INeurAL`, or a River pipeline that ends in one. The unsupervised steps of a pipeline
         learn from every round. River's `drift.DriftRetrainingClassifier` or a sampler of its
-        `imblearn` may go around either. Any other `active.Learner` may stand for an `INeurAL`.
+        `imblearn` may go around either, of which `RandomUnderSampler` discards labels that were
+        paid for. Any other `active.Learner` may stand for an `INeurAL`.
     gamma
         Exploration parameter γ, at least 0; the larger, the more labels are asked for.
     width
@@ -178,6 +183,8 @@ class INeurALSampler(BudgetedSampler):
         self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
     ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
         with self._lock:
+            if not self._budget_manager.n_rounds:
+                check_caller()
             learner, pipelines = find_learner(self.classifier)
             if pipelines:  # lines 3 and 4: the x of this round
                 given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
@@ -276,7 +283,7 @@ class INeurALSampler(BudgetedSampler):
         # learned than were predicted, as in a warm start.
         seen = self._n_learned < self._budget_manager.n_rounds
         with steps_learn(model) if seen and pipelines else nullcontext():
-            model.learn_one(x, y, **(kwargs and accepted(model, kwargs)))
+            learn_steps(model, x, y, kwargs and accepted(model, kwargs))
         self._n_learned += seen
         learner, _ = find_learner(self.classifier)  # a wrapper may replace its model
         if n_before is not None and learner.n_labels == n_before + 1:
@@ -298,6 +305,7 @@ class INeurALSampler(BudgetedSampler):
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
         """Learn from a label whether the prediction was right, and how many each class has."""
+        y = plain(y)
         if len(scores) > 1:
             top, _, margin = rule.top_two([*scores.values()])
             right = [*scores][top] == y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -21,7 +22,8 @@ PIPELINES = lock(Order.PIPELINES)
 
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
 
-
+INSIDE = "river_ineural.", "river.compose."
+TAKE_LABELS = ("compat", "drift", "ensemble", "imblearn", "model_selection", "multi", "stacking")
 WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
 
 
@@ -65,8 +67,27 @@ def last_step(classifier: Any) -> Any:
     return pipelines[0][-1] if pipelines and pipelines[0] is classifier else classifier
 
 
-def check_learner(name: str, classifier: Any) -> None:
-    """Raise a TypeError that names what is missing, unless there is a `Learner` inside."""
+def check_caller() -> None:
+    """Raise in a call by a class of River that would take a pair for a label."""
+    frame = inspect.currentframe()
+    while frame and (module := frame.f_globals.get("__name__", "")).startswith(INSIDE):
+        frame = frame.f_back
+    if frame and module.startswith(tuple(map("river.{}".format, TAKE_LABELS))):
+        raise TypeError(
+            f"{module} would take what a sampler predicts, (label, ask), for a label: give it the "
+            "classifier, and put a sampler around the outermost model."
+        )
+
+
+def n_learned(classifier: Any, n_given: int) -> int:
+    """How many labels the learner inside has learned, 0 if a wrapper hides it; else all given."""
+    hidden = nesting(type(classifier)) == "wrapped"  # type: ignore[arg-type]
+    n: int = getattr(find_learner(classifier)[0], "n_labels", 0 if hidden else n_given)
+    return n
+
+
+def check_learner(name: str, classifier: Any) -> Any:
+    """The classifier; a TypeError names what is missing, unless there is a `Learner` inside."""
     no_sampler(name, classifier)
     learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
@@ -81,6 +102,7 @@ def check_learner(name: str, classifier: Any) -> None:
         raise TypeError(
             f"{name} has a pipeline within a pipeline: put the steps of the inner one in the outer."
         )
+    return classifier
 
 
 def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
@@ -96,6 +118,24 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
         stack.enter_context(PIPELINES)
         stack.enter_context(compose.learn_during_predict())
     return stack
+
+
+def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None:
+    """`classifier.learn_one`, but each step of a pipeline learns what the one before makes of x.
+
+    River's `Pipeline` takes a `SupervisedTransformer` that is no `Transformer`, as `SelectKBest`
+    is, for a last step, and hands on x as it was. In a union it does not.
+    """
+    if nesting(type(classifier)) == "last step":  # type: ignore[arg-type]
+        *steps, last = classifier.steps.values()
+        odd = [i for i, step in enumerate(steps) if isinstance(step, base.SupervisedTransformer)]
+        for i in odd:
+            from river.compose import TransformerUnion
+
+            union = TransformerUnion()
+            union.transformers["step"], steps[i] = steps[i], union
+        classifier = type(classifier)(*steps, last) if odd else classifier
+    classifier.learn_one(x, y, **kwargs)
 
 
 def transformed(

@@ -37,7 +37,7 @@ class ConstantWidth:
     beta: float = 0.08
 
     def __post_init__(self) -> None:
-        check_real("beta", self.beta, least=0)
+        object.__setattr__(self, "beta", check_real("beta", self.beta, least=0))
 
     def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
         return self.beta
@@ -79,14 +79,12 @@ class TheoreticalWidth:
     c3: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("delta", self.delta, least=0, most=1)
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", check_integer("horizon", self.horizon, least=1))
+        for name, *bounds in ("delta", 0, 1), ("c1", 0), ("c2", 0), ("c3", 1):
+            object.__setattr__(self, name, check_real(name, getattr(self, name), *bounds))
         if self.delta in (0, 1):
             raise ValueError(f"delta must be strictly between 0 and 1, got {self.delta}.")
-        if self.horizon is not None:
-            check_integer("horizon", self.horizon, least=1)
-        check_real("c1", self.c1, least=0)
-        check_real("c2", self.c2, least=0)
-        check_real("c3", self.c3, least=1)
 
     def __call__(self, t: int, n_classes: int, n_layers: int) -> float:
         rounds = t * (t + 1) if self.horizon is None else self.horizon

@@ -49,14 +49,13 @@ class VersionSpace(Cached, base.Classifier):
         slack: float,
         seed: int | None,
     ) -> None:
-        check_integer("n_hypotheses", n_hypotheses, least=1)
-        check_integer("n_pretraining", n_pretraining, least=2)
-        check_real("slack", slack, least=0)
-        check_seed(seed)
-        self.n_pretraining, self.slack = n_pretraining, slack
-        seeds = np.random.default_rng(seed).integers(2**31, size=n_hypotheses).tolist()
+        n_hypotheses = check_integer("n_hypotheses", n_hypotheses, least=1)
+        self.n_pretraining = check_integer("n_pretraining", n_pretraining, least=2)
+        self.slack = check_real("slack", slack, least=0)
+        seeds = np.random.default_rng(check_seed(seed)).integers(2**31, size=n_hypotheses).tolist()
         self.hypotheses = [network(seed=each) for each in seeds]
-        self.waiting: deque[tuple[dict[FeatureName, Any], ClfTarget]] = deque(maxlen=n_pretraining)
+        self.waiting: deque[tuple[dict[FeatureName, Any], ClfTarget]]
+        self.waiting = deque(maxlen=self.n_pretraining)
         self.ready = False
         self.losses = np.zeros(n_hypotheses)
         self.n = 0
@@ -203,15 +202,16 @@ class ALPS(BudgetedSampler):
         max_features: int = 10_000,
         seed: int | None = None,
     ) -> None:
-        check_real("requester_slack", requester_slack, least=0)
+        self.requester_slack = check_real("requester_slack", requester_slack, least=0)
         settings = hidden_dim, lr, batch_size, n_epochs, tolerance
         network = functools.partial(RetrainedNetwork, *settings, max_features=max_features)
         classifier = VersionSpace(network, n_hypotheses, n_pretraining, slack, seed)
         super().__init__(classifier, budget, horizon, seed)
-        self.n_hypotheses, self.n_pretraining = n_hypotheses, n_pretraining
-        self.slack, self.requester_slack = slack, requester_slack
-        self.hidden_dim, self.lr, self.batch_size = hidden_dim, lr, batch_size
-        self.n_epochs, self.tolerance, self.max_features = n_epochs, tolerance, max_features
+        first = classifier.hypotheses[0]
+        self.n_hypotheses, self.n_pretraining = len(classifier.hypotheses), classifier.n_pretraining
+        self.slack, self.hidden_dim, self.lr = classifier.slack, first.hidden_dim, first.lr
+        self.batch_size, self.n_epochs = first.batch_size, first.n_epochs
+        self.tolerance, self.max_features = first.tolerance, first.max_features
         self._at_least = np.zeros(len(REQUESTERS), int)  # labels at margins ≥ s
         self._missed = np.zeros(len(REQUESTERS), int)  # of these, the leader's mistakes
 

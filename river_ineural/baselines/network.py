@@ -27,8 +27,7 @@ class Stored:
     """The newest examples, each a vector and integers; a new one takes the place of the oldest."""
 
     def __init__(self, capacity: int) -> None:
-        check_integer("capacity", capacity, least=1)
-        self.capacity = capacity
+        self.capacity = check_integer("capacity", capacity, least=1)
         self.n_added = 0
         self.examples: list[tuple[Floats, tuple[int, ...]]] = []
 
@@ -167,20 +166,16 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         max_classes: int = 100,
         seed: int | None = None,
     ) -> None:
-        check_integer("hidden_dim", hidden_dim, least=1)
-        check_integer("max_features", max_features, least=1)
-        check_integer("max_classes", max_classes, least=2)
-        check_seed(seed)
         super().__init__(lr, batch_size, n_epochs, tolerance)
-        self.hidden_dim = hidden_dim
-        self.capacity = capacity
-        self.max_features = max_features
-        self.max_classes = max_classes
-        self.seed = seed
-        self._rng = np.random.default_rng(seed)
-        self._features = FeatureIndex(max_features)
-        self._labels = LabelIndex(max_classes)
+        self.hidden_dim = check_integer("hidden_dim", hidden_dim, least=1)
         self._stored = Stored(capacity)
+        self.capacity = self._stored.capacity
+        self.max_features = check_integer("max_features", max_features, least=1)
+        self.max_classes = check_integer("max_classes", max_classes, least=2)
+        self.seed = check_seed(seed)
+        self._rng = np.random.default_rng(self.seed)
+        self._features = FeatureIndex(self.max_features)
+        self._labels = LabelIndex(self.max_classes)
         self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
 
     def __getstate__(self) -> dict[str, Any]:

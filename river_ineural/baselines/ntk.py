@@ -48,14 +48,11 @@ class TangentUCB(Cached, base.Classifier):
     def __init__(
         self, hidden_dim: int, gamma: float, ridge: float, max_features: int, seed: int | None
     ) -> None:
-        check_integer("hidden_dim", hidden_dim, least=1)
-        check_real("gamma", gamma, least=0)
-        check_real("ridge", ridge, least=1e-6)
-        check_integer("max_features", max_features, least=1)
-        check_seed(seed)
-        self.hidden_dim, self.gamma, self.ridge = hidden_dim, gamma, ridge
-        self.rng = np.random.default_rng(seed)
-        self.features = FeatureIndex(max_features)
+        self.hidden_dim = hidden_dim = check_integer("hidden_dim", hidden_dim, least=1)
+        self.gamma = check_real("gamma", gamma, least=0)
+        self.ridge = ridge = check_real("ridge", ridge, least=1e-6)
+        self.features = FeatureIndex(check_integer("max_features", max_features, least=1))
+        self.rng = np.random.default_rng(check_seed(seed))
         self.labels = LabelIndex(TWO)
         self.first = np.zeros((TWO, hidden_dim, 0), np.float32)  # W
         self.last = self.rng.normal(0, (1 / hidden_dim) ** 0.5, hidden_dim).astype(np.float32)  # v
@@ -305,6 +302,7 @@ class NeuALNTKD(TangentSampler):
     ) -> None:
         settings = hidden_dim, gamma, ridge, max_features, seed
         training = lr, batch_size, n_epochs, tolerance
-        super().__init__(TrainedTangent(settings, training, capacity), budget, horizon, seed)
-        self.lr, self.batch_size, self.n_epochs = lr, batch_size, n_epochs
-        self.tolerance, self.capacity = tolerance, capacity
+        learner = TrainedTangent(settings, training, capacity)
+        super().__init__(learner, budget, horizon, seed)
+        self.lr, self.batch_size, self.n_epochs = learner.lr, learner.batch_size, learner.n_epochs
+        self.tolerance, self.capacity = learner.tolerance, learner.stored.capacity

@@ -28,7 +28,7 @@ from river_ineural.classifier.settings import (
 )
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.features.index import Checked
-from river_ineural.features.parameters import Fixed, Live
+from river_ineural.features.parameters import Fixed, Live, Mutable
 from river_ineural.features.validation import (
     ONE,
     SCHEMA,
@@ -58,7 +58,7 @@ UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
 
 
-class NeuralClassifier(base.MiniBatchClassifier):
+class NeuralClassifier(Mutable, base.MiniBatchClassifier):
     """A classifier that learns one example at a time, or frames; its parameters are in `INeurAL`.
 
     Each access to the learner holds a lock, which no copy and no pickle contains.
@@ -83,7 +83,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
     max_features = Fixed[int](integer(1))
     max_classes = Fixed[int](integer(2))
     device = Fixed[str](advice="`to` moves the model")
-    seed = Fixed[int | None](lambda name, seed: check_seed(seed))
+    seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 
     def __init__(self, **parameters: Any) -> None:
         parameters["explorers"] = parameters["explorers"] or ()  # [] of `_get_params`
@@ -296,7 +296,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         X
             Frame of finite numbers, of pandas, polars or another library that narwhals reads.
         y, w
-            Series of labels, and of weights in [0, 1e6], one a row; None weighs all 1.
+            Labels, and weights in [0, 1e6] or None: series, lists or arrays, matched by position.
 
         Raises
         ------
@@ -305,7 +305,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """
         from river_ineural.features.frames import Frame  # narwhals
 
-        frame = Frame(X, self._learner.features.encoder)
+        frame = Frame(X, self._learner.features)
         labels, weights = frame.labels(y), frame.weights(w)
         if labels:
             with self._lock:
@@ -316,7 +316,7 @@ class NeuralClassifier(base.MiniBatchClassifier):
         """The frame, the labels, and scores (B, k)."""
         from river_ineural.features.frames import Frame  # narwhals
 
-        frame = Frame(X, self._learner.features.encoder)
+        frame = Frame(X, self._learner.features)
         with self._lock:
             learner = self._learner
             scores = [learner.score(*part).scores for part in frame.parts(learner.features)]

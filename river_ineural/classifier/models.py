@@ -86,7 +86,7 @@ class Learner:
 
     def score(self, names: Iterable[FeatureName], values: Values) -> Said:
         """What the model in use says of values (B, names); all 0 before anything is learned."""
-        model, columns = self.model, self.features.look_up(names)
+        model, columns = self.model, self.features.look_up(names, len(values))
         if model.networks.n_features:
             if len(values) == 1 and self._one_call:
                 return model.score_one(values[0], columns, every=False)
@@ -109,7 +109,8 @@ class Learner:
 
         Raises ValueError if networks would be too large; before anything is allocated.
         """
-        new, started = self.features.new(names, values), self.model.networks.n_features > 0
+        new = self.features.new(names, values, len(labels))
+        started = self.model.networks.n_features > 0
         known = self.labels.index.keys() >= {*labels}
         more = [] if known else self.labels.new(labels)
         if started and not (new or more):
@@ -164,6 +165,7 @@ class Learner:
             if pseudo_label:
                 change = self.model.learn(x, np.array(classes), None, w, values, columns)
             else:
+                self.features.learned(names, n)
                 since, change = self._learn(x, classes, w, n_known, values, columns)
             if change:
                 for model in self.models:

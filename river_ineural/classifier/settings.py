@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from river import base
+from river.base.typing import ClfTarget
 
 from river_ineural.classifier.models import Learner
 from river_ineural.drift import DriftDetector
@@ -15,6 +16,7 @@ from river_ineural.explorers.trust import EXPLORERS, Explorers
 from river_ineural.features.constants import CONSTANT
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.index import FeatureIndex
+from river_ineural.features.keys import plain
 from river_ineural.features.labels import LabelIndex
 from river_ineural.history import History
 from river_ineural.learner import Model
@@ -38,8 +40,8 @@ SMALLEST = 1e-37  # learning rate that float32 can hold
 MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1e6, 1_000_000
 
 
-def check_explorers(name: str, explorers: Any) -> None:
-    """Raise unless it is a tuple of known names without repetitions."""
+def check_explorers(name: str, explorers: Any) -> tuple[str, ...]:
+    """The names as text; raises unless it is a tuple of known ones without repetitions."""
     fine = isinstance(explorers, tuple) and all(
         isinstance(each, str) and each in EXPLORERS for each in explorers
     )
@@ -47,22 +49,25 @@ def check_explorers(name: str, explorers: Any) -> None:
         raise ValueError(
             f"{name} must be a tuple of some of {tuple(EXPLORERS)}, got {explorers!r}."
         )
+    return tuple(map(plain, explorers))
 
 
-def check_detector(name: str, detector: Any) -> None:
-    """Raise unless it can detect a change, or is None."""
+def check_detector(name: str, detector: Any) -> Any:
+    """The detector; raises unless it can detect a change, or is None."""
     if isinstance(detector, str) and detector == "cusum":
-        return
+        return "cusum"
     if not (detector is None or isinstance(detector, base.BinaryDriftDetector)):
         raise TypeError(
             f"{name} must be 'cusum', None or one of river.drift.binary, got {detector!r}."
         )
+    return detector
 
 
-def check_classes(name: str, classes: Any) -> None:
-    """Raise unless they are None or a tuple of labels."""
+def check_classes(name: str, classes: Any) -> tuple[ClfTarget, ...] | None:
+    """The labels as plain values; raises unless they are None or a tuple of labels."""
     if not (classes is None or (isinstance(classes, tuple) and classes)):
         raise TypeError(f"{name} must be None or a non-empty tuple of labels, got {classes!r}.")
+    return classes and tuple(map(LabelIndex.checked, classes))
 
 
 def first_learner(

@@ -64,10 +64,10 @@ class PaperStream(base.Dataset):
     positive: ClassVar[tuple[int, ...]] = (1,)  # original classes that are class 1 of the task
 
     def __init__(self, multiclass: bool = False, seed: int | None = None) -> None:
-        check_choice("multiclass", multiclass, (True, False))
+        multiclass = check_choice("multiclass", multiclass, (True, False))
         if multiclass and self.name_multiclass is None:
             raise ValueError(f"{type(self).__name__} has two classes: leave multiclass at False.")
-        check_seed(seed)
+        seed = check_seed(seed)
         n_samples, n_features = self.shape
         super().__init__(  # type: ignore[no-untyped-call]
             task=base.MULTI_CLF if multiclass else base.BINARY_CLF,

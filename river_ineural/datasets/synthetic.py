@@ -72,14 +72,14 @@ class KnownPosterior(base.SyntheticDataset):
         sharpness: float = 3.0,
         seed: int = 0,
     ) -> None:
-        check_integer("n_samples", n_samples, least=1)
-        check_integer("n_features", n_features, least=2)
-        check_integer("n_classes", n_classes, least=2)
+        n_samples = check_integer("n_samples", n_samples, least=1)
+        n_features = check_integer("n_features", n_features, least=2)
+        n_classes = check_integer("n_classes", n_classes, least=2)
         if margin is not None:
-            check_real("margin", margin, least=1e-6, most=1)
-        check_real("gap", gap, least=0)
-        check_real("sharpness", sharpness, least=0)
-        check_integer("seed", seed, least=0)
+            margin = check_real("margin", margin, least=1e-6, most=1)
+        gap = check_real("gap", gap, least=0)
+        sharpness = check_real("sharpness", sharpness, least=0)
+        seed = check_integer("seed", seed, least=0)
         super().__init__(  # type: ignore[no-untyped-call]
             task=base.BINARY_CLF if n_classes == 2 else base.MULTI_CLF,
             n_samples=n_samples,
@@ -144,7 +144,7 @@ class KnownPosterior(base.SyntheticDataset):
         >>> x.shape, posteriors.max(1).round(2).tolist()
         ((5, 10), [0.8, 0.8, 0.8, 0.8, 0.8])
         """
-        check_integer("n", n, least=1)
+        n = check_integer("n", n, least=1)
         blocks, left = [], n
         while left > 0:
             blocks.append(self._block(rng))

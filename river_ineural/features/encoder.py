@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from river.base.typing import FeatureName
 
+from river_ineural.features.keys import plain
+
 __all__ = ["Encoder", "is_missing"]
 
 EQUALS, MISSING = "=", " missing"  # parts of the names of encoded features
@@ -44,14 +46,26 @@ class Encoder:
 
     def made(self, name: FeatureName, value: Any) -> str | None:
         """The name of the feature that encodes a value; None if the value must be a number."""
+        name = plain(name)
         if isinstance(value, str):
             if not self.categories:
                 return None
+            value = plain(value)
             if len(value) > LONGEST:  # names are stored, so their length is bounded
                 digest = hashlib.blake2b(value.encode("utf8", "surrogatepass"), digest_size=8)
                 value = f"{value[:LONGEST]}… {digest.hexdigest()}"
             return f"{name}{EQUALS}{value}"
         return f"{name}{MISSING}" if self.missing and is_missing(value) else None
+
+    def source(self, name: FeatureName) -> str | None:
+        """The feature whose values this name encodes; None if it encodes none."""
+        if isinstance(name, str):
+            column, equals, _ = name.partition(EQUALS)
+            if equals and self.categories:
+                return column
+            if self.missing and name.endswith(MISSING):
+                return name
+        return None
 
     def split(self, x: Mapping[FeatureName, Any]) -> tuple[dict[FeatureName, Any], dict[str, Any]]:
         """The values that must be numbers, and the encoded rest; raises if names collide."""

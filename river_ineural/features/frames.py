@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -34,7 +33,8 @@ class Frame:
     column if it holds anything but finite numbers up to 1e15, or if two columns share their name.
     """
 
-    def __init__(self, X: IntoDataFrame, encoder: Encoder | None = None) -> None:
+    def __init__(self, X: IntoDataFrame, features: FeatureIndex | None = None) -> None:
+        self.features, encoder = features, None if features is None else features.encoder
         self.frame = opened(X)
         self.names: list[Any] = self.frame.columns
         if not self.names:
@@ -83,20 +83,31 @@ class Frame:
 
     def labels(self, y: IntoSeries) -> list[ClfTarget]:
         """Checked labels, one per row."""
-        return checked_labels(y, len(self))
+        return [LabelIndex.checked(label) for label in self._column("y", y)]
 
     def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
         """Checked weights, one per row; all 1 if w is None."""
         if w is None:
             return np.ones(len(self))
+        given = self._column("w", w)
         try:
-            weights = np.array(dataframe.into_series(w).to_list(), np.float64)
+            weights = np.array(given, np.float64)
         except (TypeError, ValueError):
             raise TypeError(f"w must be a series of numbers, got {w!r}.") from None
-        check_length("w", len(weights), len(self))
         for weight in weights:
             check_weight(weight)
         return weights
+
+    def _column(self, name: str, given: Any) -> list[Any]:
+        """One value a row; warns once if its index is not that of the frame."""
+        found = column(name, given, len(self))
+        read = nw.from_native(given, allow_series=True, pass_through=True)
+        if self.features is not None and isinstance(read, nw.Series | nw.DataFrame):
+            ours, theirs = nw.maybe_get_index(self.frame), nw.maybe_get_index(read)
+            if ours is not None and theirs is not None and not ours.equals(theirs):
+                text = f"the index of {name} is not that of X: rows are matched by their position."
+                self.features.watch.once("index", text)
+        return found
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""
@@ -130,13 +141,34 @@ def check_categories(frame: nw.DataFrame[Any]) -> None:
 
 
 def opened(X: IntoDataFrame) -> nw.DataFrame[Any]:
-    """The frame as narwhals reads it; ValueError if two columns share their name."""
+    """The frame as narwhals reads it; raises unless X is one whose names differ."""
     try:
         return dataframe.into_frame(X)
+    except TypeError:
+        raise TypeError(
+            f"X must be a data frame, got {type(X).__name__}: collect() a LazyFrame, and make "
+            "a frame of anything else, whose columns are the features."
+        ) from None
     except DuplicateError as error:
         raise ValueError(
             f"columns of X have the same name, rename or drop them first: {error}"
         ) from None
+
+
+def column(name: str, given: Any, n_rows: int) -> list[Any]:
+    """One value a row, of a series, a list, an array or a frame of one column."""
+    read = nw.from_native(given, allow_series=True, pass_through=True)
+    shape = getattr(read, "shape", (len(read),) if isinstance(read, list | tuple) else None)
+    if not shape or shape[1:] not in ((), (1,)):
+        raise TypeError(
+            f"{name} must be a series, a list, an array or a frame of one column, got "
+            f"{type(given).__name__}{f' of shape {shape}' if shape else ''}."
+        )
+    if shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows, {name} {shape[0]}.")
+    read = read[:, 0] if len(shape) > 1 else read
+    plain = "to_list" if isinstance(read, nw.Series) else "tolist"
+    return [*(getattr(read, plain)() if hasattr(read, plain) else read)]
 
 
 def dicts(frame: nw.DataFrame[Any]) -> list[dict[Any, Any]]:
@@ -146,15 +178,7 @@ def dicts(frame: nw.DataFrame[Any]) -> list[dict[Any, Any]]:
 
 def checked_labels(y: IntoSeries, n_rows: int) -> list[ClfTarget]:
     """Checked labels, one for each row of X."""
-    labels = [LabelIndex.checked(label) for label in dataframe.into_series(y).to_list()]
-    check_length("y", len(labels), n_rows)
-    return labels
-
-
-def check_length(name: str, length: int, n_rows: int) -> None:
-    """Raise unless there is one for each row of X."""
-    if length != n_rows:
-        raise ValueError(f"X has {n_rows} rows, {name} {length}.")
+    return [LabelIndex.checked(label) for label in column("y", y, n_rows)]
 
 
 def encoded_rows(frame: nw.DataFrame[Any], encoder: Encoder) -> list[dict[Any, Any]]:
@@ -184,7 +208,6 @@ def frame_values(frame: nw.DataFrame[Any]) -> NDArray[np.float64]:
     return values
 
 
-@functools.cache  # comparing types takes as long as reading a column of pixels
 def _is_plain(kind: type[nw.dtypes.DType]) -> bool:
     """Whether columns of this type are arrays of real numbers, apart from missing values."""
     return issubclass(kind, nw.Boolean) or (

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
-from river_ineural.features.encoder import EQUALS, Encoder
+from river_ineural.features.encoder import Encoder
 from river_ineural.features.jit import loop
-from river_ineural.features.keys import check_keys
-from river_ineural.features.validation import warn
+from river_ineural.features.keys import check_keys, plain
 from river_ineural.features.values import LARGEST, checked
+from river_ineural.features.watch import Watch
 
 __all__ = ["REAL", "Checked", "FeatureIndex", "NewFeatures", "place"]
 
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LATEST = np.iinfo(np.int64).max
 NONE = np.empty(0, np.int64)
-MANY, WITHIN = 5_000, 100  # warn at so many new names within so many learned examples
-WARNING = (
-    f"{MANY:,} new features or more within {WITHIN} learned examples, the latest of which is "
-    "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
-    "these the value of one feature. Leave a category out that is another in each row, e.g. with "
-    "river.compose.Discard. Bring words without end down to a fixed number, e.g. with "
-    "river.preprocessing.FeatureHasher in front."
-)
 
 
 def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
@@ -49,32 +42,6 @@ class Checked(dict[FeatureName, Any]):
     __slots__ = ("array",)
 
     array: NDArray[np.float64]
-
-
-class Flood(NamedTuple):
-    """Counts of recent new names; 5,000 within 100 learned examples are a flood.
-
-    The counts are not saved in files or pickles: a loaded model starts from 0.
-    """
-
-    recent: tuple[tuple[int, int], ...] = ()  # (examples learned before, new names)
-    told: bool = False  # whether a flood has occurred: one warning is enough
-
-    def after(
-        self, now: int, new: Sequence[FeatureName], first: bool, encoder: Encoder | None
-    ) -> Flood:
-        """The counts after an example with `new` names; `now` examples were learned before it.
-
-        In the first example only categories count: a wide table has all its columns at the start.
-        """
-        if self.told:
-            return self
-        n = len(new)
-        if first:
-            made = encoder is not None and encoder.categories
-            n = sum(made and EQUALS in str(name) for name in new)
-        recent = (*(each for each in self.recent if each[0] > now - WITHIN), (now, n))
-        return Flood(recent, sum(count for _, count in recent) >= MANY)
 
 
 class NewFeatures(NamedTuple):
@@ -109,38 +76,54 @@ class FeatureIndex:
         self.names: list[FeatureName] = []  # in column order
         self.touched = np.zeros(first_column, np.int64)  # example count at its last learning
         self.now = 0
-        self._warned = False
-        self._flood = Flood()
+        self.strings: dict[str, list[int]] = {}  # see `Watch`
+        self.watch = Watch(encoder, strings=self.strings)
         self._forget()
 
     def _forget(self) -> None:
         """Forget what was looked up last: names, columns, and whether all have one."""
         self._last: tuple[tuple[FeatureName, ...], NDArray[np.int64], bool] = (), NONE, True
+        self._odd: bool | None = None  # whether predictions of these names are; None: look
 
     def __len__(self) -> int:
         """The number of columns in use, from `first_column` on."""
         return len(self.names)
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = ("columns", "_last", "_flood")
+        derived = ("columns", "_last", "_odd", "watch")
         return {name: part for name, part in self.__dict__.items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, touched=state["touched"].copy(), _flood=Flood())
+        self.__dict__.update(state, touched=state["touched"].copy())
         self.columns = {name: self.first_column + i for i, name in enumerate(self.names)}
+        touched = self.touched[self.first_column :]
+        latest = np.flatnonzero(touched == touched.max(initial=0)).tolist()
+        self.strings = {column: [*counts] for column, counts in self.strings.items()}
+        names = self.names, [self.names[i] for i in latest]
+        self.watch = Watch(self.encoder, *names, self.strings)
         self._forget()
 
-    def look_up(self, names: Iterable[FeatureName]) -> NDArray[np.int64]:
+    def look_up(self, names: Iterable[FeatureName], n_predicted: int = 0) -> NDArray[np.int64]:
         """The column of each name, -1 where there is none; cached, as a stream repeats its names.
 
-        The array must not be changed.
+        So many examples with these names are predicted. The array must not be changed.
         """
         names = tuple(names)
         last, columns, _ = self._last
         if names != last:
-            columns = np.array([self.columns.get(name, -1) for name in names], np.int64)
-            self._last = names, columns, bool(columns.min(initial=0) >= 0)
+            found = [self.columns.get(name, -1) for name in names]
+            columns = np.array(found, np.int64)
+            self._last, self._odd = (names, columns, -1 not in found), None
+        if n_predicted and self._odd is not False:
+            if self._odd is None:
+                self._odd = self.watch.odd(names, self.columns)
+            self.watch.predicted(names, self._odd, n_predicted, self.columns)
         return columns
+
+    def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
+        """Note that n examples with these names and given labels are learned."""
+        self.watch.learned(names, n)
+        self._odd = None
 
     def read(
         self, x: Mapping[FeatureName, Any]
@@ -203,28 +186,34 @@ class FeatureIndex:
             )
 
     def new(
-        self, names: Iterable[FeatureName], values: NDArray[np.float64] | None = None
+        self,
+        names: Iterable[FeatureName],
+        values: NDArray[np.float64] | None = None,
+        n_labels: int = 0,
     ) -> NewFeatures | None:
         """The new names, as far as there is room, and their columns; None if there are none.
 
-        A name without any number in values (B, names) gets no column. The index changes by `add`
+        A name without any number in values (B, names) gets no column. A string of a
+        column of ids among `n_labels` labels gets none. The index changes by `add`
         alone. Raises TypeError or ValueError if a file cannot hold a new name.
         """
         names = tuple(names)
-        known = self.look_up(names)
+        known, self.watch.n_new = self.look_up(names), Counter()
         if self._last[2]:
             return None
         new = self._new_names(names)
         if values is not None and self.encoder is not None:
             missing = {names[j] for j in np.flatnonzero(np.isnan(values).all(axis=0))}
             new = [name for name in new if name not in missing]
-            if not new:
+            if not (new := self.watch.without_ids(new, n_labels)):
                 return None
+        self.watch.check(new, self.columns)
         room = self.max_features - len(self.columns)
         if len(new) > room:
-            self._warn()
+            happens = "names not learned for longest make room for new ones"
+            happens = happens if self.recycles else "new features are ignored"
+            self.watch.once("most", f"max_features={self.max_features:,} reached: {happens}.")
             new = new if self.recycles else new[:room]
-        self._warn_of_flood(new)
         end, n_more = self.first_column + len(self), min(len(new), room)
         recycled = self._longest_untouched(len(new) - n_more, known)
         return NewFeatures(new, np.array([*range(end, end + n_more), *recycled], np.int64))
@@ -237,7 +226,9 @@ class FeatureIndex:
         self.names += new.names[:n_more]
         for name, column in zip(new.names, new.columns.tolist(), strict=True):
             old = self.names[column - self.first_column]
+            self.watch.count(name, 1)
             if old != name:
+                self.watch.count(old, -1)
                 del self.columns[old]
                 self.names[column - self.first_column] = name
             self.columns[name] = column
@@ -253,25 +244,11 @@ class FeatureIndex:
 
         The names are sorted, so neither key order nor hashing decides which column a name gets.
         """
-        new = sorted_names(name for name in names if name not in self.columns)
+        new = sorted_names(plain(name) for name in names if name not in self.columns)
         check_keys(new, "feature name")
         if not all(isinstance(name, str) for name in new):
             check_keys([*self.names, *new], "feature name")
         return new
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            recycled = "names not learned for longest make room for new ones"
-            happens = recycled if self.recycles else "new features are ignored"
-            warn(f"max_features={self.max_features:,} reached: {happens}.")
-
-    def _warn_of_flood(self, new: list[FeatureName]) -> None:
-        """Count these new names; warn once if there are too many."""
-        before = self._flood.told
-        self._flood = self._flood.after(self.now, new, not self.names, self.encoder)
-        if self._flood.told and not before:
-            warn(WARNING.format(new[-1]))
 
     def _longest_untouched(self, n: int, known: NDArray[np.int64]) -> list[int]:
         """The columns of the n least recently learned names, except these."""

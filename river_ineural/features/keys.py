@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST", "SCALARS", "check_key", "check_keys"]
+__all__ = ["LARGEST", "SCALARS", "check_key", "check_keys", "plain"]
 
 LARGEST = 10**300  # largest integer key: it fits float64
 MOST = 2_000  # most keys whose hashes an attacker could make equal
@@ -16,6 +16,17 @@ FEW = 1 << 20  # integers below this are too few for such an attack
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_"
 SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
 KINDS = frozenset((type(None), bool, int, float, str, bytes, *SCALARS.values()))
+
+PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
+
+
+def plain(key: Any) -> Any:
+    """The key as Python's own int, float, str or tuple, if it is of a subclass, as `IntEnum` is."""
+    if type(key) in KINDS:
+        return key
+    if isinstance(key, tuple):
+        return tuple(map(plain, key))
+    return next((of(key) for kind, of in PLAIN.items() if isinstance(key, kind)), key)
 
 
 def check_key(key: Any, what: str = "name") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
-from river_ineural.features.keys import KINDS, check_key, check_keys
+from river_ineural.features.keys import KINDS, check_key, check_keys, plain
 from river_ineural.features.validation import warn
 
 __all__ = ["LabelIndex"]
@@ -36,7 +36,8 @@ class LabelIndex:
 
     @staticmethod
     def checked(y: Any) -> ClfTarget:
-        """Return `y` if it is a bool, str, int or finite float that a file can hold; else raise."""
+        """`y` as a plain bool, str, int or finite float that a file can hold; else raises."""
+        y = plain(y)
         if type(y) not in LABELS:
             raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
         if isinstance(y, int):

@@ -1,13 +1,14 @@
-"""Constructor parameters: a value that is set later is checked and applied, or refused."""
+"""Constructor parameters: a value is checked, converted and applied, or refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from river_ineural.features.keys import plain
 from river_ineural.features.validation import Check
 
-__all__ = ["Fixed", "Live"]
+__all__ = ["Fixed", "Live", "Mutable"]
 
 T = TypeVar("T")
 
@@ -15,12 +16,12 @@ T = TypeVar("T")
 class Fixed(Generic[T]):
     """A parameter that cannot be set after construction; `advice` says what to do instead.
 
-    `check` gets the parameter's name and value, and raises if the value is invalid.
+    `check` gets the parameter's name and value. It returns the value to keep, or raises.
     """
 
     def __init__(
         self,
-        check: Check = lambda name, value: None,
+        check: Check = lambda name, value: plain(value),
         advice: str = "clone({{{name!r}: {value!r}}}) makes another model with it",
     ) -> None:
         self.check = check
@@ -40,8 +41,7 @@ class Fixed(Generic[T]):
             raise AttributeError(
                 f"{self.name} is fixed when {type(instance).__name__} is made: {advice}."
             )
-        self.check(self.name, value)
-        instance.__dict__[self.name] = value
+        instance.__dict__[self.name] = self.check(self.name, value)
 
 
 class Live(Fixed[T]):
@@ -54,7 +54,24 @@ class Live(Fixed[T]):
         self.apply = apply
 
     def __set__(self, instance: Any, value: T) -> None:
-        self.check(self.name, value)
+        value = self.check(self.name, value)
         if self.name in instance.__dict__:
             self.apply(instance, value)
         instance.__dict__[self.name] = value
+
+
+class Mutable:
+    """`mutate` changes all that it is given, or nothing."""
+
+    def mutate(self, new_attrs: dict[str, Any]) -> None:
+        """Set parameters by name; a dict sets parameters of the model inside."""
+        inner = {name: given for name, given in new_attrs.items() if isinstance(given, dict)}
+        with self.__dict__["_lock"]:
+            before = dict(self.__dict__)
+            try:
+                super().mutate(new_attrs | {name: {} for name in inner})  # type: ignore[misc]
+                for name, given in inner.items():
+                    getattr(self, name).mutate(given)
+            except Exception:
+                self.__dict__.update(before)
+                raise

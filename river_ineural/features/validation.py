@@ -1,4 +1,7 @@
-"""Checks of parameters and pickles: each error names the parameter and what it must be."""
+"""Checks of parameters and pickles: each error names the parameter and what it must be.
+
+A check returns the value to keep: numbers of NumPy and others become those of Python.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from river_ineural.features.keys import LARGEST
 
 __all__ = [
     "ONE",
@@ -27,45 +32,53 @@ __all__ = [
     "warn",
 ]
 
-Check = Callable[[str, Any], None]  # gets a parameter's name and value
+Check = Callable[[str, Any], Any]  # gets a parameter's name and value, returns the value to keep
 
 SCHEMA = 1  # version of the contents of pickles and files
 ONE = 1.0  # the usual weight, which needs no check
 PACKAGE = str(Path(__file__).parents[1])
+MOST = 2**53  # largest integer: float64 holds all up to it
 HEAVIEST = 1e6  # largest weight of an example: keeps squared gradients within float32
 
 
-def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Raise unless `value` is an integer of at least `least`, and at most `most`."""
+def check_integer(name: str, value: Any, least: int, most: int = MOST) -> int:
+    """`value` as an int; raises unless it is an integer in [least, most]."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}.")
-    if most is not None and int(value) > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {value}.")
+        raise TypeError(f"{name} must be an integer, got {value!r:.80}.")
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {max(number, -MOST)}.")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most:,}.")
+    return number
 
 
-def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
-    """Raise unless `value` is a finite number in [least, most]."""
+def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    """`value` as a float; raises unless it is a finite number in [least, most]."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (math.isfinite(value) and least <= float(value) <= most):
-        raise ValueError(f"{name} must be finite and in [{least:g}, {most:g}], got {value}.")
+        raise TypeError(f"{name} must be a number, got {value!r:.80}.")
+    try:
+        real = float(value)
+    except OverflowError:  # an int or a fraction beyond float64
+        real = math.inf
+    if not (math.isfinite(real) and least <= real <= most):
+        raise ValueError(f"{name} must be finite and in [{least:g}, {most:g}], got {real}.")
+    return real
 
 
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise unless `value` is one of `choices`."""
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """The one of `choices` that `value` equals; raises if there is none."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+    return choices[choices.index(value)]
 
 
-def check_seed(seed: int | None) -> None:
-    """Raise unless `seed` is None or an integer of at least 0."""
-    if seed is not None:
-        check_integer("seed", seed, least=0)
+def check_seed(seed: Any) -> int | None:
+    """`seed` as an int; raises unless it is None or an integer of at least 0."""
+    return None if seed is None else check_integer("seed", seed, least=0, most=LARGEST)
 
 
-def integer(least: int, most: int | None = None) -> Check:
+def integer(least: int, most: int = MOST) -> Check:
     """`check_integer` with these bounds."""
     return lambda name, value: check_integer(name, value, least, most)
 

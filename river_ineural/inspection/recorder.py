@@ -87,9 +87,8 @@ class Recorder:
     """
 
     def __init__(self, model: Any, size: int = 1_000) -> None:
-        check_integer("size", size, least=2)
         self.sampler = sampler_of(model)
-        self.size = size
+        self.size = check_integer("size", size, least=2)
         self.points: list[Point] = []
         self.start = self._point({})._replace(right=0.0, answers=0.0)
         self.drifts: tuple[int, ...] = ()

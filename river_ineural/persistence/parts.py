@@ -41,6 +41,8 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Due = Annotated[float, Meta(ge=0, le=1e6)]
 Plain = bool | Integer | float | None | list[bool | Integer | float]
 OfRiver = dict[str, Plain | dict[str, Plain | dict[str, Plain]]]  # a detector with its statistics
+MOST = Meta(max_length=100_000)
+Strings = Annotated[dict[str, Annotated[list[Count], Meta(min_length=2, max_length=2)]], MOST]
 Kind = Annotated[int, Meta(ge=-2)]  # of change: a class, or one of `drift`
 Bin = Annotated[int, Meta(ge=0, lt=4)]
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
@@ -286,6 +288,7 @@ class OfRecovery(Part):
 class OfFeatureIndex(Part):
     ARRAYS = {"touched": "i8 n_named"}
     now: Count
+    strings: Strings = {}
 
 
 class OfLearner(Part):

@@ -1,0 +1,169 @@
+"""Warnings about the names of features, each of which is said once."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from river.base.typing import FeatureName
+
+from river_ineural.features.encoder import Encoder
+from river_ineural.features.validation import warn
+
+__all__ = ["Watch"]
+
+LEAST_LABELS = 10  # before that, names are not compared
+RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
+ID = 0.9  # share of new strings in a column of ids
+FEW_STRINGS, MANY_STRINGS = 12, 100  # of a column, before it can be one of ids, and is told of
+REMEDY = (
+    "Give predictions and labels the same names. JSON makes strings of all names. A pipeline of "
+    "River that has SelectKBest, TargetAgg or another step that learns labels teaches its last "
+    "step all features: put it into an active sampler, or put such steps into a TransformerUnion."
+)
+MANY, RECENT = 5_000, 100  # warn at so many new names within so many labels
+FLOOD = (
+    f"{MANY:,} new features or more within {RECENT} learned examples, the latest of which is "
+    "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
+    "these the value of one feature. Bring words without end down to a fixed number, e.g. with "
+    "river.preprocessing.FeatureHasher in front."
+)
+OF_ID = (
+    "column {column!r} has a new string in {n_new:,} of {n_strings:,} labels, as an id has. Only "
+    "its first ones are features. Leave it out, e.g. with river.compose.Discard({column!r}) in "
+    "front."
+)
+
+
+class Watch:
+    """Compares the names of predictions with those of labels, and counts strings of columns.
+
+    `names` are those learned so far, `latest` those of the latest example. By column, `strings` are
+    the labels in which it held a string, and those in which the string was new. All else is made
+    anew for a copy and after loading.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder | None,
+        names: Iterable[FeatureName] = (),
+        latest: Collection[FeatureName] = (),
+        strings: dict[str, list[int]] | None = None,
+    ) -> None:
+        self.strings = {} if strings is None else strings
+        self.encoder = encoder
+        self.told: set[str] = set()
+        self.n_added, self.recent = 0, deque[int](maxlen=RECENT - 1)  # new names: now, by label
+        self.n_made: Counter[str] = Counter(filter(None, map(self.source, names)))  # by column
+        self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
+        self.n_labels = LEAST_LABELS if latest else 0
+        self.common: set[FeatureName] | None = None  # names that all labels have; None: no label
+        self.names: tuple[FeatureName, ...] | None = None  # of the latest label
+        if latest:
+            self.learned(tuple(latest), 0)
+        self.run, self.lacked = 0, set[FeatureName]()  # odd predictions in a row; what all lack
+
+    def source(self, name: FeatureName) -> str | None:
+        """The column whose strings or missing values this feature stands for; None if it is one."""
+        return self.encoder.source(name) if self.encoder else None
+
+    def once(self, what: str, text: str) -> None:
+        """Warn unless `what` was told of before."""
+        if what not in self.told:
+            self.told.add(what)
+            warn(text)
+
+    def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
+        """Note the names of n examples with given labels."""
+        self.n_labels += n
+        self.recent.append(self.n_added if self.common is not None else 0)
+        self.n_added = 0
+        if self.encoder and n:
+            for column in {*map(self.source, names)} - {None}:
+                so_far = self.strings.setdefault(str(column), [0, 0])
+                so_far[:] = so_far[0] + n, so_far[1] + self.n_new[str(column)]
+        if names != self.names:
+            self.names = names
+            given = [name for name in names if not self.source(name)] if self.encoder else names
+            self.common = {*given} if self.common is None else self.common.intersection(given)
+
+    def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> set[FeatureName] | None:
+        """The names that all labels have and that are not among these, if over a third of them.
+
+        None if less than a half of all n names are in all labels, as where examples hold words.
+        """
+        common = self.common or set()
+        if 2 * len(common) <= n_names - self.n_made.total():
+            return None
+        lacked = common.difference(names)
+        return lacked if 3 * len(lacked) > len(common) else set()
+
+    def odd(self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]) -> bool:
+        """Whether a prediction lacks what labels have, or where names vary, has nothing of it."""
+        if not names or self.n_labels < LEAST_LABELS or "odd" in self.told:
+            return False
+        lacked = self.lacks(names, len(columns))
+        return columns.keys().isdisjoint(names) if lacked is None else bool(lacked)
+
+    def predicted(
+        self, names: tuple[FeatureName, ...], odd: bool, n: int, columns: dict[FeatureName, int]
+    ) -> None:
+        """Count n predictions of these names, and warn where a run of odd ones is long.
+
+        All of a run lack the same names, which values that are missing at random do not.
+        """
+        lacked = (self.lacks(names, len(columns)) or set()) if odd else set()
+        same = self.lacked & lacked
+        if not odd or (lacked and 3 * len(same) <= len(self.common or ())):
+            self.run, same = 0, lacked
+        self.run, self.lacked = self.run + n * odd, same
+        if odd and self.run >= (RUN if lacked else LONG_RUN):
+            had = [repr(name) for name in columns if name in (same or columns)]
+            brought = [
+                f", and have others, such as {name!r}" for name in names if name not in columns
+            ]
+            example = had[0] + brought[0] if brought else " and ".join(had[:2])
+            whose = "all" if lacked else "some"
+            self.once(
+                "odd",
+                f"{self.run} predictions in a row lack features that {whose} labels had, such as "
+                f"{example}. {REMEDY}",
+            )
+
+    def check(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
+        """Warn of too many new names, or of one that reads like a known one, as 1 and "1" do."""
+        if columns and sum(self.recent) + len(new) >= MANY:  # a wide table has all at the start
+            self.once("flood", FLOOD.format(new[-1]))
+        for name in new:
+            other: Any = str(name) if type(name) is int else name
+            if other is name and isinstance(name, str) and name.isdecimal() and len(name) < 300:
+                other = int(name)
+            if other is not name and other in columns:
+                self.once("alike", f"{other!r} and {name!r} are two features. {REMEDY}")
+
+    def without_ids(self, new: list[FeatureName], n: int) -> list[FeatureName]:
+        """These new names of n labels, but of a column of ids only its first strings."""
+        sources = [self.source(name) for name in new]
+        self.n_new, kept = Counter(filter(None, sources)), []
+        room = {column: len(new) for column in self.n_new}
+        for column, more in self.n_new.items():
+            n_strings, n_new = self.strings.get(column, (0, 0))
+            n_strings, n_new = n_strings + n, n_new + more
+            if n_new > FEW_STRINGS and n_new >= ID * n_strings:
+                room[column] = FEW_STRINGS - self.n_made[column]
+                if n_new >= MANY_STRINGS:
+                    text = OF_ID.format(column=column, n_new=n_new, n_strings=n_strings)
+                    self.once(f"id {column}", text)
+        for name, of in zip(new, sources, strict=True):
+            if of is None or room[of] > 0:
+                kept.append(name)
+            if of is not None:
+                room[of] -= 1
+        return kept
+
+    def count(self, name: FeatureName, by: int) -> None:
+        """Count a name that gets a column, or loses it."""
+        self.n_added += by > 0
+        if column := self.source(name):
+            self.n_made[column] += by
