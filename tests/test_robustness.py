@@ -203,7 +203,7 @@ class Number(enum.IntEnum):
     RED, BLUE = 4, 7
 
 
-@pytest.mark.parametrize("kind", [Colour, Odd, Number, lambda value: Text(value)], ids=str)
+@pytest.mark.parametrize("kind", [Colour, Odd, Number, Text], ids=lambda kind: kind.__name__)
 def test_enumerations_and_subclasses_are_their_values(kind):
     """As labels, names, categories, named classes and explorers; after a journey too."""
     red, blue = ("red", "blue") if kind not in (Colour, Odd, Number) else kind
@@ -532,6 +532,7 @@ examples = st.tuples(  # all names of a half of them are text, which has an orde
 )
 
 
+@pytest.mark.filterwarnings("ignore:.* are two features")
 @settings(max_examples=25)
 @given(st.lists(examples, max_size=12), examples, st.randoms(use_true_random=False))
 def test_any_stream_in_any_order_of_keys(stream, last, random):

@@ -13,6 +13,7 @@ from river_ineural.active.budget import BudgetManager
 from river_ineural.active.pipelines import check_caller, find_learner, last_step, learn_steps
 from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Lock
+from river_ineural.features.keys import plain
 from river_ineural.features.validation import warn
 from river_ineural.networks.threads import uninterrupted
 
@@ -205,7 +206,7 @@ class Answering(ActiveLearningClassifier):
             # A wrapper may leave examples out, learn them twice, or replace the learner.
             if n_before is not None and learner is last_step(self.classifier):
                 number = learner.n_labels if learner.n_labels == n_before + 1 else 0
-            self._questions.settle(query, Answered(number, y))
+            self._questions.settle(query, Answered(number, plain(y)))
         self._note_drifts(learner)
 
     def _correct(self, query: int, answered: Answered, y: ClfTarget | None) -> None:
@@ -217,7 +218,7 @@ class Answering(ActiveLearningClassifier):
                 "history from which it could be learned anew."
             )
         learner.correct_one(answered.number, y)
-        self._questions.settle(query, Answered(answered.number, y))
+        self._questions.settle(query, Answered(answered.number, plain(y)))
 
     def _note_drifts(self, learner: Any) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""
