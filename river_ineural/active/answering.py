@@ -13,7 +13,7 @@ from river_ineural.active.budget import BudgetManager
 from river_ineural.active.pipelines import check_caller, find_learner, last_step, learn_steps
 from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Lock
-from river_ineural.features.keys import plain
+from river_ineural.features.keys import KINDS, plain
 from river_ineural.features.validation import warn
 from river_ineural.networks.threads import uninterrupted
 
@@ -78,6 +78,7 @@ class Answering(ActiveLearningClassifier):
         (('smal', 'small'), 1)
         """
         with self._lock, uninterrupted():
+            y = y if type(y) in KINDS else plain(y)
             found = self._questions.get(query, self._budget_manager.n_rounds)
             if not isinstance(found, Answered):
                 self._learn(self._answering, found.example, y, kwargs, query)
@@ -127,7 +128,9 @@ class Answering(ActiveLearningClassifier):
         effect after this call, so that the classifier and the sampler agree.
         """
         with self._lock, uninterrupted():
-            check_caller()
+            if not self._n_labels:
+                check_caller()
+            y = y if type(y) in KINDS else plain(y)
             waited = bool(self._questions.waiting)
             query, alike = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)
@@ -206,7 +209,7 @@ class Answering(ActiveLearningClassifier):
             # A wrapper may leave examples out, learn them twice, or replace the learner.
             if n_before is not None and learner is last_step(self.classifier):
                 number = learner.n_labels if learner.n_labels == n_before + 1 else 0
-            self._questions.settle(query, Answered(number, plain(y)))
+            self._questions.settle(query, Answered(number, y))
         self._note_drifts(learner)
 
     def _correct(self, query: int, answered: Answered, y: ClfTarget | None) -> None:
@@ -218,7 +221,7 @@ class Answering(ActiveLearningClassifier):
                 "history from which it could be learned anew."
             )
         learner.correct_one(answered.number, y)
-        self._questions.settle(query, Answered(answered.number, plain(y)))
+        self._questions.settle(query, Answered(answered.number, y))
 
     def _note_drifts(self, learner: Any) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""

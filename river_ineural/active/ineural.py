@@ -28,7 +28,6 @@ from river_ineural.active.pipelines import (
 )
 from river_ineural.active.questions import Answered
 from river_ineural.active.width import ConstantWidth, Width
-from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
@@ -305,7 +304,6 @@ class INeurALSampler(BudgetedSampler):
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
         """Learn from a label whether the prediction was right, and how many each class has."""
-        y = plain(y)
         if len(scores) > 1:
             top, _, margin = rule.top_two([*scores.values()])
             right = [*scores][top] == y

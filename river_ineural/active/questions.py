@@ -15,7 +15,7 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
-from river_ineural.features.keys import plain
+from river_ineural.features.keys import KINDS, plain
 
 __all__ = ["MOST", "PATIENCE", "Answered", "Asked", "Question", "Questions"]
 
@@ -268,7 +268,8 @@ def is_number(value: Any) -> bool:
 def copied(x: Any) -> Any:
     """A copy of a dict, with plain names and values, or of a list; anything else as it is."""
     if type(x) is dict:
-        return {plain(name): plain(value) for name, value in x.items()}
+        usual = KINDS.issuperset(map(type, x)) and KINDS.issuperset(map(type, x.values()))
+        return dict(x) if usual else {plain(name): plain(value) for name, value in x.items()}
     return copy.copy(x) if isinstance(x, Mapping | list) else x
 
 

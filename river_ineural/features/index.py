@@ -117,7 +117,8 @@ class FeatureIndex:
         if n_predicted and self._odd is not False:
             if self._odd is None:
                 self._odd = self.watch.odd(names, self.columns)
-            self.watch.predicted(names, self._odd, n_predicted, self.columns)
+            if self._odd or self.watch.run:
+                self.watch.predicted(names, self._odd, n_predicted, self.columns)
         return columns
 
     def learned(self, names: tuple[FeatureName, ...], n: int) -> None:

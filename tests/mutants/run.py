@@ -2,8 +2,9 @@
 
 python tests/mutants/run.py [WORD ...]   all of mutants.toml, or those with these words
 
-A mutant names a function, as `History.add`, or a constant, as `LABELLED_SHARE`, and no file. `old`,
-which is once in the source of it, becomes `new`. All mutants are looked up, whichever are run.
+A mutant names a function, as `History.add`, or a constant, as `LABELLED_SHARE`, and a part of the
+path of its file only if there are several. `old`, which is once in the source of it, becomes `new`.
+All mutants are looked up, whichever are run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def places() -> dict[str, list[tuple[Path, ast.stmt]]]:
 def changed(mutant: dict) -> tuple[str, Path, str, bool]:
     """What is changed, its file, the text of that, and whether compiled code may hold it."""
     (name,) = (f"{kind} {mutant[kind]}" for kind in ("function", "constant") if kind in mutant)
-    if len(found := places()[name]) != 1:
+    found = [each for each in places()[name] if mutant.get("file", "") in str(each[0])]
+    if len(found) != 1:
         raise SystemExit(f"{name} is there {len(found)} times: {mutant['breaks']}")
     ((path, node),) = found
     decorators = getattr(node, "decorator_list", [])
