@@ -124,7 +124,7 @@ class FeatureIndex:
     def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
         """Note that n examples with these names and given labels are learned."""
         self.watch.learned(names, n)
-        self._odd = None
+        self._odd = self.watch.odd(self._last[0], self.columns)
 
     def read(
         self, x: Mapping[FeatureName, Any]
