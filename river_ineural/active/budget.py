@@ -47,8 +47,8 @@ class Budget:
     (360, 60, None)
     >>> Budget(0.03).bucket, Budget(0.001).bucket, Budget(0.0).bucket
     (75, 20, 0)
-    >>> print(Budget(0.05))
-    at most 125 labels at once, then 5 in 100 rounds: at most 174 in 1,000 rounds
+    >>> str(Budget(0.05)).partition(":")[0]
+    'at most 125 labels at once, then 5 in 100 rounds'
     """
 
     limit: float | int | None = None
@@ -119,8 +119,10 @@ class Budget:
 
         Examples
         --------
-        >>> Budget(0.05).most(1_250), Budget(0.05, horizon=1_250).most(1_250), Budget(60).most(20)
-        (187, 62, 20)
+        >>> Budget(0.05).most(1_250), Budget(60).most(20)
+        (187, 20)
+        >>> Budget(0.05, horizon=1_250).most(1_250)
+        62
         """
         check_integer("n_rounds", n_rounds, least=0)
         bucket, rate = self.bucket, self.rate

@@ -106,8 +106,9 @@ class MarginSampler(BudgetedSampler):
     >>> from river import datasets, evaluate, metrics, tree
     >>> from river_ineural import active
 
+    >>> budget = active.Budget(0.1, horizon=1250)
     >>> classifier = tree.HoeffdingTreeClassifier()
-    >>> model = active.MarginSampler(classifier, budget=0.1, horizon=1250, seed=1)
+    >>> model = active.MarginSampler(classifier, budget=budget, seed=1)
     >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
     >>> evaluate.progressive_val_score(stream, model, accuracy)
     Accuracy: 87.91%
