@@ -144,7 +144,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
     @property
     def trust(self) -> dict[str, float]:
         """The trust in each explorer now, in [0, 1], by its name."""
-        return self._learner.model.explorers.trusted
+        return dict(self._learner.model.explorers.trusted)
 
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
@@ -256,11 +256,14 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         """`scores_one`, and by name what each explorer added to each score."""
         with self._lock:
             names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
-            learner = self._learner
-            said, explorers = learner.score(names, values[None]), learner.model.explorers
-            added = (explorers.alpha * said.estimates[:, 0]).tolist()
-            scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), dict(zip(explorers.by_name, added, strict=True))
+            said = self._learner.score(names, values[None])
+            trusted = self._learner.model.explorers.trusted.items()
+            estimates = said.estimates[:, 0].tolist()
+            added = {
+                name: [trust * each for each in estimate]
+                for (name, trust), estimate in zip(trusted, estimates, strict=True)
+            }
+            return by_label(self._learner, said.scores[0]), added
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

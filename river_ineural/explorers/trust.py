@@ -139,15 +139,10 @@ class Explorers:
     def _solve(self) -> None:
         """Solve for the trust."""
         found = solved(self.a, self.b, self.prior, self.first)
-        self.alpha, self.trust = found[:, None], tuple(found.tolist())
-        trusted = self.trusted
-        self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
+        self.trust = tuple(found.tolist())
+        self.trusted = dict(zip(self.by_name, self.trust, strict=True))  # by name
+        self.of_said = self.trusted.get("network", 0.0), self.trusted.get("forest", 0.0)
         self.explores = self.of_said[0] > 0
-
-    @property
-    def trusted(self) -> dict[str, float]:
-        """The trust in each, by name."""
-        return dict(zip(self.by_name, self.trust, strict=True))
 
     def estimates(self, x: Floats, f1: Floats, f2: Floats, every: bool) -> Floats:
         """The estimates of each, (n, B, k), of which that of the network is known already.
@@ -196,7 +191,7 @@ def say(
     scaling: Any,
     networks: Any,
     exploring: bool,
-    nodes: tuple[Any, Any, Any],
+    nodes: tuple[Any, Any, Any, Any],
     trust: tuple[float, float],
     raw: Any,
     found: Any,
@@ -206,7 +201,7 @@ def say(
     Parameters
     ----------
     nodes
-        Trees as `trees.grow` writes them.
+        Trees, and memory, as `trees.votes` takes them. Trees of one node have not been grown.
     trust
         In f2 and in the forest.
     raw
@@ -221,8 +216,8 @@ def say(
         if columns[i] >= 0:
             raw[0, columns[i]] = values[i]
     score(networks, raw, scaling, exploring, found)
-    if nodes[0].shape[1]:
-        votes(raw, found[0], nodes[0], nodes[1], nodes[2], found[2])
+    if nodes[0].shape[1] > 1:
+        votes(raw, found[0], nodes[0], nodes[1], nodes[2], nodes[3], found[2])
     for c in range(found.shape[2]):
         total = np.float64(found[0, 0, c])
         for i in range(2):
