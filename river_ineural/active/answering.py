@@ -20,8 +20,6 @@ from river_ineural.networks.threads import uninterrupted
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
 
-__all__ = ["Answering", "accepted"]
-
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 

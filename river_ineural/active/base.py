@@ -20,8 +20,6 @@ from river_ineural.classifier.locks import Order, lock, with_attributes
 from river_ineural.features.parameters import Fixed, Live, Mutable
 from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
 
-__all__ = ["BudgetedSampler"]
-
 
 def check_classifier(name: str, classifier: Any) -> Any:
     """The classifier; raises unless it is one of River."""

@@ -10,8 +10,6 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.html import html_table
 
-__all__ = ["AT_RANDOM", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
-
 Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "budget"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 

@@ -33,8 +33,6 @@ from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
 from river_ineural.networks.threads import uninterrupted
 
-__all__ = ["INeurALSampler"]
-
 DEFAULT_WIDTH = ConstantWidth()
 
 

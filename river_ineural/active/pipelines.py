@@ -14,9 +14,6 @@ from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 
-__all__ = ["check_learner", "checked", "find_learner", "last_step", "no_sampler"]
-__all__ += ["prepared", "steps_learn", "transformed"]
-
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
 

@@ -17,8 +17,6 @@ from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
 from river_ineural.features.keys import KINDS, plain
 
-__all__ = ["MOST", "PATIENCE", "Answered", "Asked", "Question", "Questions"]
-
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
 MOST_BYTES = 64 << 20  # of the examples of waiting questions

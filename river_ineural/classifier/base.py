@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
     from river_ineural.features.frames import Frame
 
-__all__ = ["NeuralClassifier"]
-
 Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # stands for a missing argument y

@@ -11,8 +11,6 @@ from enum import IntEnum
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["Lock", "Order", "lock", "with_attributes"]
-
 Lock = AbstractContextManager[Any]
 
 

@@ -16,8 +16,6 @@ from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 from river_ineural.networks.compiled import score
 
-__all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers", "say"]
-
 Floats = NDArray[np.floating[Any]]
 
 FADING = 0.99  # of earlier labels, at each that follows

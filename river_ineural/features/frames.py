@@ -19,8 +19,6 @@ from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_weight
 from river_ineural.features.values import LARGEST, checked
 
-__all__ = ["Frame", "checked_labels", "dicts", "opened"]
-
 CATEGORIES = (nw.Categorical, nw.Enum)
 LONG = (nw.Int128, nw.UInt128)  # NumPy lacks these types
 ROWS = 1024  # of a part: bounds its memory

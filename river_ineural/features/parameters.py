@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from river_ineural.features.keys import plain
 from river_ineural.features.validation import Check
 
-__all__ = ["Fixed", "Live", "Mutable"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from river.base.typing import FeatureName
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.validation import warn
 
-__all__ = ["Watch"]
-
 LEAST_LABELS = 10  # before that, names are not compared
 RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
 ID = 0.9  # share of new strings in a column of ids
