@@ -133,6 +133,19 @@ class Questions:
         if len(self.settled) > MOST:
             self.forgotten = max(self.forgotten, self.settled.popitem(last=False)[0])
 
+    def correct(self, query: int, y: ClfTarget | None, learner: Any) -> None:
+        """Let the learner correct the label of an answered question; None: its example counts no
+        longer. LookupError unless its history holds the example.
+        """
+        number, label = self.settled[query]
+        if not (number and hasattr(learner, "correct_one")):
+            raise LookupError(
+                f"Question {query} has the label {label!r} for good: its example is in no history "
+                "from which it could be learned anew."
+            )
+        learner.correct_one(number, y)
+        self.settled[query] = Answered(number, y)
+
     def unlink(self) -> None:
         """Forget the numbers of labels, because another learner has taken the place of theirs."""
         for query, answered in self.settled.items():

@@ -61,6 +61,11 @@ class Live(Fixed[T]):
 class Mutable:
     """`mutate` changes all that it is given, or nothing."""
 
+    @property
+    def _mutable_attributes(self) -> set[str]:
+        kinds = type(self).__mro__
+        return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
+
     def mutate(self, new_attrs: dict[str, Any]) -> None:
         """Set parameters by name; a dict sets parameters of the model inside."""
         inner = {name: given for name, given in new_attrs.items() if isinstance(given, dict)}
