@@ -253,10 +253,11 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
             learner = self._learner
-            said, explorers = learner.score(names, values[None]), learner.model.explorers
-            added = (explorers.alpha * said.estimates[:, 0]).tolist()
+            said = learner.score(names, values[None])
+            pairs = zip(said.trust, said.estimates[:, 0].tolist(), strict=True)
+            added = [[trust * each for each in estimate] for trust, estimate in pairs]
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), dict(zip(explorers.by_name, added, strict=True))
+            return dict(scores), dict(zip(learner.model.explorers.by_name, added, strict=True))
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

@@ -136,8 +136,7 @@ class Explorers:
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        found = solved(self.a, self.b, self.prior, self.first)
-        self.alpha, self.trust = found[:, None], tuple(found.tolist())
+        self.trust = tuple(solved(self.a, self.b, self.prior, self.first).tolist())
         trusted = self.trusted
         self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
         self.explores = self.of_said[0] > 0
