@@ -14,8 +14,6 @@ from river_ineural.features.jit import loop
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 
-__all__ = ["Forest"]
-
 Floats = NDArray[np.floating[Any]]
 Array = NDArray[Any]
 Nodes = tuple[Array, Array, Array, Array]

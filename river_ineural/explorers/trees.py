@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from river_ineural.features.jit import allocating, inlined, loop
 
-__all__ = ["HEAVIEST", "NONE", "RANK", "grow", "times", "votes"]
-
 Array = NDArray[Any]
 
 NEARLY = 1e-9  # a split must be purer than the best so far by this part, so that rounding

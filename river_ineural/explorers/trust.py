@@ -16,8 +16,6 @@ from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 from river_ineural.networks.compiled import score
 
-__all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers", "say"]
-
 Floats = NDArray[np.floating[Any]]
 
 FADING = 0.99  # of earlier labels, at each that follows
@@ -138,11 +136,15 @@ class Explorers:
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        found = solved(self.a, self.b, self.prior, self.first)
-        self.trust = tuple(found.tolist())
-        self.trusted = dict(zip(self.by_name, self.trust, strict=True))  # by name
-        self.of_said = self.trusted.get("network", 0.0), self.trusted.get("forest", 0.0)
+        self.trust = tuple(solved(self.a, self.b, self.prior, self.first).tolist())
+        trusted = self.trusted
+        self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
         self.explores = self.of_said[0] > 0
+
+    @property
+    def trusted(self) -> dict[str, float]:
+        """The trust in each, by name."""
+        return dict(zip(self.by_name, self.trust, strict=True))
 
     def estimates(self, x: Floats, f1: Floats, f2: Floats, every: bool) -> Floats:
         """The estimates of each, (n, B, k), of which that of the network is known already.
