@@ -167,3 +167,5 @@ class Watch:
         self.n_added += by > 0
         if column := self.source(name):
             self.n_made[column] += by
+            if not self.n_made[column]:  # so that there are no more of them than features
+                self.strings.pop(column, None)
