@@ -27,7 +27,7 @@ __all__ = ["SaveError", "decoded", "encoded", "given", "made", "pack", "unpack",
 
 # The limits of a model (`features.keys`) and of questions keep its JSON within these.
 MOST_BYTES = 96 << 20
-MOST_ITEMS = 4_000_000  # commas, brackets and braces
+MOST_ITEMS = 2_000_000  # commas, brackets and braces
 MOST_HEADER = 1 << 20  # bytes of names and shapes of arrays
 DOCUMENT = "document"  # the array that holds the JSON
 BEGINNING = b'{"__metadata__":{"river_ineural":"'  # start of the header
@@ -103,10 +103,10 @@ def checksum(data: bytes) -> bytes:
     return b"%08x" % zlib_ng.crc32(every[AT + 8 :], zlib_ng.crc32(every[:AT]))
 
 
-def within_limits(text: bytes) -> bytes:
+def within_limits(text: bytes, n_items: int = MOST_ITEMS) -> bytes:
     """Return the JSON; raise LoadError if reading it would take much time or memory."""
     n = sum(map(text.count, (b",", b"[", b"{")))
-    if len(text) > MOST_BYTES or n > MOST_ITEMS:
+    if len(text) > MOST_BYTES or n > n_items:
         raise LoadError(f"names, labels and counts take {len(text):,} bytes and {n:,} items")
     return text
 
