@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import secrets
 import sqlite3
 import sys
@@ -30,19 +31,25 @@ from typing import Annotated, Any
 import label_studio
 import torch
 import uvicorn
-from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from journal import EVERY, Ask, Conflict, Journal, Refused, Round, Unknown
+from label_studio import After, Most
 from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import river_ineural
 from river_ineural import INeurAL, active
 from river_ineural.datasets import KnownPosterior
+from river_ineural.persistence import SaveError
 
 ANSWERS = {Refused: 422, Unknown: 404, Conflict: 409}
+OPTIONS = {  # what stands in the place of advice for Python
+    "INeurAL(categories=True)": "a service takes text if it was first started with --categories",
+    "INeurAL(missing=True)": "a service takes null if it was first started with --missing",
+}
 LONGEST = 200  # maximum characters of an id, a name or a label
 MOST_CONNECTIONS = 200  # more connections get the status 503
 MOST_BYTES = 4_000_000  # of a request; larger requests get the status 413
@@ -96,8 +103,13 @@ class Limited:
 def service(journal: Journal, token: str | None = None) -> FastAPI:
     """The app around a journal; the app closes the journal when it ends.
 
-    With a token, all paths but /health need the header `Authorization: Bearer <token>`.
+    With a token, all paths but /health need the header `Authorization: Bearer <token>`, and there
+    is no page of the paths. ValueError is raised if no header could hold the token.
     """
+    if token is not None and not re.fullmatch("[!-~]+", token):
+        raise ValueError(
+            "SERVICE_TOKEN must be visible ASCII characters: unset it if everybody may send requests"
+        )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -109,13 +121,18 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
         if token and not secrets.compare_digest(sent.encode(), token.encode()):
             raise HTTPException(401, "the header Authorization: Bearer <token> is missing or wrong")
 
-    app = FastAPI(title="Predictions and labels", lifespan=lifespan)
+    paths = None if token else "/openapi.json"
+    app = FastAPI(title="Predictions and labels", lifespan=lifespan, openapi_url=paths)
     app.add_middleware(Limited)
     closed = [Depends(allowed)]
     app.include_router(label_studio.router(journal), dependencies=closed)
 
     async def answer(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, ANSWERS[type(error)])
+        text = str(error)
+        for of_python, option in OPTIONS.items():
+            head, found, _ = text.partition(of_python)
+            text = f"{head}{option}" if found else text
+        return JSONResponse({"detail": text}, ANSWERS[type(error)])
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         """Leave out the input. FastAPI would repeat it, and would fail if it has a NaN."""
@@ -149,9 +166,7 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
         return {"outcome": "withdrawn" if journal.withdraw(given.id) else "known"}
 
     @app.get("/asks", dependencies=closed)
-    def asks(
-        after: Annotated[int, Query(ge=0)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
-    ) -> list[Ask]:
+    def asks(after: After = 0, most: Most = 100) -> list[Ask]:
         return journal.asks(after, most)
 
     @app.get("/health")
@@ -180,22 +195,29 @@ def main() -> None:
     say = parser.add_argument
     say("--folder", type=Path, default=Path("service-data"), help="of the model and the rows")
     say("--budget", type=number, help="share of the rounds (a new model: 0.05) or labels (500)")
+    say("--categories", action="store_true", help="take text in features (a new model)")
+    say("--missing", action="store_true", help="take null in features (a new model)")
     say("--host", default="127.0.0.1")
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
     budget = 0.05 if given.budget is None else given.budget
     try:
-        first = active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
+        classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)
+        first = active.INeurALSampler(classifier, budget=budget, seed=1)
         warm_up(first)
         journal = Journal(given.folder, first, every=given.every)
+        for name in ("categories", "missing"):
+            if getattr(given, name) and not getattr(journal.learner, name, False):
+                raise ValueError(f"--{name} is for a new model: {given.folder} has one without it")
         if given.budget is not None:
             journal.change_budget(given.budget)
+        app = service(journal, os.environ.get("SERVICE_TOKEN"))
         print(f"budget: {journal.health()['allows']}", file=sys.stderr)
-    except (RuntimeError, ValueError, OSError, sqlite3.Error) as error:
+    except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     uvicorn.run(
-        service(journal, os.environ.get("SERVICE_TOKEN")),
+        app,
         host=given.host,
         port=given.port,
         limit_concurrency=MOST_CONNECTIONS,

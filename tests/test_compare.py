@@ -50,6 +50,7 @@ LEFT_OUT = {
     "counters": "it: left out: larger in each row, as counters are",
 }
 USELESS = "it: 1 cells, as {!r}, are no numbers of use: missing"
+PRICES = "it: read without $"
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),
@@ -68,6 +69,21 @@ COLUMNS = {  # cells and options; features, and what is said
     "decimal commas": (
         *(["1.234,5", "2,25", "3"], {"decimal": ",", "thousands": "."}),
         *({"it": [1234.5, 2.25, 3]}, ""),
+    ),
+    "another minus": (["\N{MINUS SIGN}1.5", "2", "-3"], {}, {"it": [-1.5, 2, -3]}, ""),
+    "another minus and commas": (
+        *(["\N{MINUS SIGN}1,5", "2,5", "3,0"], {}),
+        *({"it": [-1.5, 2.5, 3]}, "guessed --decimal ','"),
+    ),
+    "prices": (["$12", "-$3.5", "$1,200"], {"thousands": ","}, {"it": [12, -3.5, 1200]}, PRICES),
+    "shares": (["12%", "3.5 %", "0"], {}, {"it": [12, 3.5, 0]}, "it: read without %"),
+    "days and months": (
+        *(["29/02/2024", "31/12/2023", "29/02/2024"], {}, DAYS),
+        "it: guessed --date-format '%d/%m/%Y'",
+    ),
+    "days or months": (
+        *(["01/01/2012", "02/01/2012", "01/02/2012"], {}, {}),
+        "it: left out: '01/01/2012' is a date: say --date-format, as '%d/%m/%Y'",
     ),
     "nothing": ([""] * 3, {}, {}, "it: left out: it is empty"),
     "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
@@ -143,9 +159,11 @@ def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
 
 
 PLAIN = "größe;y\n1.5;a\n2;b\n3;a\n"
+LARGE = f"{2**53}", f"{2**53 + 1}", "1.5"
 READ = {  # a text, options; the features, and the labels
     "cp1252": (PLAIN.encode("cp1252"), {}, [1.5, 2, 3], "aba"),
     "decimal commas": (PLAIN.replace(".", ","), {}, [1.5, 2, 3], "aba"),
+    "UTF-16 without a word": (PLAIN.encode("utf-16"), {}, [1.5, 2, 3], "aba"),
     "UTF-16": (PLAIN.encode("utf-16"), {"encoding": "utf-16"}, [1.5, 2, 3], "aba"),
     "a byte order mark": (PLAIN.encode("utf-8-sig"), {}, [1.5, 2, 3], "aba"),
     "gz": (gzip.compress(PLAIN.encode()), {}, [1.5, 2, 3], "aba"),
@@ -157,6 +175,14 @@ READ = {  # a text, options; the features, and the labels
     "labels none and -": ("x,y\n1,none\n2,-\n", {}, [1, 2], ["none", "-"]),
     "labels that are numbers": ("x,y\n1,0\n2,1\n3,0\n", {}, [1, 2, 3], "010"),
     "labels 1 and 1.0": ("x,y\n1,1.0\n2,1\n3,0\n", {}, [1, 2, 3], "110"),
+    "large labels": (
+        f"x,y\n1,{10**25}\n2,{10**25 + 1}\n",
+        {},
+        [1, 2],
+        [f"{10**25}", f"{10**25 + 1}"],
+    ),
+    "labels of 2**53": (f"x,y\n1,{2**53}\n2,{2**53 + 1}\n3,1.5\n", {}, [1, 2, 3], LARGE),
+    "names as of categories": ("b=c, missing,y\n1,2,a\n2,3,b\n", {}, [1, 2], "ab"),
     "spaces": ("x, y\n 1, a\n2 ,a \n3, b\n", {}, [1, 2, 3], "aab"),
     "empty lines": ("x,y\n\n1,a\n\n2,b\n\n", {}, [1, 2], "ab"),
 }
@@ -177,7 +203,10 @@ def test_what_a_file_holds(text, options, values, labels, tmp_path):
 
 TWO = "a,y\n1,a\n2,b\n"
 TIMED = "t,a,y\n2024-01-01,1,a\n{},2,b\n"
+CUT = gzip.compress(TWO.encode() * 99)[:40]
 WRONG = [
+    (CUT, "", "data.csv.gz cannot be read, as it is damaged: .* ended"),
+    (TWO, "--report data.csv", "--report data.csv is the file to read"),
     (None, "", "No such file or directory: data.csv"),
     ("", "", "data.csv cannot be read: No columns"),
     (TWO, "--encoding nonsense", "unknown encoding: nonsense .* --encoding says how text is"),
@@ -208,9 +237,13 @@ WRONG = [
 @pytest.mark.parametrize(("text", "options", "reason"), WRONG, ids=[each[2] for each in WRONG])
 def test_a_failed_run_says_why_in_one_line(text, options, reason, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    if text is not None:
-        Path("data.csv").write_text(text, errors="surrogateescape")
-    assert main(["compare", "data.csv", "--target", "y", *options.split()]) == 1
+    name = "data.csv"
+    if isinstance(text, bytes):
+        name = "data.csv.gz"
+        Path(name).write_bytes(text)
+    elif text is not None:
+        Path(name).write_text(text, errors="surrogateescape")
+    assert main(["compare", name, "--target", "y", *options.split()]) == 1
     out, err = capsys.readouterr()
     line = err.splitlines()[-1]
     assert line.startswith("river-ineural: ")
@@ -514,3 +547,20 @@ def test_it_is_fitted_whenever_labels_have_grown_by_a_twentieth(counting):
         learner.learn_one({"row": row}, 1)
     assert learner.scores_one({"row": 9}) != before
     assert counting.called == [256, 256]
+
+
+def test_labels_of_one_number_are_told_of(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n1,01\n2,1\n3,1.0\n4,2\n")
+    table = read_table(path, "y")
+    assert table.labels == ("01", "1", "1", "2")
+    assert table.notes == ("labels '01' and '1' are two classes of one number",)
+
+
+def test_a_column_whose_name_is_that_of_a_category_is_learned(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("b=c,a missing,y\n" + "".join(f"{i % 2},{i % 3},{i % 2}\n" for i in range(60)))
+    table = read_table(path, "y")
+    outcome = run(CONTENDERS["ineural"], table, parse_budget("50%", len(table)))
+    assert outcome.error == ""
+    assert outcome.row["accuracy %"] > 80

@@ -189,8 +189,8 @@ TASK = {"data": {"id": "\ud800"}}  # half of a character
 EVENT = {"action": "ANNOTATION_CREATED", "annotation": {"result": []}, "task": TASK}
 REFUSED = [  # path, body, status, what the answer says
     ("/predictions", '{"id": "a", "x": {"age": 2}}', 409, "with another x"),
-    ("/predictions", '{"id": "b", "x": {"age": "old"}}', 422, "INeurAL(categories=True)"),
-    ("/predictions", '{"id": "b", "x": {"age": null}}', 422, "INeurAL(missing=True)"),
+    ("/predictions", '{"id": "b", "x": {"age": "old"}}', 422, "--categories"),
+    ("/predictions", '{"id": "b", "x": {"age": null}}', 422, "--missing"),
     ("/predictions", '{"id": "b", "x": {"age": [1]}}', 422, "valid number"),
     ("/predictions", '{"id": "", "x": {"age": 1}}', 422, "at least 1 character"),
     ("/labels", '{"id": "a", "label": "bad"}', 409, "has the label 'good' already"),
@@ -200,7 +200,7 @@ REFUSED = [  # path, body, status, what the answer says
     ("/predictions", '{"id"', 422, "JSON decode error"),
     ("/labels", "[]", 422, "valid dictionary"),
     ("/predictions", '{"id": "a", "x": {"age": [NaN]}}', 422, "valid number"),
-    ("/predictions", '{"id": "b", "x": {"age": 1e999}}', 422, "inf, beyond"),
+    ("/predictions", '{"id": "b", "x": {"age": 1e999}}', 422, "not finite"),
     ("/predictions", '{"id": "b", "x": {"age": 1' + 4000 * "0" + "}}", 422, "inf, beyond"),
     ("/predictions", '{"id": "b", "x": {"age": 1' + 9000 * "0" + "}}", 400, "parsing the body"),
     ("/predictions", b'{"id": "\xff"}', 400, "parsing the body"),
@@ -247,10 +247,165 @@ def test_asks_are_a_queue(http):
 def test_a_token_is_asked_for(journal):
     with serving(service.service(journal, token="secret")) as client:
         assert client.get("/health").status_code == 200
+        for path in ("/docs", "/redoc", "/openapi.json"):
+            assert client.get(path).status_code == 404
         for path in ("/asks", "/label-studio/tasks"):
             assert client.get(path).status_code == 401
             assert client.get(path, headers={"Authorization": "Bearer other"}).status_code == 401
             assert client.get(path, headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", " ", "schlüssel", "two words", "a\n"])
+def test_a_token_that_no_header_can_hold_is_refused(token, journal):
+    with pytest.raises(ValueError, match="SERVICE_TOKEN must be visible ASCII"):
+        service.service(journal, token)
+
+
+JSON = {"Content-Type": "application/json"}
+WIDE = [json.dumps({"id": f"wide {i}", "x": {f"{i}{j:04}" + "é" * 192: 1.0 for j in range(3_100)}})
+        for i in range(2)]  # fmt: skip
+EMOJI = json.dumps(
+    {"id": "emoji", "x": {f"{j:04}" + "\U0001f600" * 196: 1.0 for j in range(1_500)}}
+)
+PREDICTED = [  # bodies of /predictions
+    *('{"id": "%d", "x": {"a": %s}}' % (i, value) for i, value in enumerate([
+        *("1", "-0.0", "1e-320", "true", "1e15", "1e16", "1e999", "NaN", "Infinity", "null", '"1"'),
+        *('""', '"?"', "[]", "{}", "1" + "0" * 400, "1" + "0" * 5000, r'"\ud800"', "01", "'1'"),
+    ])),
+    *('{"id": %s, "x": {}}' % id for id in (
+        *('1', "null", "[]", '""', r'"\u0000"', r'"\ud800"', '"%s"' % (200 * "é"), '"%s"' % (201 * "a")),
+    )),
+    *('{"id": "n%d", "x": {%s: 1}}' % each for each in enumerate((
+        *('""', '"a=b"', '"a missing"', r'"\u0000"', '"%s"' % (201 * "a"), '"1"', '"$dict"', '"__class__"'),
+    ))),
+    *('{"id": "m", "x": %s}' % x for x in ("null", "[]", '"a"', "3", '{"a": 1, "a": 2}')),
+    *("", "null", "[]", "{}", '{"id": "z"}', '{"x": {}}', '{"id": "z", "x": {"a": 1}, "y": 2}'),
+    *(b"\xff\xfe", b"\x00", b"\xef\xbb\xbf{}", "[" * 50_000, '{"id":' * 20_000, "\x1f\x8b\x08"),
+    *(*WIDE, EMOJI, '{"id": "t", "x": {"a": "%s"}}' % (1_000_000 * "t")),
+]  # fmt: skip
+LABELLED = [  # bodies of /labels, of rounds "0" to "3"
+    *('{"id": "0", "label": %s}' % y for y in (
+        *('""', '" "', "null", "1.5", "[]", "{}", "NaN", r'"\ud800"', "1" + "0" * 299, "1" + "0" * 400),
+        *('"%s"' % (200 * "\U0001f600"), '"%s"' % (201 * "a"), '"good"', '"good"', '"other"', "true"),
+    )),
+    *('{"id": "%d", "label": %s, "correct": true}' % each for each in (
+        *((0, "1"), (0, '"good"'), (1, '"bad"'), (1, '"1"'), (2, "false"), (3, r'"\u0000"')),
+        *((99, "1"), (-1, "1")),
+    )),
+    *('{"id": "1", "label": 1, "correct": %s}' % each for each in ("null", "3", '"maybe"')),
+]  # fmt: skip
+TASKS = [  # bodies of /label-studio/webhook
+    json.dumps({"action": action, "task": {"data": data}, "annotation": annotation})
+    for action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED", "", None)
+    for data, annotation in [
+        ({"id": "2"}, {"id": 10**30, "result": [{"value": {"choices": ["", " "]}}]}),
+        ({"id": "2"}, {"id": 7, "result": [{"value": {"choices": [""]}}]}),
+        ({"id": ["2"]}, {"id": -1, "result": [{"value": {}}]}),
+        ({"id": "\ud800"}, {"result": [{"value": {"choices": ["\ud800"]}}]}),
+        ({"id": "3"}, {"id": 8, "result": [{"value": {"choices": ["a" * 5_000]}}]}),
+        (None, None),
+    ]
+]
+GOT = [
+    *(
+        f"/asks?after={after}"
+        for after in ("9" * 30, "-1", "x", "1e3", "", "2" * 5_000, str(2**62))
+    ),
+    *(f"/label-studio/tasks?most={most}" for most in ("0", "1001", "9" * 30, "nan", "1", "%00")),
+    *(
+        "/",
+        "/nothing",
+        "/%2e%2e/etc/passwd",
+        "/docs",
+        "/redoc",
+        "/openapi.json",
+        "/asks/",
+        "//asks",
+    ),
+]
+RAW = (
+    *(b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02", b"POST /labels HTTP/1.1\r\nHost: a\r\n\r\n"),
+    *(b"GET /asks HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", b"", b"\r\n" * 9),
+    b"POST /labels HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n{}",
+    b"POST /labels HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n{",
+    b"POST /labels HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n{}\r\n",
+)
+
+
+@pytest.mark.parametrize("takes", [False, True], ids=["numbers", "text and gaps"])
+def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path, takes):
+    """No 500, no restart, a model that is saved after each row; nothing that blocks the queue."""
+    first = sampler(60, categories=takes, missing=takes)
+    loop, n, queries = copy.deepcopy(first), 0, {}
+    journal = Journal(tmp_path, first, every=1)
+    with serving(service.service(journal)) as http:
+
+        def sent(method, path, **options):
+            answer = http.request(method, path, **options)
+            assert answer.status_code < 500, (path, f"{options!r:.200}", answer.text[:300])
+            health = http.get("/health")
+            assert (health.status_code, health.json()["n_unsaved"]) == (200, 0), path
+            return 1
+
+        for body in PREDICTED:
+            n += sent("POST", "/predictions", content=body, headers=JSON)
+        for path in GOT:
+            n += sent("GET", path)
+        for body in LABELLED:
+            n += sent("POST", "/labels", content=body, headers=JSON)
+        for path, bodies in (("webhook", TASKS), ("export", [f"[{each}]" for each in TASKS])):
+            for body in bodies:
+                n += sent("POST", f"/label-studio/{path}", content=body, headers=JSON)
+        for path in ("/skips", "/withdrawals"):
+            for id in ("0", "1", "1", "nobody", "", "\x00"):
+                n += sent("POST", path, json={"id": id})
+        for method in ("GET", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PATCH"):
+            for path in ("/predictions", "/asks"):
+                n += sent(method, path, content=b"{}")
+        for kind in ("text/plain", "application/xml", "multipart/form-data", "application/json; x"):
+            n += sent("POST", "/labels", content=b'{"id": "0"}', headers={"Content-Type": kind})
+        for text in RAW:
+            with socket.create_connection((http.base_url.host, http.base_url.port)) as raw:
+                raw.settimeout(0.3)
+                raw.sendall(text)
+                with contextlib.suppress(TimeoutError, ConnectionError):
+                    assert b" 500 " not in raw.recv(4096)[:20]
+            n += sent("GET", "/asks")
+        assert posted(http, "/predictions", id="last", x={"a": 1.0})[0] == 200
+        found = to_bytes(journal._model)
+        rows = journal._rows.execute(
+            "SELECT number, id, x, NULL FROM rounds UNION ALL "
+            "SELECT labels.number, id, x, label FROM labels JOIN rounds USING (id) ORDER BY 1"
+        ).fetchall()
+    assert n > 150
+    for number, id, x, label in rows:
+        if label is None:
+            queries[id] = loop.decide_one(json.loads(x)).query
+        elif label == "null":
+            loop.withdraw(queries[id])
+        else:
+            loop.answer(queries[id], json.loads(label))
+        loop.n_rows = number
+    assert to_bytes(loop) == found
+    assert to_bytes(load(tmp_path / "model.safetensors")) == found
+
+
+def test_what_cannot_be_saved_ends_nothing(opened):
+    """The service goes on, and saves when it can."""
+    kept = opened(every=1)
+    kept._model.width = lambda t, k, n: 0.1
+    predicted(kept, 0, 1)
+    assert kept.health()["n_unsaved"] == 2
+    kept._model.width = None
+    predicted(kept, 2)
+    assert kept.health()["n_unsaved"] == 0
+
+
+def test_a_budget_of_one_is_no_share_of_all(opened):
+    kept = opened()
+    for budget in (1.0, 1, 1.0):
+        kept.change_budget(budget)
+        assert kept.health()["budget"] == repr(budget)
 
 
 # The journal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -157,8 +158,9 @@ class INeurALSampler(BudgetedSampler):
         else:
             scores, added = learner.scores_one(example), {}
         labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
+        beta = self._beta(self._budget_manager.n_rounds + 1, len(labels), learner)
         self._budget_manager.round()
-        wanted = self._wanted_at(learner, len(labels), margin)
+        wanted = self._wanted_at(learner, len(labels), margin, beta)
         ask = self._decide(x, given, scores, wanted, added, top, second)
         label = labels[top] if labels else None  # line 10
         sure = self.self_training and len(labels) > 1 and margin >= rule.PSEUDO_LABEL_GAP
@@ -170,19 +172,33 @@ class INeurALSampler(BudgetedSampler):
                 self.n_pseudo_labels += 1
         return scores, label, ask
 
+    def _beta(self, t: int, k: int, learner: Any) -> float:
+        """β_t; raises if the width returns no number."""
+        if self.width is None:
+            return DEFAULT_WIDTH.beta
+        beta = self.width(t, max(2, k), learner.n_layers)
+        if not isinstance(beta, numbers.Real) or beta != beta:
+            raise TypeError(f"width must return a number, and {self.width!r} returns {beta!r}.")
+        return float(beta)
+
     def _threshold(
-        self, manager: BudgetManager, k: int, learner: Any, changing: bool, full: bool = False
+        self,
+        manager: BudgetManager,
+        k: int,
+        learner: Any,
+        changing: bool,
+        beta: float,
+        full: bool = False,
     ) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
-        t, k, width, left = manager.n_rounds, max(2, k), self.width, 1.0
+        t, k, left = manager.n_rounds, max(2, k), 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
             dependent = getattr(learner, "temporal_dependence", False)
             left = rule.share(manager, not changing, k, dependent)
-        beta = DEFAULT_WIDTH.beta if width is None else width(t, k, learner.n_layers)
         n_pending = self._questions.count(t) if self._questions.waiting else 0
         return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
 
-    def _wanted_at(self, learner: Any, n_classes: int, margin: float) -> Wanted:
+    def _wanted_at(self, learner: Any, n_classes: int, margin: float, beta: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
 
         None is wanted at a NaN gap: such a model would waste the budget.
@@ -199,7 +215,7 @@ class INeurALSampler(BudgetedSampler):
         changing = getattr(learner, "changing", False)
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
-        threshold = self._threshold(manager, n_classes, learner, changing)
+        threshold = self._threshold(manager, n_classes, learner, changing, beta)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold
         reason: Reason
@@ -212,7 +228,7 @@ class INeurALSampler(BudgetedSampler):
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
             spent = manager.left < 1
             refused = spent and margin < self._threshold(
-                manager, n_classes, learner, changing, True
+                manager, n_classes, learner, changing, beta, True
             )
             reason = "budget" if refused else "none"
         return reason, margin, threshold
@@ -287,7 +303,9 @@ class INeurALSampler(BudgetedSampler):
             ahead = copy.copy(self._budget_manager)
             ahead.round()
             changing = getattr(learner, "changing", False)
-            threshold = self._threshold(ahead, len(learner.known_labels), learner, changing)
+            k = len(learner.known_labels)
+            beta = self._beta(ahead.n_rounds, k, learner)
+            threshold = self._threshold(ahead, k, learner, changing, beta)
             return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod

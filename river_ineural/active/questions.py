@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import sys
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from numbers import Real
@@ -15,11 +14,12 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
-from river_ineural.features.keys import KINDS, plain
+from river_ineural.features.keys import KINDS, plain, plain_value, size_of
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
-MOST_BYTES = 64 << 20  # of the examples of waiting questions
+MOST_BYTES = 64 << 20  # of the examples of waiting questions in a file
+MOST_RECENT = 1 << 19  # of each of the latest examples
 COMPARED = 1_000  # waiting questions that a label is compared with, at most
 RECENT = 8  # latest examples that are kept, so that a label is compared with others too
 ROUNDED = 1e-6  # largest relative difference of values that are equal but for rounding
@@ -87,7 +87,8 @@ class Questions:
         """Ask for the label of x in round `now`, the latest so far."""
         same, x = example is x, copied(x)  # the caller may change it later
         self.put(now, reason, gap, x, x if same else copied(example))
-        self.recent.append(x)
+        if self.waiting[now].size <= MOST_RECENT:
+            self.recent.append(x)
         while len(self.waiting) > MOST or self._size > MOST_BYTES:
             self._forget_oldest()
 
@@ -156,6 +157,7 @@ class Questions:
         features are clearly others.
         """
         self.count(now)
+        x = x if type(x) is not dict or KINDS.issuperset(map(type, x.values())) else copied(x)
         query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
         if query is None and isinstance(x, Mapping) and self.waiting:
             return self._nearest(x)
@@ -280,11 +282,5 @@ def copied(x: Any) -> Any:
     """A copy of a dict, with plain names and values, or of a list; anything else as it is."""
     if type(x) is dict:
         usual = KINDS.issuperset(map(type, x)) and KINDS.issuperset(map(type, x.values()))
-        return dict(x) if usual else {plain(name): plain(value) for name, value in x.items()}
+        return dict(x) if usual else {plain(name): plain_value(value) for name, value in x.items()}
     return copy.copy(x) if isinstance(x, Mapping | list) else x
-
-
-def size_of(x: Any) -> int:
-    """Bytes of an example, about: of a dict its values too."""
-    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list) else (x,)
-    return sum(map(sys.getsizeof, parts), 64 + 64 * len(parts))

@@ -15,6 +15,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.classifier.models import Learner
 from river_ineural.classifier.settings import (
+    LARGEST,
     MOST_CONTEXTS,
     MOST_EXAMPLES,
     MOST_LAYERS,
@@ -67,7 +68,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
 
     hidden_dim = Fixed[int](integer(1))
     n_layers = Fixed[int](integer(2, MOST_LAYERS))
-    lr = Live[float](real(SMALLEST))
+    lr = Live[float](real(SMALLEST, LARGEST))
     batch_size = Fixed[int](integer(1, MOST_CONTEXTS))
     n_steps = Live[float](real(0, MOST_STEPS))
     capacity = Fixed[int](integer(2, MOST_EXAMPLES))
@@ -145,7 +146,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
     ) -> dict[FeatureName, Any]:
-        """Raise what `learn_one` would raise, or without y a prediction; the model does not change.
+        """Raise what `learn_one` would raise, of x alone without y; the model does not change.
 
         Returns an encoded copy of x, which is not checked again.
         """
@@ -154,6 +155,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             features = self._learner.features
             names, values = features.read(x) if features.encoder else (x, features.values(x))
+            features.n_with(names)  # raises if a new name cannot be learned
             if y is not UNKNOWN:
                 self._learner.check(names, y)
         checked = Checked(names)

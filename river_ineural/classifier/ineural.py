@@ -41,12 +41,12 @@ class INeurAL(NeuralClassifier):
     n_layers
         Depth L of each network, in [2, 1,000].
     lr
-        Learning rate η1 of f1, above 0.
+        Learning rate η1 of f1, in [1e-37, 1,000].
     batch_size
         Contexts b of each step, in [1, 65,536]. They are drawn as ⌈b/2⌉ whole examples, also with
         more than two classes, where ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, in [0, 1e6]; half of them if examples have
+        Steps after each example whose label was given, in [0, 1,000]; half of them if examples have
         few of many features, as of words. A fraction of a step is carried over to the next example.
         `n_steps` and `lr` may be set later on.
     capacity

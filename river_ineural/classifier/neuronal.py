@@ -51,7 +51,7 @@ class NeurONAL(NeuralClassifier):
         Width m of both networks, at least 1. The default is larger than that of `INeurAL`, which
         has m units a class.
     lr
-        Learning rate η1 of f1, above 0.
+        Learning rate η1 of f1, in [1e-37, 1,000].
     batch_size
         Twice the examples of each step, in [1, 65,536].
     n_layers, n_steps, capacity, explorers

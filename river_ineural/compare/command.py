@@ -53,6 +53,8 @@ def run(options: argparse.Namespace, line: str) -> str:
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
     if not page.parent.is_dir():  # checked before anything is run
         raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
+    if page.exists() and page.samefile(options.file):
+        raise ValueError(f"--report {page} is the file to read: say another name")
     csv = {name: getattr(options, name) for name in ("sep", "encoding", "decimal", "thousands")}
     columns = options.target, options.time, options.drop, options.categories
     table = reading.read_table(options.file, *columns, options.date_format, **csv)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
+from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
 
 SEPARATORS = ",;\t|"
@@ -19,6 +25,12 @@ MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
+DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( \d{1,2}:\d\d(:\d\d)?)?"
+DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"
+FORMATS = [day + time for day in DAYS for time in ("", " %H:%M", " %H:%M:%S")]
+SIGNS = "$€£¥₹%"  # around numbers, which are read without them
+EMPTY: Mapping[Any, Any] = {}
+DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
 MOST_CLASSES = 100  # the default limit of `INeurAL`
 
@@ -77,11 +89,12 @@ def read_table(
     `time`. Input that cannot be read raises a ValueError that says where and what to do.
     """
     cells, notes = read_cells(path, target, categories, **csv)
+    marks = cells.attrs
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
             raise ValueError(
                 f"no column {wanted!r} in {path.name}: there are {list(cells)}, unless --separator "
-                "says another separator"
+                "says another separator, or --encoding how text is written, as utf-16"
             )
     if f"{target}.1" in cells:  # pandas' name for a second one
         raise ValueError(f"{path.name} has two columns {target!r}, which would tell: rename one")
@@ -95,8 +108,12 @@ def read_table(
         if is_numeric_dtype(at):  # numbers that only grow are no feature
             drop = [*drop, time]
     labels = cells.pop(target)
-    if (numbers := pd.to_numeric(labels, errors="coerce")).notna().all():  # 1.0 equals 1
-        labels = numbers.convert_dtypes().astype(str)
+    if pd.to_numeric(labels, errors="coerce").notna().all():
+        labels = labels.str.replace(r"\.0*$", "", regex=True)  # 1.0 is 1
+        first: dict[Decimal, str] = {}
+        for label in labels.unique():
+            if (other := first.setdefault(Decimal(label), label)) != label:
+                notes.append(f"labels {other!r} and {label!r} are two classes of one number")
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
             f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
@@ -104,11 +121,13 @@ def read_table(
         )
     features: dict[str, pd.Series[Any]] = {}
     for name, column in cells.drop(columns={*drop} - {target}).items():
-        values, note = read_column(column, date_format, name in categories)
-        useless = why_useless(values)
+        values, note = read_column(column, date_format, name in categories, marks)
+        useless = "" if note.startswith("left out") else why_useless(values)
         notes += [f"{name}: {each}" for each in (useless, note) if each]
-        if not useless:
+        if not useless and not note.startswith("left out"):
             times = isinstance(values.dtype, pd.DatetimeTZDtype)
+            name = name.replace("=", ":") + "'" * name.endswith(MISSING_FLAG)  # see `Encoder`
+            values = values.rename(name)
             features |= parts_of_times(values) if times else {name: values}
     if not features:
         raise ValueError(f"no column of {path.name} is left to learn from: {'; '.join(notes)}")
@@ -132,8 +151,15 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
     return notes
 
 
+def without_signs(text: pd.Series[str]) -> pd.Series[str]:
+    """Numbers without signs of currency, and with the minus of ASCII."""
+    minus = text.str.replace("\N{MINUS SIGN}", "-")
+    return minus.str.replace(f"[{SIGNS}]", "", regex=True).str.strip()
+
+
 def has_decimal_commas(text: pd.Series[str]) -> bool:
     """Whether cells are numbers with decimal commas, which do not separate thousands."""
+    text = without_signs(text)
     numbers = text.str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").mean()
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
@@ -157,15 +183,21 @@ def read_cells(
         )
         if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
+    except DAMAGED as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
+        raise ValueError(f"{path.name} cannot be read, as it is damaged: {error}") from None
     except (LookupError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # not UTF-8
-            cells, notes = read_cells(path, target, categories, **{**csv, "encoding": "cp1252"})
-            return cells, ["guessed --encoding 'cp1252'", *notes]
+            encoding = "utf-16" if error.object[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "cp1252"
+            cells, notes = read_cells(path, target, categories, **{**csv, "encoding": encoding})
+            return cells, [f"guessed --encoding {encoding!r}", *notes]
         raise ValueError(
             f"{path.name} cannot be read: {error} (line 1 is the header; --separator says what "
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None
+    cells.attrs = {mark: how.get(mark) for mark in ("decimal", "thousands")}
     ends = [name for name in cells if name.startswith("Unnamed: ") and cells[name].isna().all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
 
@@ -188,24 +220,44 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
 
 
 def read_column(
-    cells: pd.Series[Any], date_format: str | None = None, category: bool = False
+    cells: pd.Series[Any],
+    date_format: str | None = None,
+    category: bool = False,
+    marks: Mapping[Any, Any] = EMPTY,
 ) -> tuple[pd.Series[Any], str]:
     """The values of a column that pandas has read, and a note for the reader. Values are float64 if
-    nine of ten cells are numbers or booleans, times if all are, else text; a category is text.
+    nine of ten cells are numbers or booleans, times if all are, else text; a category is text. In
+    numbers are `marks`, "decimal" and "thousands".
     """
     given, note = cells.dropna().infer_objects(), ""
     text = given.astype(str).str.strip()
     if category:
         return text.reindex(cells.index), note
-    numbers = pd.to_numeric(given, errors="coerce").astype(float)
+    bare, signs, typed = text, set[str](), is_numeric_dtype(given)
+    if not typed:
+        signs = {*text.str.cat()} & {*SIGNS}
+        bare = without_signs(text)
+        for mark, plain in (marks.get("thousands"), ""), (marks.get("decimal"), "."):
+            bare = bare.str.replace(mark, plain, regex=False) if mark else bare
+    numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
     if len(odd) <= (1 - NEARLY_ALL) * len(given):
+        if signs:
+            note = f"read without {' and '.join(sorted(signs))}"
         if len(odd):
             note = f"{len(odd):,} cells, as {odd.iloc[0]!r}, are no numbers of use: missing"
         return numbers.reindex(cells.index), note
     if (times := to_times(text, date_format)).notna().all():
         return times.reindex(cells.index), note
+    if not date_format and text.str.fullmatch(DATE).all():
+        found = [form for form in FORMATS if to_times(text, form).notna().all()]
+        if len(found) == 1:
+            note = f"guessed --date-format {found[0]!r}"
+            return to_times(text, found[0]).reindex(cells.index), note
+        note = f"left out: {text.iloc[0]!r} is a date: say --date-format, as '%d/%m/%Y'"
+        return pd.Series(np.nan, cells.index), note
+    odd = bare[numbers.isna()]
     if odd.str.match(MARKED).mean() >= NEARLY_ALL:
         raise ValueError(
             f"column {given.name!r} holds {odd.iloc[0]!r}: say --decimal, --thousands or "

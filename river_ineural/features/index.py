@@ -14,7 +14,8 @@ from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.jit import loop
-from river_ineural.features.keys import check_keys, plain
+from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, plain
+from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
 from river_ineural.features.watch import Watch
 
@@ -67,7 +68,7 @@ class FeatureIndex:
         encoder: Encoder | None = None,
     ) -> None:
         self.encoder = encoder
-        self.max_features = max_features
+        self.max_features = check_integer("max_features", max_features, 1, MOST_FEATURES)
         self.first_column = first_column
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
@@ -244,7 +245,7 @@ class FeatureIndex:
         The names are sorted, so neither key order nor hashing decides which column a name gets.
         """
         new = sorted_names(plain(name) for name in names if name not in self.columns)
-        check_keys(new, "feature name")
+        check_keys(new, "feature name", OF_NAMES // self.max_features)
         if not all(isinstance(name, str) for name in new):
             check_keys([*self.names, *new], "feature name")
         return new
