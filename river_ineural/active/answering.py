@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural.active.accuracy import Accuracy
 from river_ineural.active.budget import BudgetManager
 from river_ineural.active.pipelines import check_caller, find_learner, last_step, learn_steps
 from river_ineural.active.questions import Answered, Question, Questions
@@ -31,6 +32,7 @@ class Answering(ActiveLearningClassifier):
     drifts: list[int]
     _lock: Lock
     _questions: Questions
+    _accuracy: Accuracy
     _budget_manager: BudgetManager
     _n_labels: int
     _n_drifts: int
@@ -118,6 +120,7 @@ class Answering(ActiveLearningClassifier):
             if isinstance(found, Answered):
                 self._correct(query, found, None)
             self._questions.settle(query, Answered(0, None))
+            self._accuracy.label(query, None)
             self._budget_manager.give_back()
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
@@ -210,6 +213,7 @@ class Answering(ActiveLearningClassifier):
             if n_before is not None and learner is last_step(self.classifier):
                 number = learner.n_labels if learner.n_labels == n_before + 1 else 0
             self._questions.settle(query, Answered(number, y))
+            self._accuracy.label(query, y)
         self._note_drifts(learner)
 
     def _correct(self, query: int, answered: Answered, y: ClfTarget | None) -> None:
@@ -222,6 +226,7 @@ class Answering(ActiveLearningClassifier):
             )
         learner.correct_one(answered.number, y)
         self._questions.settle(query, Answered(answered.number, y))
+        self._accuracy.label(query, y)
 
     def _note_drifts(self, learner: Any) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""
