@@ -40,7 +40,7 @@ def by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_random_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sampler asks at random."""
-    monkeypatch.setattr(query, "random_ask", lambda *given: False)
+    monkeypatch.setattr(query, "random_ask", lambda *given: (False, 0.0))
 
 
 @pytest.fixture(params=["compiled", "modules"])

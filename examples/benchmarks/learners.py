@@ -25,7 +25,7 @@ from river_ineural.active import (
     RandomSampler,
     TheoreticalWidth,
 )
-from river_ineural.active.decision import AT_RANDOM, Wanted
+from river_ineural.active.decision import Wanted
 from river_ineural.baselines import ALPS, NeuALNTKD, NeuALNTKF, RetrainedNetwork
 from river_ineural.compare.contenders import at_random, regression
 from river_ineural.compare.refitted import Refitted
@@ -80,13 +80,15 @@ def neighbours(budget: float, horizon: int | None, seed: int) -> BudgetedSampler
     return at_random(model, budget=Budget(budget, horizon), seed=seed)
 
 
-def behind(sampler: Any) -> bool:
-    """Whether to ask at random: if fewer labels were asked for than at an even pace, true with the
-    probability labels left / rounds left. So the whole budget is spent in the end.
+def behind(sampler: Any) -> tuple[bool, float]:
+    """Whether to ask at random, and how probable that was: if fewer labels were asked for than at
+    an even pace, labels left / rounds left. So the whole budget is spent in the end.
     """
     total, n = sampler.budget.total, sampler.budget.horizon
     left, to_come = total - sampler.n_queries, n - sampler.n_rounds + 1
-    return bool(left * n > total * to_come and sampler._rng.random() * to_come < left)
+    if left * n <= total * to_come:
+        return False, 0.0
+    return bool(sampler._rng.random() * to_come < left), min(1.0, left / to_come)
 
 
 class MarginAndRest(MarginSampler):
@@ -94,7 +96,10 @@ class MarginAndRest(MarginSampler):
 
     def _wanted(self, x: Any, y_pred: dict[Any, float]) -> Wanted:
         wanted = super()._wanted(x, y_pred)
-        return AT_RANDOM if wanted[0] == "none" and behind(self) else wanted
+        if wanted[0] != "none":
+            return wanted
+        asks, p = behind(self)
+        return "random" if asks else "none", wanted[1], wanted[2], p
 
 
 class EntropyAndRest(MarginAndRest):
@@ -198,8 +203,8 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
 class WithoutRandomAsks(INeurALSampler):
     """Asks as I-NeurAL does, below a gap that shrinks with the budget left, but never at random."""
 
-    def _asks_at_random(self, margin: float) -> bool:
-        return False
+    def _asks_at_random(self, margin: float) -> tuple[bool, float]:
+        return False, 0.0
 
 
 REFITTED: dict[str, Callable[[int], Any]] = {  # argument: seed; scikit-learn's defaults

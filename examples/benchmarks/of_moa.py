@@ -66,4 +66,4 @@ class VariableUncertainty(BudgetedSampler):
             self.threshold *= 1 - STEP
         elif surest >= before:
             self.threshold *= 1 + STEP
-        return "gap" if wanted else "none", surest, before
+        return "gap" if wanted else "none", surest, before, float(wanted)

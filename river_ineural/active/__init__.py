@@ -1,5 +1,6 @@
 """River active learners: which labels to ask for."""
 
+from river_ineural.active.accuracy import ClassEstimate, Estimate
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget
 from river_ineural.active.decision import Decision
@@ -13,8 +14,10 @@ __all__ = [
     "Budget",
     "BudgetedSampler",
     "ChangingLearner",
+    "ClassEstimate",
     "ConstantWidth",
     "Decision",
+    "Estimate",
     "INeurALSampler",
     "Learner",
     "MarginSampler",

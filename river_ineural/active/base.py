@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural.active.accuracy import Accuracy, ClassEstimate, Estimate
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
-from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
+from river_ineural.active.decision import REASONS, Decision, Reason, Wanted, by_chance
 from river_ineural.active.html import html_table
 from river_ineural.active.pairs import Pairs, Round
 from river_ineural.active.pipelines import (
@@ -22,16 +23,14 @@ from river_ineural.active.pipelines import (
     learn_steps,
     n_learned,
 )
-from river_ineural.active.query import FIRST, few_classes
+from river_ineural.active.query import FIRST, few_classes, pace
+from river_ineural.active.query import gap as gap_of
 from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Fixed, Live
-from river_ineural.features.validation import check_seed, warn
+from river_ineural.features.validation import check_integer, check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
-
-if TYPE_CHECKING:
-    pass
 
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
@@ -66,6 +65,7 @@ class BudgetedSampler(Locked, Pairs):
         lambda _, horizon: Budget(None, horizon).horizon,
         lambda model, horizon: model._limit(model.budget, horizon),
     )
+    audit = Live[float](real(0, 1))
     seed = Fixed[int | None](lambda _, seed: check_seed(seed))
     _order = Order.SAMPLER
 
@@ -75,8 +75,10 @@ class BudgetedSampler(Locked, Pairs):
         budget: Budget | float | int | None,
         horizon: int | None,
         seed: int | None,
+        audit: float = 0.0,
     ) -> None:
         super().__init__(classifier, seed=check_seed(seed))
+        self.audit = audit
         self.budget = budget
         self.horizon = horizon
         self._last: tuple[Any, ...] | None = None  # the latest decision, from which it is made
@@ -85,6 +87,7 @@ class BudgetedSampler(Locked, Pairs):
         self._n_drifts = 0  # of the learner, at the last look
         self._budget_manager = BudgetManager(combined(self.budget, self.horizon))
         self._questions = Questions()
+        self._accuracy = Accuracy()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
         self._lock = lock(self._order)
@@ -110,6 +113,49 @@ class BudgetedSampler(Locked, Pairs):
         """Labels asked for within the last 5,000 rounds that have not come yet."""
         with self._lock:
             return self._questions.count(self.n_rounds)
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The accuracy of all rounds, estimated from the labels asked for, with a 95 % interval.
+
+        It is the share of right predictions, each made before its label came. Rounds without a
+        prediction do not count, nor do labels that were not asked for. Asks are mostly close calls,
+        so the share of right answers among them is too low. Each ask has a known probability,
+        though, from which the estimate corrects this: see `active.accuracy.Accuracy`.
+
+        Examples
+        --------
+        >>> from river import datasets, linear_model, preprocessing
+        >>> from river_ineural import active
+
+        >>> scaler = preprocessing.StandardScaler()
+        >>> classifier = scaler | linear_model.LogisticRegression()
+        >>> model = active.MarginSampler(classifier, budget=0.1, seed=1)
+        >>> right = 0
+        >>> for x, y in datasets.Phishing():
+        ...     label, ask = model.predict_one(x)
+        ...     right += label == y
+        ...     if ask:
+        ...         model.learn_one(x, y)
+        >>> print(f"{right / 1250:.1%} are right, estimated: {model.accuracy}")
+        """
+        return self.accuracy_since(None)
+
+    def accuracy_since(self, rounds: int | None) -> Estimate:
+        """`accuracy` of about the latest `rounds`, at least 1, within a twentieth; None: of all."""
+        if rounds is not None:
+            rounds = check_integer("rounds", rounds, least=1)
+        with self._lock:
+            return self._accuracy.estimate(rounds)
+
+    def accuracy_of_class(self, label: ClfTarget) -> ClassEstimate:
+        """Precision and recall of a class over all rounds, as `accuracy`.
+
+        Raises ValueError if the labels asked for have fewer than ten of the class, or fewer than
+        ten where it was predicted.
+        """
+        with self._lock:
+            return self._accuracy.of_class(label)
 
     @property
     def last_decision(self) -> Decision | None:
@@ -149,7 +195,7 @@ class BudgetedSampler(Locked, Pairs):
         return self._decide(x, x, y_pred, self._wanted(x, y_pred))
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        """Why the label is wanted, the gap, and the threshold."""
+        """Why the label is wanted, the gap, the threshold, and the probability of wanting it."""
         raise NotImplementedError
 
     def _decide(
@@ -167,8 +213,10 @@ class BudgetedSampler(Locked, Pairs):
         `example` is x as `_answering` sees it. `added` is what explorers added to the scores, of
         which classes `top` and `second` are first and second.
         """
-        (reason, gap, threshold), manager = wanted, self._budget_manager
-        ask = False
+        manager, ask = self._budget_manager, False
+        reason, gap, threshold, p = self._audited(wanted) if self.audit else wanted
+        if manager.left < 1:
+            p = 0.0
         if reason != "none":
             if manager.left >= 1:
                 ask = True
@@ -176,9 +224,20 @@ class BudgetedSampler(Locked, Pairs):
                 self._questions.add(x, example, manager.n_rounds, reason, gap)
             else:
                 reason = "budget"
+        label = max(scores, key=scores.__getitem__) if scores else None
+        margin = gap if gap == gap or len(scores) < 2 else gap_of(scores.values())
+        self._accuracy.round(manager.n_rounds, label, margin, p, ask)
         self.n_by_reason[reason] += 1
         self._last = scores, ask, reason, gap, threshold, manager.left, added or {}, top, second
         return ask
+
+    def _audited(self, wanted: Wanted) -> Wanted:
+        """The same, or a random ask by `audit` where the label was not wanted."""
+        (reason, gap, threshold, p), manager = wanted, self._budget_manager
+        share = min(1.0, self.audit * (pace(manager)[0] if manager.rate is None else manager.rate))
+        if self._rng.random() < share and reason == "none":
+            reason = "random"
+        return reason, gap, threshold, p + (1 - p) * share
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
         """Which labels are wanted while fewer than two classes have a label."""
@@ -187,7 +246,7 @@ class BudgetedSampler(Locked, Pairs):
                 f"Only one class was seen in {self._n_labels} labels: labels are asked for more "
                 "rarely until another appears. INeurAL(classes=...) names the classes beforehand."
             )
-        return FEW_CLASSES if few_classes(self._budget_manager, self._rng.random) else UNWANTED
+        return by_chance(*few_classes(self._budget_manager, self._rng.random), "few classes")
 
     def _warn_once(self, text: str) -> None:
         """Warn once, after the first ten labels, that a class has no label yet.
@@ -311,6 +370,7 @@ class BudgetedSampler(Locked, Pairs):
             if isinstance(found, Answered):
                 self._correct(query, found.label, None)
             self._questions.settle(query, Answered(0, None))
+            self._accuracy.label(query, None)
             self._budget_manager.give_back()
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
@@ -352,11 +412,13 @@ class BudgetedSampler(Locked, Pairs):
             if n_before is not None and learner is last_step(self.classifier):
                 number = learner.n_labels if learner.n_labels == n_before + 1 else 0
             self._questions.settle(query, Answered(number, y))
+            self._accuracy.label(query, y)
         self._note_drifts(learner)
 
     def _correct(self, query: int, before: ClfTarget | None, y: ClfTarget | None) -> None:
         """Give the example of an answered question another label; None lets it no longer count."""
         self._questions.correct(query, y, find_learner(self.classifier)[0])
+        self._accuracy.label(query, y)
 
     def _note_drifts(self, learner: Any) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""

@@ -14,12 +14,16 @@ from river_ineural.active.html import html_table
 Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "budget"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
-Wanted = tuple[Reason, float, float]
-"""Why a label is wanted ("none": it is not), the gap and the threshold; NaN if there is none."""
+Wanted = tuple[Reason, float, float, float]
+"""Why a label is wanted ("none": it is not), the gap and the threshold, NaN if there is none, and
+the probability with which a round like this one wants its label: `accuracy` needs it."""
 
-AT_RANDOM: Wanted = ("random", math.nan, math.nan)
-FEW_CLASSES: Wanted = ("few classes", math.nan, math.nan)
-UNWANTED: Wanted = ("none", math.nan, math.nan)
+UNWANTED: Wanted = ("none", math.nan, math.nan, 0.0)
+
+
+def by_chance(asks: bool, p: float, reason: Reason = "random") -> Wanted:
+    """A label that is wanted with probability p, without a gap."""
+    return reason if asks else "none", math.nan, math.nan, p
 
 
 class Decision(NamedTuple):

@@ -82,6 +82,8 @@ class INeurALSampler(BudgetedSampler):
         Whether to learn pseudo-labels at all.
     seed
         Seed of the random asks, at least 0. The classifier has a seed of its own.
+    audit
+        As in `RandomSampler`.
 
     Attributes
     ----------
@@ -127,8 +129,9 @@ class INeurALSampler(BudgetedSampler):
         horizon: int | None = None,
         self_training: bool = True,
         seed: int | None = None,
+        audit: float = 0.0,
     ) -> None:
-        super().__init__(classifier, budget, horizon, seed)
+        super().__init__(classifier, budget, horizon, seed, audit)
         self.gamma = gamma
         self.width = width
         self.self_training = self_training
@@ -217,24 +220,25 @@ class INeurALSampler(BudgetedSampler):
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         threshold = self._threshold(manager, n_classes, learner, changing, beta)
         if margin < threshold:
-            return "change" if changing else "gap", margin, threshold
+            return "change" if changing else "gap", margin, threshold, 1.0
         reason: Reason
         if changing:  # labels decide what old labels are worth
-            asks, reason = self._rng.random() < rule.RANDOM_IN_CHANGE, "change"
+            reason, p = "change", rule.RANDOM_IN_CHANGE
+            asks = self._rng.random() < p
         elif getattr(learner, "warning", False):  # a sure model sees a change last
-            return "warning", margin, threshold
+            return "warning", margin, threshold, 1.0
         else:
-            asks, reason = self._asks_at_random(margin), "random"
+            (asks, p), reason = self._asks_at_random(margin), "random"
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
             spent = manager.left < 1
             refused = spent and margin < self._threshold(
                 manager, n_classes, learner, changing, beta, True
             )
             reason = "budget" if refused else "none"
-        return reason, margin, threshold
+        return reason, margin, threshold, p
 
-    def _asks_at_random(self, margin: float) -> bool:
-        """Whether to ask where the gap is wide and nothing points to a change."""
+    def _asks_at_random(self, margin: float) -> tuple[bool, float]:
+        """Whether to ask where the gap is wide and nothing points to a change, and how probably."""
         manager, unconfirmed = self._budget_manager, margin > self._confirmed_gap + rule.STEP
         n_pending = self._questions.count(manager.n_rounds) if self._questions.waiting else 0
         n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)

@@ -144,8 +144,8 @@ def pace(manager: BudgetManager) -> tuple[float, bool]:
     return min(1.0, max(0.0, p)), behind
 
 
-def few_classes(manager: BudgetManager, random: Callable[[], float]) -> bool:
-    """Whether to ask while fewer than two classes have a label.
+def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bool, float]:
+    """Whether to ask while fewer than two classes have a label, and how probable that was.
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
     were, so that the budget lasts. With a horizon the rate of the budget holds once half of the
@@ -153,9 +153,10 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> bool:
     """
     n, total, rate = manager.n_asked, manager.budget.total, manager.rate or 0.0
     if manager.budget.limit is None or n < FIRST:
-        return True
+        return True, 1.0
     half_used = rate and total and 2 * n >= total
-    return random() < max(rate, 0.0 if half_used else FIRST / n)
+    p = max(rate, 0.0 if half_used else FIRST / n)
+    return random() < p, p
 
 
 def random_ask(
@@ -165,8 +166,8 @@ def random_ask(
     n_silent: int,
     searching: bool,
     random: Callable[[], float],
-) -> bool:
-    """Whether to ask where the gap is wide and nothing points to a change.
+) -> tuple[bool, float]:
+    """Whether to ask where the gap is wide and nothing points to a change, and how probable it was.
 
     Parameters
     ----------
@@ -178,15 +179,15 @@ def random_ask(
     searching
         Whether a named class has no label yet.
     """
-    p = 0.0
-    if unconfirmed and (not n_pending or random() * (1 + n_pending) < 1):
-        return True
+    p, first = 0.0, 1 / (1 + n_pending) if unconfirmed else 0.0
+    asks = unconfirmed and (not n_pending or random() * (1 + n_pending) < 1)
     if manager.rate:
         of_rate = RANDOM_SHARE_OF_TOTAL if manager.bucket is None else RANDOM_SHARE
         p = manager.rate * (1.0 if searching else of_rate)
     elif n_silent * RANDOM_AFTER_SILENCE >= 1:
         p = RANDOM_AFTER_SILENCE
-    return p > 0 and random() < p
+    asks = asks or (p > 0 and random() < p)
+    return asks, first + (1 - first) * p
 
 
 def confirmed_gap(confirmed: float, gap: float, correct: bool) -> float:

@@ -9,7 +9,7 @@ from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget
-from river_ineural.active.decision import AT_RANDOM, UNWANTED, Wanted
+from river_ineural.active.decision import Reason, Wanted, by_chance
 from river_ineural.active.query import gap, pace
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import optional, real
@@ -35,6 +35,8 @@ class RandomSampler(BudgetedSampler):
         Rounds in the stream, at least 1, if known.
     seed
         Seed of the draws, at least 0. None: different every time.
+    audit
+        Share of the budget, in [0, 1], that is spent on random rounds, for a narrower `accuracy`.
 
     Examples
     --------
@@ -61,12 +63,13 @@ class RandomSampler(BudgetedSampler):
         budget: Budget | float | int | None = None,
         horizon: int | None = None,
         seed: int | None = None,
+        audit: float = 0.0,
     ) -> None:
-        super().__init__(classifier, budget, horizon, seed)
+        super().__init__(classifier, budget, horizon, seed, audit)
         self.p = p
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        return AT_RANDOM if self._rng.random() < self.p else UNWANTED
+        return by_chance(self._rng.random() < self.p, self.p)
 
 
 class MarginSampler(BudgetedSampler):
@@ -93,6 +96,8 @@ class MarginSampler(BudgetedSampler):
         others evenly over its rounds. No limit: about half of the rounds ask.
     seed
         Seed of the draws, at least 0. None: different every time.
+    audit
+        As in `RandomSampler`.
 
     Raises
     ------
@@ -129,8 +134,9 @@ class MarginSampler(BudgetedSampler):
         budget: Budget | float | int | None = None,
         horizon: int | None = None,
         seed: int | None = None,
+        audit: float = 0.0,
     ) -> None:
-        super().__init__(classifier, budget, horizon, seed)
+        super().__init__(classifier, budget, horizon, seed, audit)
         self.threshold = threshold
         self._theta = MOST_THETA  # the threshold that adapts
 
@@ -139,7 +145,8 @@ class MarginSampler(BudgetedSampler):
             return self._of_few_classes(len(y_pred))
         margin, theta = gap(y_pred.values()), self.threshold
         if theta is not None:
-            return "gap" if margin < theta else "none", margin, theta
+            asks = margin < theta
+            return "gap" if asks else "none", margin, theta, float(asks)
         theta, manager, draw = self._theta, self._budget_manager, self._rng.random()
         p, behind = pace(manager)
         spent, may_ask = manager.left < 1, draw < 2 * p
@@ -149,6 +156,7 @@ class MarginSampler(BudgetedSampler):
             elif margin >= theta:  # not if it is NaN
                 self._theta = min(MOST_THETA, theta * (1 + STEP))
         if margin < theta and (may_ask or spent):
-            return "gap", margin, theta
-        asks = draw < (p if behind else RANDOM * p)
-        return "random" if asks else "none", margin, theta
+            return "gap", margin, theta, min(1.0, 2 * p)
+        least = p if behind else RANDOM * p
+        reason: Reason = "random" if draw < least else "none"
+        return reason, margin, theta, min(1.0, 2 * p) if margin < theta else least

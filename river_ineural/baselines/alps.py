@@ -16,7 +16,7 @@ from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor
 
 from river_ineural.active import Budget, BudgetedSampler
-from river_ineural.active.decision import AT_RANDOM, UNWANTED, Wanted
+from river_ineural.active.decision import UNWANTED, Wanted, by_chance
 from river_ineural.active.query import gap
 from river_ineural.baselines.network import Cached, RetrainedNetwork, Stored, placed
 from river_ineural.features.index import FeatureIndex
@@ -225,13 +225,14 @@ class ALPS(BudgetedSampler):
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         if not self.classifier.ready:
-            return AT_RANDOM
+            return by_chance(True, 1.0)
         agreed = self.classifier.agreed(x)
         if agreed is not None:
             self.classifier.learn_one(x, agreed)  # the pseudo-label
             return UNWANTED
         margin, requester = gap(y_pred.values()), self.requester
-        return "gap" if margin < requester else "none", margin, requester
+        asks = margin < requester
+        return "gap" if asks else "none", margin, requester, float(asks)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label: update the losses and the reliability of each threshold."""

@@ -188,7 +188,8 @@ class TangentSampler(BudgetedSampler):
             return self._of_few_classes(len(upper))
         chosen = upper.argmax()
         gap, threshold = float(abs(upper[chosen] - 0.5)), float(2 * widths[chosen])
-        return "gap" if gap <= threshold else "none", gap, threshold
+        asks = gap <= threshold
+        return "gap" if asks else "none", gap, threshold, float(asks)
 
     def _unit_test_skips(self) -> set[str]:
         return {"check_predict_proba_one_binary"}  # the check does not expect a pair

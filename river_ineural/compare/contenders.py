@@ -38,9 +38,9 @@ class Contender:
 class WithRest(active.INeurALSampler):
     """Asks as I-NeurAL does, and spends labels that would stay unused on random rows."""
 
-    def _asks_at_random(self, margin: float) -> bool:
+    def _asks_at_random(self, margin: float) -> tuple[bool, float]:
         p, behind = pace(self._budget_manager)
-        return behind and self._rng.random() < p
+        return (self._rng.random() < p, p) if behind else (False, 0.0)
 
 
 def at_random(

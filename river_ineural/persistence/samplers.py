@@ -6,8 +6,10 @@ import json
 from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Meta, convert
+from msgspec import Meta, convert, field
 
+from river_ineural.active.accuracy import MOST as MOST_NOTED
+from river_ineural.active.accuracy import SIZES, Accuracy, Noted
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.active.questions import MOST, RECENT, Answered, Questions
 from river_ineural.persistence.encoding import decoded, encoded, within_limits
@@ -20,6 +22,7 @@ from river_ineural.persistence.parts import (
     Number,
     Part,
     Positive,
+    Share,
     Sizes,
     need,
     taken,
@@ -81,9 +84,56 @@ class OfQuestions(Part):
             setattr(thing, name, getattr(part, name))
 
 
+Sums = tuple[float, ...]
+Three = tuple[float, float, float]
+
+
+class OfAccuracy(Part):
+    """All of it is JSON in an array of its own, as of questions."""
+
+    weights: Three = (0.0, 0.0, 0.0)
+    hessian: tuple[Three, ...] = ()
+    spans: tuple[Positive, ...] = ()
+    blocks: tuple[Sums, ...] = ()
+    classes: dict[Any, Sums] = field(default_factory=dict)
+    noted: tuple[tuple[Positive, Share, Share, Share, Any, Any], ...] = ()
+
+    @classmethod
+    def written(cls, thing: Accuracy, path: str, arrays: Arrays) -> dict[str, Any]:
+        """Nothing of its own: all is in the array."""
+        found = {name: getattr(thing, name) for name in cls.__struct_fields__}
+        found["noted"] = [[query, *each] for query, each in thing.noted.items()]
+        text = json.dumps(encoded(found, path)).encode()
+        arrays[path] = np.frombuffer(within_limits(text, MOST_ITEMS), np.uint8)
+        return {}
+
+    def fill(self, thing: Accuracy, path: str, arrays: Arrays, sizes: Sizes) -> None:
+        array = taken(arrays, path, ["u1", "bytes"], dict(sizes))
+        text = within_limits(array.tobytes(), MOST_ITEMS)
+        part = convert(json.loads(text, object_hook=decoded), OfAccuracy)
+        hessian, blocks, classes = np.array(part.hessian), part.blocks, [*part.classes.values()]
+        finite = np.isfinite([*part.weights, *hessian.ravel()]).all()
+        fine: Any = hessian.shape == (3, 3) and finite and np.linalg.eigvalsh(hessian).min() > 0
+        need(fine, path, "of a positive hessian", hessian)
+        for sums, size in ((blocks, SIZES[0]), (classes, SIZES[1])):
+            fine = all(len(each) == size and np.isfinite(each).all() for each in sums)
+            need(fine, path, f"of {size} finite sums each", sums)
+        need(len(part.spans) == len(blocks), path, "of a block for each span", part.spans)
+        noted = {query: Noted(*each) for query, *each in part.noted}
+        fine = [*noted] == sorted(noted) and max(noted, default=0) <= sum(part.spans)
+        need(fine and len(noted) <= MOST_NOTED, path, "of few questions in order", [*noted])
+        fine = all(each.label in part.classes and each.p > 0 for each in noted.values())
+        need(fine, path, "of questions of known classes", noted)
+        thing.weights, thing.hessian = [*part.weights], hessian.tolist()
+        thing.spans, thing.blocks = [*part.spans], [[*each] for each in blocks]
+        thing.classes = {label: [*each] for label, each in part.classes.items()}
+        thing.noted = noted
+
+
 class OfSampler(Part):
     _budget_manager: OfBudgetManager
     _questions: OfQuestions
+    _accuracy: OfAccuracy
     _rng: tuple[int, tuple[int, ...], float | None]
     _last: Last | None
     n_by_reason: Annotated[dict[Reason, Count], Meta(min_length=len(REASONS))]
@@ -111,6 +161,7 @@ PARTS.update(
     {
         "BudgetManager": OfBudgetManager,
         "Questions": OfQuestions,
+        "Accuracy": OfAccuracy,
         "RandomSampler": OfSampler,
         "MarginSampler": OfMarginSampler,
         "INeurALSampler": OfINeurALSampler,

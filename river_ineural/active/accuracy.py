@@ -1,0 +1,258 @@
+"""How right a sampler is: an estimate from the labels that it asked for, each at a known chance."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from river.base.typing import ClfTarget
+
+__all__ = ["MOST", "SIZES", "Accuracy", "ClassEstimate", "Estimate", "Noted"]
+
+MOST = 10_000  # latest questions whose label may come or be corrected
+WORTH = 50.0  # random labels that the model of errors is worth
+LEAST = 0.5  # wrong predictions that are added before the lower end of the interval is taken
+Z = 1.96  # of 95 %
+FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
+FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
+PRIOR = ((0.0, 4.0), (4.0, 1.0), (0.7, 1.0))  # mean and precision: level, gap, at random
+FEW = 10  # labels that precision and recall need
+
+# Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, and where
+# no label can be asked for; then over labels of random asks, each weighing as the rounds that it
+# speaks for: wrong ones, expected errors, and those again times the weight. Of a class also the
+# labels of it whose prediction was another class, and their weights.
+ROUNDS, LABELS, WRONG, EXPECTED, CLOSED, FOUND, FORESEEN, SPREAD, MISSED, MISSED_FOUND = range(10)
+SIZES = (SPREAD + 1, MISSED_FOUND + 1)  # of a block, and of a class
+
+
+class Estimate(NamedTuple):
+    """A share of rounds, the ends of its 95 % interval, and the labels from which it is estimated.
+
+    `value`, `low` and `high` are in [0, 1]; before the first round they are NaN, 0 and 1.
+    """
+
+    value: float
+    low: float
+    high: float
+    n_labels: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%}, {self.n_labels:,} labels)"
+
+
+class ClassEstimate(NamedTuple):
+    """Estimates of the precision and the recall of a class."""
+
+    precision: Estimate
+    recall: Estimate
+
+
+class Noted(NamedTuple):
+    """What is kept of a round that asked: the error expected in it, its probability, and so on."""
+
+    error: float
+    p: float
+    gap: float
+    label: ClfTarget  # as predicted
+    y: ClfTarget | None  # None: no label yet, or none any more
+
+
+class Accuracy:
+    """The accuracy of all rounds, estimated from the labels that were asked for.
+
+    A logistic regression on the gap, and on whether the round could be asked at random only, gives
+    the error e that is expected in each round, before its label is known. It learns from each label
+    and forgets older ones. Of U rounds without a label, E errors are expected. Random asks check
+    this: a label that was asked for with probability p speaks for w = (1 - p) / p rounds without
+    one. Let s be the mean of w, W = Σ w · wrong / s the wrong predictions among such labels, and
+    M = Σ w · e / s those expected. Then
+
+        errors = wrong labels + E · (v · E/U + W) / (v · E/U + M)
+
+    The regression so counts as v = 50 random labels, and the more random labels there are, the less
+    it matters. The interval is that of a gamma distribution with the shape v · E/U + W, as of
+    Poisson counts: half an error more at its upper end, and none of the first part at its lower end
+    if W is 0.
+
+    Sums are kept in blocks of rounds, which are the longer the older they are; there are about
+    24 · log2(rounds / 400) of them.
+
+    Examples
+    --------
+    >>> told = Accuracy()
+    >>> for now in range(1, 1001):
+    ...     told.round(now, "good", 0.9, 0.1, now % 10 == 0)
+    ...     if now % 10 == 0:
+    ...         told.label(now, "good" if now % 100 else "bad")
+    >>> print(told.estimate())
+    91.5% (85.7% to 95.6%, 100 labels)
+    """
+
+    def __init__(self) -> None:
+        self.weights = [mean for mean, _ in PRIOR]
+        self.hessian = np.diag([precision for _, precision in PRIOR]).tolist()
+        self.spans: list[int] = []  # rounds of each block
+        self.blocks: list[list[float]] = []
+        self.classes: dict[ClfTarget, list[float]] = {}
+        self.noted: dict[int, Noted] = {}
+
+    def round(self, now: int, label: ClfTarget | None, gap: float, p: float, ask: bool) -> None:
+        """Count round `now`, which asks, or not, and did so with probability p.
+
+        A round without a prediction counts for nothing.
+        """
+        if not self.spans or self.spans[-1] >= FIRST:
+            self._new_block()
+        self.spans[-1] += 1
+        if label is None:
+            return
+        gap = min(1.0, max(0.0, gap)) if gap == gap else 0.0
+        level, slope, random = self.weights
+        error = 1 / (1 + math.exp(level + slope * gap + (random if p < 1 else 0.0)))
+        block, of_class = self.blocks[-1], self.classes.get(label)
+        if of_class is None:
+            of_class = self.classes[label] = [0.0] * SIZES[1]
+        block[ROUNDS] += 1
+        block[EXPECTED] += error
+        of_class[ROUNDS] += 1
+        of_class[EXPECTED] += error
+        if p < 1:
+            at, part = (SPREAD, error * (1 - p) * (1 - p) / p) if p else (CLOSED, error)
+            block[at] += part
+            of_class[at] += part
+        if ask:
+            self.noted[now] = Noted(error, p, gap, label, None)
+            if len(self.noted) > MOST:
+                del self.noted[next(iter(self.noted))]
+
+    def _new_block(self) -> None:
+        """Begin a block; the two oldest of a length become one where there are too many."""
+        spans, blocks, span, end = self.spans, self.blocks, FIRST, len(self.spans)
+        while (start := end - SAME) >= 1 and spans[start - 1] == spans[start] == span:
+            spans[start - 1 : start + 1] = [2 * span]
+            older = blocks.pop(start)
+            blocks[start - 1] = [a + b for a, b in zip(blocks[start - 1], older, strict=True)]
+            span, end = 2 * span, start
+        spans.append(0)
+        blocks.append([0.0] * SIZES[0])
+
+    def label(self, query: int, y: ClfTarget | None) -> None:
+        """Count the label of a round that asked, in place of an earlier one; None takes it back."""
+        noted = self.noted.get(query)
+        if noted is None or noted.y == y:
+            return
+        if noted.y is None:
+            self._learn(noted, noted.label == y)
+        else:
+            self._add(query, noted, noted.y, -1.0)
+        if y is not None:
+            self._add(query, noted, y, 1.0)
+        self.noted[query] = noted._replace(y=y)
+
+    def _add(self, query: int, noted: Noted, y: ClfTarget, sign: float) -> None:
+        error, p, _, label, _ = noted
+        wrong, w = float(label != y), (1 - p) / p
+        block, behind = -1, max(0, sum(self.spans) - query)
+        while behind >= self.spans[block]:
+            behind -= self.spans[block]
+            block -= 1
+        for sums in (self.blocks[block], self.classes[label]):
+            sums[LABELS] += sign
+            sums[WRONG] += sign * wrong
+            sums[EXPECTED] -= sign * error
+            sums[FOUND] += sign * w * wrong
+            sums[FORESEEN] += sign * w * error
+        sums = self.classes.setdefault(y, [0.0] * SIZES[1])
+        sums[MISSED] += sign * wrong
+        sums[MISSED_FOUND] += sign * w * wrong
+
+    def _learn(self, noted: Noted, right: bool) -> None:
+        """One step of Newton's method, in which older labels fade and the prior does not."""
+        x = np.array([1.0, noted.gap, float(noted.p < 1)])
+        weights, (mean, precision) = np.array(self.weights), np.array(PRIOR).T
+        m = 1 / (1 + math.exp(-(weights @ x)))
+        kept = (1 - FADING) * precision
+        hessian = FADING * np.array(self.hessian) + np.diag(kept) + m * (1 - m) * np.outer(x, x)
+        slope = (m - right) * x + kept * (weights - mean)
+        self.weights = (weights - np.linalg.solve(hessian, slope)).tolist()
+        self.hessian = hessian.tolist()
+
+    def sums(self, rounds: int | None = None) -> list[float]:
+        """The sums of the latest rounds; None: of all. Of the oldest block a part may count."""
+        total, left = [0.0] * SIZES[0], math.inf if rounds is None else rounds
+        for span, block in zip(reversed(self.spans), reversed(self.blocks), strict=True):
+            if left <= 0:
+                break
+            share = min(1.0, left / span) if span else 0.0
+            total = [a + share * b for a, b in zip(total, block, strict=True)]
+            left -= span
+        return total
+
+    def estimate(self, rounds: int | None = None) -> Estimate:
+        """The accuracy of the latest rounds; None: of all."""
+        return share_right(self.sums(rounds))
+
+    def of_class(self, label: ClfTarget) -> ClassEstimate:
+        """Precision and recall of a class; ValueError if there are too few labels."""
+        of_class = self.classes.get(label, [0.0] * SIZES[1])
+        right = of_class[LABELS] - of_class[WRONG]
+        true, n_labels = right + of_class[MISSED], min(of_class[LABELS], right + of_class[MISSED])
+        if n_labels < FEW:
+            raise ValueError(
+                f"{label!r} has too few labels: {of_class[LABELS]:.0f} where it was predicted and "
+                f"{true:.0f} where it was true, of those asked for; {FEW} of each are needed."
+            )
+        precision, others = share_right(of_class), self.sums()
+        others = [a - b for a, b in zip(others, of_class, strict=False)]
+        part = (of_class[MISSED] + 0.5) / (others[WRONG] + 1)  # of wrong predictions of others
+        others[WRONG], others[FOUND] = of_class[MISSED], of_class[MISSED_FOUND]
+        for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
+            others[each] *= part
+        missed, hits = wrong_predictions(others), [of_class[ROUNDS] * share for share in precision]
+        recall, low, high = (
+            hit / (hit + miss) if hit + miss > 0 else math.nan
+            for hit, miss in (
+                (hits[0], missed[0]),
+                (hits[0], missed[2]),
+                (hits[0], missed[1]),
+            )
+        )
+        return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
+
+
+def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
+    """The wrong predictions in the rounds of these sums, and the ends of their 95 % interval."""
+    unlabelled, expected = sums[ROUNDS] - sums[LABELS], sums[EXPECTED]
+    if unlabelled < 1 or expected <= 0:
+        return sums[WRONG], sums[WRONG], sums[WRONG]
+    s = max(1.0, sums[SPREAD] / max(1e-9, expected))
+    found, foreseen, rate = sums[FOUND] / s, sums[FORESEEN] / s, expected / unlabelled
+    own = WORTH * rate
+
+    def quantile(shape: float, z: float) -> float:
+        """Of the errors without a label: how many there were, given their uncertain rate."""
+        if shape <= 0:
+            return 0.0
+        mean = shape / (own + foreseen) * expected
+        spared = 1 - min(0.98, mean / unlabelled)  # binomial, not Poisson
+        closed = sums[CLOSED] / expected  # the part that random asks do not check
+        spread = mean * mean * (spared / shape + closed * closed / own) + mean * spared
+        a, scale = mean * mean / spread, spread / mean
+        cube = 1 - 1 / (9 * a) + z / (3 * math.sqrt(a))  # Wilson and Hilferty, 1931
+        return min(unlabelled, a * max(0.0, cube) ** 3 * scale)
+
+    mean = min(unlabelled, (own + found) / (own + foreseen) * expected)
+    low = quantile(found + own * found / (found + 1), -Z)
+    high = quantile(found + own + LEAST, Z)
+    return sums[WRONG] + mean, sums[WRONG] + min(low, mean), sums[WRONG] + max(high, mean)
+
+
+def share_right(sums: list[float]) -> Estimate:
+    """The share of right predictions in the rounds of these sums."""
+    n = sums[ROUNDS]
+    if n <= 0:
+        return Estimate(math.nan, 0.0, 1.0, 0)
+    value, high, low = (min(1.0, max(0.0, 1 - wrong / n)) for wrong in wrong_predictions(sums))
+    return Estimate(value, low, high, round(sums[LABELS]))
