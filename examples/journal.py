@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import filelock
-from rows import TABLES, Features, Label, latest, settle
+from rows import TABLES, Features, Label, last_number, latest, settle
 
 from river_ineural import active, load, save
 from river_ineural.active.budget import combined
@@ -96,7 +96,8 @@ class Journal:
         self.every, self.keep = every, keep
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "model.safetensors"
-        self._folder = filelock.FileLock(folder / "lock")  # the system releases it after a kill
+        # The system releases it after a kill, and any thread may close the journal.
+        self._folder = filelock.FileLock(folder / "lock", thread_local=False)
         try:
             self._folder.acquire(timeout=0)
         except filelock.Timeout:
@@ -108,7 +109,7 @@ class Journal:
         try:
             self._rows.executescript(TABLES)
             if not self._file.exists():
-                if last := self._last():
+                if last := last_number(self._rows):
                     raise RuntimeError(
                         f"{self._file} is missing, and {last} rows are there that it has seen: put "
                         "it back, or start with an empty folder."
@@ -247,8 +248,14 @@ class Journal:
                 "allows": str(combined(model.budget, model.horizon)),
             }
 
-    def change_budget(self, budget: float | int) -> None:
-        """Set a new budget without a horizon; labels asked for before still count."""
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[tuple[Any, sqlite3.Connection]]:
+        """Give the sampler and the rows to one reader at a time, who changes neither."""
+        with self._changing() as model:
+            yield model, self._rows
+
+    def change_budget(self, budget: active.Budget | float | int | None) -> None:
+        """Set a new budget, and no horizon beside it; labels asked for before still count."""
         with self._changing() as model:
             if (repr(budget), None) != (repr(model.budget), model.horizon):  # for 1 == 1.0
                 model.budget, model.horizon = budget, None
@@ -292,7 +299,7 @@ class Journal:
         for label in find_learner(model.classifier)[0].known_labels:
             if type(label) not in (bool, int, str):
                 raise RuntimeError(f"the label {label!r} is no bool, int or str, as JSON has them.")
-        last = self._last()
+        last = last_number(self._rows)
         if model.n_rows > last:
             raise RuntimeError(
                 f"{self._file} has seen {model.n_rows} rows, and there are {last}: put back the "
@@ -359,11 +366,3 @@ class Journal:
     def _count(self, rows: str) -> int:
         (n,) = self._rows.execute(f"SELECT count(*) FROM {rows}").fetchone()
         return int(n)
-
-    def _last(self) -> int:
-        """Number of the last row; 0 if there is none."""
-        (last,) = self._rows.execute(
-            "SELECT max(number) FROM "
-            "(SELECT number FROM rounds UNION ALL SELECT number FROM labels)"
-        ).fetchone()
-        return last or 0

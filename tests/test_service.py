@@ -751,7 +751,7 @@ def test_what_the_container_runs_serves_and_is_healthy(http, tmp_path, monkeypat
     service.main()
     assert (served["host"], served["port"]) == ("0.0.0.0", 8000)
     said = "budget: at most 125 labels at once, then 5 in 100 rounds: at most 174 in 1,000 rounds\n"
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"{said}page to label on: http://0.0.0.0:8000/\n"
     *python, code = health
     assert python == ["python", "-c"]
     exec(code.replace("8000", str(http.base_url.port)), {})

@@ -69,8 +69,7 @@ class Table:
 
     def examples(self) -> Iterator[dict[FeatureName, Any]]:
         """Feature dicts of floats and text; None where a value is missing."""
-        frame = self.features.astype(object).where(self.features.notna(), None)
-        return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
+        return examples_of(self.features)
 
 
 def read_table(
@@ -89,7 +88,6 @@ def read_table(
     `time`. Input that cannot be read raises a ValueError that says where and what to do.
     """
     cells, notes = read_cells(path, target, categories, **csv)
-    marks = cells.attrs
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
             raise ValueError(
@@ -119,9 +117,23 @@ def read_table(
             f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
             f"predicts classes, at least 2 and at most {MOST_CLASSES}"
         )
+    features, of_columns = read_features(
+        cells.drop(columns={*drop} - {target}), path.name, categories, date_format
+    )
+    return Table(features, tuple(labels), at, (*notes, *of_columns))
+
+
+def read_features(
+    cells: pd.DataFrame,
+    file: str,
+    categories: Sequence[str] = (),
+    date_format: str | None = None,
+) -> tuple[pd.DataFrame, list[str]]:
+    """The features of all rows, as `Table` has them, and notes on columns for the reader."""
     features: dict[str, pd.Series[Any]] = {}
-    for name, column in cells.drop(columns={*drop} - {target}).items():
-        values, note = read_column(column, date_format, name in categories, marks)
+    notes: list[str] = []
+    for name, column in cells.items():
+        values, note = read_column(column, date_format, name in categories, cells.attrs)
         useless = "" if note.startswith("left out") else why_useless(values)
         notes += [f"{name}: {each}" for each in (useless, note) if each]
         if not useless and not note.startswith("left out"):
@@ -130,9 +142,14 @@ def read_table(
             values = values.rename(name)
             features |= parts_of_times(values) if times else {name: values}
     if not features:
-        raise ValueError(f"no column of {path.name} is left to learn from: {'; '.join(notes)}")
-    frame = pd.DataFrame(features).reset_index(drop=True)
-    return Table(frame, tuple(labels), at, tuple(notes))
+        raise ValueError(f"no column of {file} is left to learn from: {'; '.join(notes)}")
+    return pd.DataFrame(features).reset_index(drop=True), notes
+
+
+def examples_of(features: pd.DataFrame) -> Iterator[dict[FeatureName, Any]]:
+    """Feature dicts of floats and text; None where a value is missing."""
+    frame = features.astype(object).where(features.notna(), None)
+    return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
 
 
 def guessed(path: Path, how: dict[str, Any]) -> list[str]:
@@ -167,20 +184,27 @@ def has_decimal_commas(text: pd.Series[str]) -> bool:
 
 
 def read_cells(
-    path: Path, target: str, categories: Sequence[str], **csv: Any
+    path: Path,
+    target: str | None = None,
+    categories: Sequence[str] = (),
+    as_written: bool = False,
+    **csv: Any,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read the cells, with labels and categories as text; returns them and notes on guesses."""
+    """Read the cells, with labels and categories as text; returns them and notes on guesses.
+
+    `as_written` leaves the text of all cells as it is.
+    """
     how: dict[str, Any] = {"skipinitialspace": True, **csv}
+    kinds: dict[str, Any] = {
+        "na_values": MISSING,
+        "converters": {target: str.strip} if target else {},
+        "dtype": dict.fromkeys(categories, str),
+    }
+    if as_written:
+        kinds = {"dtype": str, "keep_default_na": False}
     try:
         notes = guessed(path, how)
-        cells = pd.read_csv(
-            path,
-            na_values=MISSING,
-            converters={target: str.strip},
-            dtype=dict.fromkeys(categories, str),
-            low_memory=False,  # one dtype for a whole column
-            **how,
-        )
+        cells = pd.read_csv(path, low_memory=False, **kinds, **how)  # one dtype for a column
         if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
     except DAMAGED as error:
@@ -190,7 +214,8 @@ def read_cells(
     except (LookupError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # not UTF-8
             encoding = "utf-16" if error.object[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "cp1252"
-            cells, notes = read_cells(path, target, categories, **{**csv, "encoding": encoding})
+            csv["encoding"] = encoding
+            cells, notes = read_cells(path, target, categories, as_written, **csv)
             return cells, [f"guessed --encoding {encoding!r}", *notes]
         raise ValueError(
             f"{path.name} cannot be read: {error} (line 1 is the header; --separator says what "
@@ -198,7 +223,8 @@ def read_cells(
             "is written, as cp1252 or utf-16)"
         ) from None
     cells.attrs = {mark: how.get(mark) for mark in ("decimal", "thousands")}
-    ends = [name for name in cells if name.startswith("Unnamed: ") and cells[name].isna().all()]
+    empty = cells.isna() | (cells == "")
+    ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
 
 

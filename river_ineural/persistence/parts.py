@@ -23,7 +23,6 @@ from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
 
