@@ -16,8 +16,8 @@ import common
 import pandas as pd  # type: ignore[import-untyped]
 from changing import there
 from common import Cell, Row, markdown
-from learners import OWN
-from rounds import OUTPUTS, STREAMS, timed
+from learners import OUTPUTS, OWN
+from rounds import STREAMS, timed
 
 from river_ineural import learner, recovery
 from river_ineural.active import INeurALSampler

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import Encoder
-from river_ineural.features.jit import loop
 from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, plain
 from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
@@ -276,16 +275,9 @@ def place(
 ) -> NDArray[np.float64]:
     """Put values (B, n) into their columns (n,) of (B, n_columns); those of -1 are left out."""
     placed = np.zeros((len(values), n_columns))
-    scatter(values, columns, placed)
+    known = columns >= 0
+    if known.all():
+        placed[:, columns] = values
+    else:
+        placed[:, columns[known]] = values[:, known]
     return placed
-
-
-@loop
-def scatter(values: Any, columns: Any, placed: Any) -> None:
-    """Write what `place` returns over zeros."""
-    for j in range(len(columns)):
-        if columns[j] >= placed.shape[1]:
-            raise IndexError("a column is beyond the last one")
-        if columns[j] >= 0:
-            for i in range(len(values)):
-                placed[i, columns[j]] = values[i, j]
