@@ -50,7 +50,7 @@ LEFT_OUT = {
     "ids": "it: left out: 150 different texts in 150 rows, as ids have",
     "counters": "it: left out: larger in each row, as counters are",
 }
-USELESS = "it: 1 cells such as {!r} are not numbers, and count as missing"
+USELESS = "it: 1 cells such as {!r} are not numbers, so missing"
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),

@@ -89,7 +89,7 @@ def read_table(
             )
     if f"{target}.1" in cells:  # pandas' name for a second one
         raise ValueError(
-            f"{path.name} has two columns {target!r}, and compare cannot know which holds the labels: rename one"
+            f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
         )
     missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
@@ -188,7 +188,9 @@ def read_cells(
     try:
         if found := as_csv(path):
             text, declared = found
-            kinds["dtype"] = str if as_written else dict.fromkeys([*categories, *declared], str)
+            kinds["dtype"] = (
+                str if as_written else dict.fromkeys({*categories, *declared} - {target}, str)
+            )
             how, source, notes = {"skipinitialspace": True}, io.StringIO(text), []
         else:
             notes = guessed(path, how)
@@ -220,8 +222,8 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
     values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
         raise ValueError(
-            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: write a "
-            "number or 2024-12-31 23:59 in every row, or say how times are written with "
+            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: "
+            "write a number or 2024-12-31 23:59 in every row, or say how times are written with "
             "--date-format, as '%d.%m.%Y %H:%M'"
         )
     return values.sort_values(kind="stable")
@@ -242,9 +244,7 @@ def read_column(
     odd = text[numbers.isna()]
     if len(odd) <= (1 - NEARLY_ALL) * len(given):
         if len(odd):
-            note = (
-                f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, and count as missing"
-            )
+            note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
     if (times := to_times(text, date_format)).notna().all():
         return times.reindex(cells.index), note

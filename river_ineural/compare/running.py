@@ -61,8 +61,8 @@ def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
         return Budget(min(1.0, rate), burst=burst)
     except ValueError:
         raise ValueError(
-            f"--budget {text!r} is not a budget: write 5% or 0.05 for a share of the rows, at most all of "
-            "them, or 150 for so many labels"
+            f"--budget {text!r} is not a budget: write 5% or 0.05 for a share of the rows, at most "
+            "all of them, or 150 for so many labels"
         ) from None
 
 
@@ -76,8 +76,8 @@ def parse_delay(text: str, table: Table) -> float:
         return delay
     except ValueError:
         raise ValueError(
-            f"--delay {text!r} is not a delay: write 1d, 12h or 30min with --time COLUMN, a number if "
-            "that column has numbers, or without --time a number of rows"
+            f"--delay {text!r} is not a delay: write 1d, 12h or 30min with --time COLUMN, a number "
+            "if that column has numbers, or without --time a number of rows"
         ) from None
 
 

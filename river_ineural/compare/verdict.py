@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -20,7 +21,7 @@ BINS = 64  # of the numbers of a column
 GIVEN_AWAY = 0.1  # share of the mistakes of the commonest label that one column leaves
 
 
-def z_of(differences: Sequence[float]) -> float:
+def z_of(differences: Any) -> float:
     """The sum in its standard errors; infinite where each of two or more is the same."""
     values = np.asarray(differences, float)
     if len(values) < 2 or not values.any():
