@@ -13,7 +13,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
-from river_ineural.compare.formats import as_csv
+from river_ineural.compare.formats import as_csv, declared
 from river_ineural.features.values import LARGEST
 
 __all__ = ["Table", "examples_of", "read_cells", "read_column", "read_features", "read_table"]
@@ -80,6 +80,7 @@ def read_table(
     three are guessed if they are None. Rows without a label are left out, and the others sorted by
     `time`. Input that cannot be read raises a ValueError that says where and what to do.
     """
+    categories = [*categories, *declared(path)]
     cells, notes = read_cells(path, target, categories, **csv)
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
@@ -180,17 +181,13 @@ def read_cells(
     kinds: dict[str, Any] = {
         "na_values": MISSING,
         "converters": {target: str.strip} if target else {},
-        "dtype": dict.fromkeys(categories, str),
+        "dtype": dict.fromkeys({*categories} - {target}, str),
     }
     if as_written:
         kinds = {"dtype": str, "keep_default_na": False}
     source: Any = path
     try:
-        if found := as_csv(path):
-            text, declared = found
-            kinds["dtype"] = (
-                str if as_written else dict.fromkeys({*categories, *declared} - {target}, str)
-            )
+        if text := as_csv(path):
             how, source, notes = {"skipinitialspace": True}, io.StringIO(text), []
         else:
             notes = guessed(path, how)
