@@ -1,7 +1,8 @@
-"""Read a CSV file with pandas as a stream of examples in order."""
+"""Read a table of a file with pandas as a stream of examples in order."""
 
 from __future__ import annotations
 
+import io
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
+from river_ineural.compare.formats import as_csv, declared
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
 
@@ -81,12 +83,14 @@ def read_table(
     date_format: str | None = None,
     **csv: Any,
 ) -> Table:
-    """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz).
+    """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz), or a
+    parquet or ARFF file.
 
     `csv` holds parameters of `pandas.read_csv`: encoding, sep, decimal and thousands. The first
     three are guessed if they are None. Rows without a label are left out, and the others sorted by
     `time`. Input that cannot be read raises a ValueError that says where and what to do.
     """
+    categories = [*categories, *declared(path)]
     cells, notes = read_cells(path, target, categories, **csv)
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
@@ -95,10 +99,12 @@ def read_table(
                 "says another separator, or --encoding how text is written, as utf-16"
             )
     if f"{target}.1" in cells:  # pandas' name for a second one
-        raise ValueError(f"{path.name} has two columns {target!r}, which would tell: rename one")
+        raise ValueError(
+            f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
+        )
     missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
-        notes.append(f"{n:,} rows are left out, as {label!r} is no label")
+        notes.append(f"{n:,} rows are left out, because {label!r} is not a label")
     cells, at = cells[~missing], None
     if time:
         at = sorted_times(cells[time], date_format)
@@ -198,13 +204,17 @@ def read_cells(
     kinds: dict[str, Any] = {
         "na_values": MISSING,
         "converters": {target: str.strip} if target else {},
-        "dtype": dict.fromkeys(categories, str),
+        "dtype": dict.fromkeys({*categories} - {target}, str),
     }
     if as_written:
         kinds = {"dtype": str, "keep_default_na": False}
+    source: Any = path
     try:
-        notes = guessed(path, how)
-        cells = pd.read_csv(path, low_memory=False, **kinds, **how)  # one dtype for a column
+        if text := as_csv(path):
+            how, source, notes = {"skipinitialspace": True}, io.StringIO(text), []
+        else:
+            notes = guessed(path, how)
+        cells = pd.read_csv(source, low_memory=False, **kinds, **how)  # one dtype for a column
         if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
     except DAMAGED as error:
@@ -238,8 +248,8 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
     values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
         raise ValueError(
-            f"column {cells.name!r} is to tell the time, and '{none.iloc[0]}' tells none: write a "
-            "number or 2024-12-31 23:59 in every row, or say how times are written with "
+            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: "
+            "write a number or 2024-12-31 23:59 in every row, or say how times are written with "
             "--date-format, as '%d.%m.%Y %H:%M'"
         )
     return values.sort_values(kind="stable")
@@ -272,7 +282,7 @@ def read_column(
         if signs:
             note = f"read without {' and '.join(sorted(signs))}"
         if len(odd):
-            note = f"{len(odd):,} cells, as {odd.iloc[0]!r}, are no numbers of use: missing"
+            note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
     if (times := to_times(text, date_format)).notna().all():
         return times.reindex(cells.index), note
