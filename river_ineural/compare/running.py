@@ -83,15 +83,18 @@ def run(
     try:
         model = contender.sampler(table, budget, seed)
         stream = zip(contender.examples(table), codes.tolist(), strict=True)
-        told = track(stream, contender.name, len(table), **shown)
+        shown_rows = track(stream, contender.name, len(table), **shown)
         scores = accuracy + f1
-        for _ in evaluate.iter_progressive_val_score(told, model, scores, moment, delay):
+        for _ in evaluate.iter_progressive_val_score(shown_rows, model, scores, moment, delay):
             n_predicted = round(accuracy.cm.n_samples)
             outcome.mistakes.append(n_predicted - round(accuracy.cm.total_true_positives))
         if not n_predicted:
             raise ValueError("it predicted nothing, as no label came before the last row")
+        told = model.accuracy
         outcome.row = {
             "accuracy %": 100 * accuracy.get(),  # type: ignore[no-untyped-call]
+            "told %": 100 * told.value,
+            "±": 50 * (told.high - told.low),
             "F1 %": 100 * f1.get(),  # type: ignore[no-untyped-call]
             "mistakes": outcome.mistakes[-1],
             "rows": n_predicted,  # nothing is predicted before a label is known
