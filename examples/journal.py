@@ -242,6 +242,7 @@ class Journal:
                 "n_unsaved": model.n_rows - self._saved,
                 "n_otherwise": self.n_otherwise,
                 "n_drifts": model.n_drifts,
+                "accuracy": model.accuracy._asdict() if model.accuracy.n_labels else None,
                 "by_reason": dict(model.n_by_reason),
                 "budget": repr(model.budget),
                 "horizon": model.horizon,

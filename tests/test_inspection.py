@@ -78,7 +78,9 @@ def test_any_metric_can_be_fed_late_labels_too(model, metric, names):
             assert point.right / point.answers == point.metrics["Accuracy"]
     assert point.round == 300
     frame = recorder.frame()
-    assert frame.columns.tolist() == ["round", "asked", "left", *REASONS, *point.metrics]
+    told = ["value", "low", "high"]
+    assert frame.columns.tolist() == ["round", "asked", "left", *REASONS, *told, *point.metrics]
+    assert (*frame[told].iloc[-1], model.accuracy.n_labels) == model.accuracy
     assert frame["gap"].tolist() == [point.by_reason["gap"] for point in recorder.points]
 
 

@@ -8,15 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from river.base.typing import ClfTarget
 
-__all__ = ["MOST", "SIZES", "Accuracy", "ClassEstimate", "Estimate", "Noted"]
+from river_ineural.classifier.locks import Lock
+from river_ineural.features.validation import check_integer
 
 MOST = 10_000  # latest questions whose label may come or be corrected
-WORTH = 50.0  # random labels that the model of errors is worth
-LEAST = 0.5  # wrong predictions that are added before the lower end of the interval is taken
+WORTH, DOUBT = (40.0, 4.0), 0.1  # random labels that the regression is worth; how likely few
+UNSEEN = 2.0  # the same where no label can be asked for
+MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
 FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
-PRIOR = ((0.0, 4.0), (4.0, 1.0), (0.7, 1.0))  # mean and precision: level, gap, at random
+PRIOR = ((0.0, 4.0), (1.0, 4.0), (0.4, 2.0))  # mean and precision: level, gap, at random
+WIDEST = 0.98  # gap of the regression
 FEW = 10  # labels that precision and recall need
 
 # Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, and where
@@ -42,6 +45,9 @@ class Estimate(NamedTuple):
         return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%}, {self.n_labels:,} labels)"
 
 
+UNKNOWN = Estimate(math.nan, 0.0, 1.0, 0)
+
+
 class ClassEstimate(NamedTuple):
     """Estimates of the precision and the recall of a class."""
 
@@ -62,19 +68,20 @@ class Noted(NamedTuple):
 class Accuracy:
     """The accuracy of all rounds, estimated from the labels that were asked for.
 
-    A logistic regression on the gap, and on whether the round could be asked at random only, gives
-    the error e that is expected in each round, before its label is known. It learns from each label
-    and forgets older ones. Of U rounds without a label, E errors are expected. Random asks check
-    this: a label that was asked for with probability p speaks for w = (1 - p) / p rounds without
-    one. Let s be the mean of w, W = Σ w · wrong / s the wrong predictions among such labels, and
-    M = Σ w · e / s those expected. Then
+    A logistic regression gives the error e that is expected in each round. It knows the gap g, as
+    log((1 + g) / (1 - g)), and whether the label was wanted or could be asked for at random only.
+    It learns from each label and forgets older ones. U rounds have no label, and E of their
+    predictions are expected to be wrong. Labels of random asks check this: one that was asked for
+    with probability p speaks for w = (1 - p) / p rounds without one. Let s be the mean of w, where
+    each round counts as its e, W = Σ w · wrong / s, and M = Σ w · e / s. Then
 
-        errors = wrong labels + E · (v · E/U + W) / (v · E/U + M)
+        wrong predictions = wrong labels + E · (n · E/U + W) / (n · E/U + M)
 
-    The regression so counts as v = 50 random labels, and the more random labels there are, the less
-    it matters. The interval is that of a gamma distribution with the shape v · E/U + W, as of
-    Poisson counts: half an error more at its upper end, and none of the first part at its lower end
-    if W is 0.
+    So the regression counts as n random labels, and the more of them there are, the less it
+    matters. n is 40 in nine of ten streams and 4 in the tenth, as it were: where W contradicts M,
+    the second is the likelier. The interval is that of a gamma distribution with the shape
+    n · E/U + W, as of counts: half an error is added for its upper end. Where the budget allowed no
+    question, the regression counts as 2 labels only.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -108,9 +115,10 @@ class Accuracy:
         self.spans[-1] += 1
         if label is None:
             return
-        gap = min(1.0, max(0.0, gap)) if gap == gap else 0.0
+        gap = min(WIDEST, max(0.0, gap)) if gap == gap else 0.0
         level, slope, random = self.weights
-        error = 1 / (1 + math.exp(level + slope * gap + (random if p < 1 else 0.0)))
+        sure = level + slope * math.log((1 + gap) / (1 - gap)) + (random if p < 1 else 0.0)
+        error = 1 / (1 + math.exp(min(30.0, sure)))
         block, of_class = self.blocks[-1], self.classes.get(label)
         if of_class is None:
             of_class = self.classes[label] = [0.0] * SIZES[1]
@@ -170,9 +178,10 @@ class Accuracy:
 
     def _learn(self, noted: Noted, right: bool) -> None:
         """One step of Newton's method, in which older labels fade and the prior does not."""
-        x = np.array([1.0, noted.gap, float(noted.p < 1)])
+        odds = math.log((1 + noted.gap) / (1 - noted.gap))
+        x = np.array([1.0, odds, float(noted.p < 1)])
         weights, (mean, precision) = np.array(self.weights), np.array(PRIOR).T
-        m = 1 / (1 + math.exp(-(weights @ x)))
+        m = 1 / (1 + math.exp(-min(30.0, max(-30.0, weights @ x))))
         kept = (1 - FADING) * precision
         hessian = FADING * np.array(self.hessian) + np.diag(kept) + m * (1 - m) * np.outer(x, x)
         slope = (m - right) * x + kept * (weights - mean)
@@ -227,32 +236,101 @@ def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
     unlabelled, expected = sums[ROUNDS] - sums[LABELS], sums[EXPECTED]
     if unlabelled < 1 or expected <= 0:
         return sums[WRONG], sums[WRONG], sums[WRONG]
-    s = max(1.0, sums[SPREAD] / max(1e-9, expected))
-    found, foreseen, rate = sums[FOUND] / s, sums[FORESEEN] / s, expected / unlabelled
-    own = WORTH * rate
+    s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
+    found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
+    shape, per = checked(found, foreseen, rate)
+    own, closed = max(0.0, shape - found), min(1.0, sums[CLOSED] / expected)
 
     def quantile(shape: float, z: float) -> float:
-        """Of the errors without a label: how many there were, given their uncertain rate."""
+        """Of wrong predictions without a label: how many there were, given their uncertain rate."""
         if shape <= 0:
             return 0.0
-        mean = shape / (own + foreseen) * expected
+        mean = shape / per * expected
         spared = 1 - min(0.98, mean / unlabelled)  # binomial, not Poisson
-        closed = sums[CLOSED] / expected  # the part that random asks do not check
-        spread = mean * mean * (spared / shape + closed * closed / own) + mean * spared
-        a, scale = mean * mean / spread, spread / mean
-        cube = 1 - 1 / (9 * a) + z / (3 * math.sqrt(a))  # Wilson and Hilferty, 1931
-        return min(unlabelled, a * max(0.0, cube) ** 3 * scale)
+        spread = spared * (1 / shape + closed * closed / (UNSEEN * rate) + 1 / mean)
+        cube = 1 - spread / 9 + z * math.sqrt(spread) / 3  # Wilson and Hilferty, 1931
+        return min(unlabelled, mean * max(0.0, cube) ** 3)
 
-    mean = min(unlabelled, (own + found) / (own + foreseen) * expected)
-    low = quantile(found + own * found / (found + 1), -Z)
-    high = quantile(found + own + LEAST, Z)
-    return sums[WRONG] + mean, sums[WRONG] + min(low, mean), sums[WRONG] + max(high, mean)
+    mean = min(unlabelled, shape / per * expected)
+    low = min(mean, quantile(found + own * found / (found + 1), -Z))
+    high = max(mean, quantile(shape + MORE, Z))
+    return sums[WRONG] + mean, sums[WRONG] + low, sums[WRONG] + high
+
+
+def checked(found: float, foreseen: float, rate: float) -> tuple[float, float]:
+    """Shape and rate of the gamma distribution of true over expected errors, after random labels.
+
+    It has the mean and the variance of a mixture: before, the shape is `WORTH` times the rate of
+    errors, one value or the other.
+    """
+    logs, parts = [], []
+    for worth, prior in zip(WORTH, (1 - DOUBT, DOUBT), strict=True):
+        own = worth * rate
+        log = math.lgamma(own + found) - math.lgamma(own) + own * math.log(own / (own + foreseen))
+        logs.append(math.log(prior) + log - found * math.log(own + foreseen))
+        parts.append(((own + found) / (own + foreseen), own + foreseen))
+    likely = [math.exp(log - max(logs)) for log in logs]
+    weights = [each / sum(likely) for each in likely]
+    mean = sum(q * m for q, (m, _) in zip(weights, parts, strict=True))
+    square = sum(q * (m / per + m * m) for q, (m, per) in zip(weights, parts, strict=True))
+    variance = square - mean * mean
+    return mean * mean / variance, mean / variance
 
 
 def share_right(sums: list[float]) -> Estimate:
     """The share of right predictions in the rounds of these sums."""
     n = sums[ROUNDS]
     if n <= 0:
-        return Estimate(math.nan, 0.0, 1.0, 0)
+        return UNKNOWN
     value, high, low = (min(1.0, max(0.0, 1 - wrong / n)) for wrong in wrong_predictions(sums))
     return Estimate(value, low, high, round(sums[LABELS]))
+
+
+class Estimating:
+    """The part of `BudgetedSampler` that says how right it is."""
+
+    _accuracy: Accuracy
+    _lock: Lock
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The accuracy of all rounds, estimated from the labels asked for, with a 95 % interval.
+
+        It is the share of right predictions, each made before its label came. Rounds without a
+        prediction do not count, nor do labels that were not asked for. Asks are mostly close calls,
+        so the share of right answers among them is too low. Each ask has a known probability,
+        though, from which the estimate corrects this: see `active.accuracy.Accuracy`.
+
+        Examples
+        --------
+        >>> from river import datasets, linear_model, preprocessing
+        >>> from river_ineural import active
+
+        >>> scaler = preprocessing.StandardScaler()
+        >>> classifier = scaler | linear_model.LogisticRegression()
+        >>> model = active.MarginSampler(classifier, budget=0.1, seed=1)
+        >>> right = 0
+        >>> for x, y in datasets.Phishing():
+        ...     label, ask = model.predict_one(x)
+        ...     right += label == y
+        ...     if ask:
+        ...         model.learn_one(x, y)
+        >>> print(f"{right / 1250:.1%} are right, estimated: {model.accuracy}")
+        """
+        return self.accuracy_since(None)
+
+    def accuracy_since(self, rounds: int | None) -> Estimate:
+        """`accuracy` of about the latest `rounds`, at least 1, within a twentieth; None: of all."""
+        if rounds is not None:
+            rounds = check_integer("rounds", rounds, least=1)
+        with self._lock:
+            return self._accuracy.estimate(rounds)
+
+    def accuracy_of_class(self, label: ClfTarget) -> ClassEstimate:
+        """Precision and recall of a class over all rounds, as `accuracy`.
+
+        Raises ValueError if the labels asked for have fewer than ten of the class, or fewer than
+        ten where it was predicted.
+        """
+        with self._lock:
+            return self._accuracy.of_class(label)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.accuracy import Accuracy, ClassEstimate, Estimate
+from river_ineural.active.accuracy import Accuracy, Estimating
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import REASONS, Decision, Reason, Wanted, by_chance
 from river_ineural.active.html import html_table
@@ -29,13 +29,13 @@ from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Fixed, Live
-from river_ineural.features.validation import check_integer, check_seed, real, warn
+from river_ineural.features.validation import check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
 
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
-class BudgetedSampler(Locked, Pairs):
+class BudgetedSampler(Locked, Estimating, Pairs):
     """An active learner that counts its rounds and its queries against a budget.
 
     Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
@@ -113,49 +113,6 @@ class BudgetedSampler(Locked, Pairs):
         """Labels asked for within the last 5,000 rounds that have not come yet."""
         with self._lock:
             return self._questions.count(self.n_rounds)
-
-    @property
-    def accuracy(self) -> Estimate:
-        """The accuracy of all rounds, estimated from the labels asked for, with a 95 % interval.
-
-        It is the share of right predictions, each made before its label came. Rounds without a
-        prediction do not count, nor do labels that were not asked for. Asks are mostly close calls,
-        so the share of right answers among them is too low. Each ask has a known probability,
-        though, from which the estimate corrects this: see `active.accuracy.Accuracy`.
-
-        Examples
-        --------
-        >>> from river import datasets, linear_model, preprocessing
-        >>> from river_ineural import active
-
-        >>> scaler = preprocessing.StandardScaler()
-        >>> classifier = scaler | linear_model.LogisticRegression()
-        >>> model = active.MarginSampler(classifier, budget=0.1, seed=1)
-        >>> right = 0
-        >>> for x, y in datasets.Phishing():
-        ...     label, ask = model.predict_one(x)
-        ...     right += label == y
-        ...     if ask:
-        ...         model.learn_one(x, y)
-        >>> print(f"{right / 1250:.1%} are right, estimated: {model.accuracy}")
-        """
-        return self.accuracy_since(None)
-
-    def accuracy_since(self, rounds: int | None) -> Estimate:
-        """`accuracy` of about the latest `rounds`, at least 1, within a twentieth; None: of all."""
-        if rounds is not None:
-            rounds = check_integer("rounds", rounds, least=1)
-        with self._lock:
-            return self._accuracy.estimate(rounds)
-
-    def accuracy_of_class(self, label: ClfTarget) -> ClassEstimate:
-        """Precision and recall of a class over all rounds, as `accuracy`.
-
-        Raises ValueError if the labels asked for have fewer than ten of the class, or fewer than
-        ten where it was predicted.
-        """
-        with self._lock:
-            return self._accuracy.of_class(label)
 
     @property
     def last_decision(self) -> Decision | None:

@@ -100,14 +100,17 @@ def run(
     try:
         model = contender.sampler(table, budget, seed)
         stream = zip(contender.examples(table), codes.tolist(), strict=True)
-        told = track(stream, contender.name, len(table), **shown)
-        for _ in evaluate.iter_progressive_val_score(told, model, scores, moment, delay):
+        shown_rows = track(stream, contender.name, len(table), **shown)
+        for _ in evaluate.iter_progressive_val_score(shown_rows, model, scores, moment, delay):
             mistakes.append(len(mistakes) + 1 - round(scores.cm.total_true_positives))
         if not scores.cm.n_samples:
             raise ValueError("it predicted nothing, as no label came before the last row")
         outcome.mistakes, outcome.totals = mistakes, [mistakes[-1]]
+        told = model.accuracy
         outcome.row = {
             "accuracy %": 100 * (1 - mistakes[-1] / len(table)),
+            "told %": 100 * told.value,
+            "told ±": 50 * (told.high - told.low),
             "F1 %": 100 * macro_f1(scores.cm, codes),
             "mistakes": mistakes[-1],
             "labels": model.n_queries,

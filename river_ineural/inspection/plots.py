@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 STRETCHES = 40  # intervals of rounds
+NOT_YET = math.nan, math.nan  # an interval without a label
 ALONG = 2  # intervals over which the recent accuracy is taken
 COLOURS: dict[Reason, str] = {  # colours of the current Matplotlib style
     "few classes": "C4",
@@ -39,7 +40,8 @@ def plot(recorder: Recorder, figure: Figure | SubFigure | None = None) -> Figure
 
     Metrics are drawn only if there are any, and labels left only if the budget has a limit.
     Dotted lines mark changes that the learner detected. The thick line is the accuracy over a
-    twentieth of the rounds. Returns the figure.
+    twentieth of the rounds. The band is the interval of the sampler's `accuracy`. Returns the
+    figure.
 
     Parameters
     ----------
@@ -104,6 +106,9 @@ def draw_metrics(panel: Axes, points: list[Point]) -> None:
         told = answers[ALONG:] - answers[:-ALONG]
         recent = (right[ALONG:] - right[:-ALONG]) / np.where(told > 0, told, math.nan)
         panel.plot(rounds[ALONG:], recent, lw=2, label="Accuracy over a twentieth")
+        ends = np.array([point.told[1:3] if point.told.n_labels else NOT_YET for point in points])
+        label = "Accuracy told by the labels"
+        panel.fill_between(rounds, *ends.T, color="gray", alpha=0.25, lw=0, label=label)
     panel.set_ylabel(names[0].lower() if len(names) == 1 else "metrics")
     panel.legend(frameon=False, fontsize=8)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from river import utils
 
+from river_ineural.active.accuracy import UNKNOWN, Estimate
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.active.html import html_table
 from river_ineural.features.validation import check_integer
@@ -33,6 +34,8 @@ class Point(NamedTuple):
     right, answers
         Correct predictions, and predictions with a label, as counted by the first
         `metrics.Accuracy`; NaN without this metric.
+    told
+        The sampler's `accuracy`.
     """
 
     round: int
@@ -42,6 +45,7 @@ class Point(NamedTuple):
     metrics: dict[str, float]
     right: float
     answers: float
+    told: Estimate = UNKNOWN
 
 
 class Recorder:
@@ -128,7 +132,8 @@ class Recorder:
         sampler, decision = self.sampler, self.sampler.last_decision
         left = math.nan if decision is None else decision.budget_left
         counts = {**sampler.n_by_reason}
-        return Point(sampler.n_rounds, sampler.n_queries, left, counts, metrics, right, answers)
+        n, asked = sampler.n_rounds, sampler.n_queries
+        return Point(n, asked, left, counts, metrics, right, answers, sampler.accuracy)
 
     def _repr_html_(self) -> str:
         latest = self.points[-1] if self.points else self.start
@@ -136,9 +141,13 @@ class Recorder:
         return html_table("Recorder", {**rows, **latest.metrics, "drifts": len(self.drifts)})
 
     def frame(self) -> pd.DataFrame:
-        """The points as a pandas frame: a row per point, a column per reason and per metric."""
+        """The points as a pandas frame, a row each: reasons, `told`, and metrics have columns."""
         import pandas as pd
 
-        rows = [{**point._asdict(), **point.by_reason, **point.metrics} for point in self.points]
+        rows = [
+            {**point._asdict(), **point.by_reason, **point.told._asdict(), **point.metrics}
+            for point in self.points
+        ]
         names = dict.fromkeys(name for point in self.points for name in point.metrics)
-        return pd.DataFrame(rows, columns=["round", "asked", "left", *REASONS, *names])
+        ends = ["value", "low", "high"]
+        return pd.DataFrame(rows, columns=["round", "asked", "left", *REASONS, *ends, *names])

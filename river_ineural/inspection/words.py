@@ -118,6 +118,9 @@ def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
     of = f" of {total:,}" if total else ""
     parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
     parts.append(f"{sampler.n_queries:,} asked")
+    if sampler.accuracy.n_labels:
+        value, low, high, _ = sampler.accuracy
+        parts.append(f"about {value:.0%} right ({low:.0%} to {high:.0%})")
     if decision := sampler.last_decision:
         left = f"{decision.budget_left:,.0f} left" if decision.budget_left < math.inf else ""
         parts += [*filter(None, [left]), f"last: {decision.reason}"]
@@ -129,8 +132,8 @@ def progress(
 ) -> Iterator[Any]:
     """Yield the steps of `evaluate.iter_progressive_val_score`, and show a line while they run.
 
-    The line shows rounds, metrics, labels asked for and left, and the reason of the latest
-    decision; the last one shows seconds too. Only a terminal or a notebook shows more than that.
+    The line shows rounds, metrics, labels asked for and left, `accuracy`, and the reason of the
+    latest decision; the last one shows seconds too. Only a terminal or a notebook shows more.
 
     Parameters
     ----------

@@ -1,0 +1,345 @@
+"""How right a sampler is: known probabilities of asks, sums of labels, and honest intervals."""
+
+import copy
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base, linear_model
+
+from river_ineural import INeurAL, active, load, save
+from river_ineural.active import accuracy as told
+from river_ineural.active import query
+from river_ineural.active.accuracy import Accuracy, Estimate
+from river_ineural.active.budget import Budget, BudgetManager
+from river_ineural.datasets import KnownPosterior
+
+GRID = [(i + 0.5) / 400 for i in range(400)]  # draws that are evenly spread over [0, 1)
+STREAM = list(KnownPosterior(margin=0.8, seed=3).take(400))
+
+
+class Dice:
+    """Draws of a generator that are given, and the last of them from then on."""
+
+    def __init__(self, *draws):
+        self.draws = [*draws]
+
+    def random(self):
+        return self.draws.pop(0) if len(self.draws) > 1 else self.draws[0]
+
+
+def manager(budget, n_rounds, n_asked):
+    found = BudgetManager(budget)
+    for t in range(n_rounds):
+        found.round()
+        if t < n_asked:
+            found.spend()
+    return found
+
+
+BUDGETS = [Budget(), Budget(0.05), Budget(0.4), Budget(0.2, 500), Budget(90, 500), Budget(90)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("n_asked", [5, 12, 60])
+def test_few_classes_ask_as_often_as_they_say(budget, n_asked):
+    held = manager(budget, 100, n_asked)
+    asks, (p, *_) = zip(*(query.few_classes(held, Dice(draw).random) for draw in GRID), strict=True)
+    assert np.mean(asks) == pytest.approx(p, abs=1 / 400)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("unconfirmed", [False, True])
+@pytest.mark.parametrize(("n_pending", "n_silent"), [(0, 10), (3, 10), (3, 60), (1, 60)])
+@pytest.mark.parametrize("searching", [False, True])
+def test_random_asks_come_as_often_as_they_say(budget, unconfirmed, n_pending, n_silent, searching):
+    held, draws = manager(budget, 100, 5), itertools.product(GRID)
+    if unconfirmed and n_pending:  # two draws
+        draws = itertools.product(GRID[::20], GRID)
+    found = [
+        query.random_ask(held, unconfirmed, n_pending, n_silent, searching, Dice(*each).random)
+        for each in draws
+    ]
+    assert len({p for _, p in found}) == 1
+    assert np.mean([asks for asks, _ in found]) == pytest.approx(found[0][1], abs=1 / 400)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("theta", [0.2, 0.9])
+@pytest.mark.parametrize("n_asked", [2, 60, 90])
+def test_a_margin_is_asked_about_as_often_as_it_says(budget, theta, n_asked):
+    wanted = []
+    for draw in GRID:
+        model = active.MarginSampler(linear_model.LogisticRegression(), budget=budget, seed=1)
+        model._budget_manager, model._theta = manager(budget, 100, n_asked), theta
+        model._rng = Dice(draw)
+        reason, *_, p = model._wanted({}, {0: 0.25, 1: 0.75})
+        if model._budget_manager.left >= 1:
+            wanted.append((reason != "none", p))
+    if wanted:
+        assert np.mean([asks for asks, _ in wanted]) == pytest.approx(wanted[0][1], abs=1 / 400)
+
+
+SAMPLERS = {
+    "rate": lambda: active.INeurALSampler(small(), budget=Budget(0.1, burst=20), seed=2),
+    "horizon": lambda: active.INeurALSampler(small(), budget=60, horizon=400, seed=2),
+    "audit": lambda: active.INeurALSampler(small(), budget=0.1, audit=0.5, seed=2),
+    "no gap": lambda: active.INeurALSampler(small(), gamma=0.0, budget=100, seed=2),
+    "margin": lambda: active.MarginSampler(logistic(), budget=0.2, seed=2),
+    "margin, audit": lambda: active.MarginSampler(logistic(), threshold=0.3, audit=0.2, seed=2),
+    "random": lambda: active.RandomSampler(logistic(), p=0.3, budget=100, seed=2),
+}
+
+
+def small():
+    return INeurAL(hidden_dim=8, n_steps=1, seed=1)
+
+
+def logistic():
+    return linear_model.LogisticRegression()
+
+
+def run(model, stream=STREAM, late=0, wrong=()):
+    """The rounds as the sampler noted them: prediction, label, probability, and whether asked."""
+    seen, due, round_of = [], [], model._accuracy.round
+
+    def noted(now, label, gap, p, ask):
+        seen.append((label, p, ask))
+        round_of(now, label, gap, p, ask)
+
+    model._accuracy.round = noted
+    for t, (x, y) in enumerate(stream):
+        while due and due[0][0] <= t:
+            model.answer(*due.pop(0)[1:])
+        if (query := model.decide_one(x).query) is not None:
+            due.append((t + late + 1, query, y))
+    for _, query, y in due:
+        model.answer(query, y)
+    del model._accuracy.round
+    return [(label, y, p, ask) for (label, p, ask), (_, y) in zip(seen, stream, strict=True)]
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_each_sampler_asks_as_often_as_it_notes(name):
+    """Over seeds: 1 and 0 are certain, and all else adds up within five deviations."""
+    excess = variance = 0.0
+    for seed in range(5):
+        model = SAMPLERS[name]().clone({"seed": seed})
+        for _, _, p, ask in run(model):
+            assert 0 <= p <= 1
+            assert p < 1 or ask
+            assert p > 0 or not ask
+            excess, variance = excess + ask - p, variance + p * (1 - p)
+    assert abs(excess) <= 5 * math.sqrt(variance)
+
+
+def test_an_audit_of_0_draws_nothing_and_of_1_asks_in_any_round():
+    plain, audited = (
+        active.RandomSampler(logistic(), p=0.0, budget=0.2, audit=a, seed=1) for a in (0.0, 1.0)
+    )
+    state = plain._rng.getstate()
+    found = run(plain)
+    assert {p for _, _, p, _ in found} == {0.0}
+    p = {p for _, _, p, _ in run(audited)}
+    assert p == {0.2}
+    assert audited.n_by_reason["random"] == audited.n_queries == pytest.approx(80, abs=40)
+    plain.predict_one({"x0": 1.0})
+    rng = copy.copy(plain._rng)
+    rng.setstate(state)
+    for _ in range(401):  # one draw a round, as ever
+        rng.random()
+    assert rng.getstate() == plain._rng.getstate()
+
+
+@pytest.mark.parametrize("audit", [-0.1, 1.5, math.nan, "much"])
+def test_an_audit_is_a_share(audit):
+    with pytest.raises((TypeError, ValueError), match="audit"):
+        active.MarginSampler(logistic(), audit=audit)
+
+
+def test_before_the_first_prediction_nothing_is_known():
+    model = active.INeurALSampler(small(), seed=1)
+    assert str(model.accuracy) == "nan% (0.0% to 100.0%, 0 labels)"
+    model.decide_one({"a": 1.0})  # no class is known: a round without a prediction
+    model.answer(1, "good")
+    assert model.accuracy[1:] == (0.0, 1.0, 0)
+    model.decide_one({"a": 1.0})
+    assert model.accuracy.value == model.accuracy_since(5).value == 0.5
+    for rounds in (0, 2.5, "all"):
+        with pytest.raises((TypeError, ValueError), match="rounds"):
+            model.accuracy_since(rounds)
+
+
+def test_where_every_label_comes_the_accuracy_is_that_of_the_labels():
+    model = active.RandomSampler(logistic(), p=1.0, seed=1)
+    found = run(model)
+    share = np.mean([label == y for label, y, *_ in found])
+    assert model.accuracy == pytest.approx((share, share, share, len(found)))
+    late = active.RandomSampler(logistic(), p=1.0, seed=1)
+    assert late.accuracy.n_labels == 0
+    found = run(late, late=30)
+    share = np.mean([label == y for label, y, *_ in found])
+    assert late.accuracy == pytest.approx((share, share, share, len(found)))
+    matrix = Counter((label, y) for label, y, *_ in found)
+    precision, recall = late.accuracy_of_class(True)
+    hits = matrix[True, True]
+    assert precision.value == pytest.approx(hits / (hits + matrix[True, False]))
+    assert recall.value == pytest.approx(hits / (hits + matrix[False, True]))
+    assert precision.low <= precision.value <= precision.high
+    assert recall.low <= recall.value <= recall.high
+
+
+def test_a_class_of_few_labels_has_no_estimate():
+    model = active.RandomSampler(logistic(), p=1.0, seed=1)
+    run(model, STREAM[:9])
+    with pytest.raises(ValueError, match=r"True has too few labels: \d where it was predicted"):
+        model.accuracy_of_class(True)
+    with pytest.raises(ValueError, match="'other' has too few labels: 0 where"):
+        model.accuracy_of_class("other")
+
+
+def test_a_corrected_label_replaces_the_first_and_a_withdrawn_one_counts_no_more():
+    model = active.INeurALSampler(small(), budget=100, seed=2)
+    found = run(model)
+    queries = [t + 1 for t, (_, _, _, ask) in enumerate(found) if ask]
+    query = queries[-1]
+    label, y, *_ = found[query - 1]
+    before = model._accuracy.sums()
+    n = model.accuracy.n_labels
+    model.answer(query, not y)
+    wrong = 1.0 if y == label else -1.0
+    assert model._accuracy.sums()[told.WRONG] == before[told.WRONG] + wrong
+    assert model.accuracy.n_labels == n
+    model.answer(query, y)
+    assert model._accuracy.sums() == pytest.approx(before)
+    model.withdraw(query)
+    assert model.accuracy.n_labels == n - 1
+    waiting = model.decide_one({"x0": 0.0}).query
+    if waiting is not None:
+        model.withdraw(waiting)
+    assert model.accuracy.n_labels == n - 1
+
+
+def test_a_label_that_was_not_asked_for_does_not_count():
+    model = active.RandomSampler(logistic(), p=0.0, seed=1)
+    model.predict_one({"a": 1.0})
+    model.learn_one({"a": 1.0}, True)
+    assert model.accuracy.n_labels == 0
+
+
+ROUNDS = st.lists(
+    st.tuples(
+        st.sampled_from([None, "a", "b"]),
+        st.one_of(st.floats(0, 2), st.just(math.nan)),
+        st.sampled_from([0.0, 1e-4, 0.01, 0.25, 1.0]),
+        st.booleans(),
+        st.sampled_from([None, "a", "b"]),
+        st.sampled_from([None, "a", "b"]),
+    ),
+    min_size=1,
+    max_size=80,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rounds=ROUNDS, since=st.integers(1, 100))
+def test_sums_are_those_of_the_latest_labels(rounds, since):
+    """The estimate lies within its interval. What was taken back leaves no trace in the sums."""
+    found, kept = Accuracy(), Accuracy()
+    for now, (label, gap, p, wanted, first, last) in enumerate(rounds, 1):
+        ask = p == 1 or (wanted and p > 0)
+        for each, labels in ((found, [first, last]), (kept, [last])):
+            each.weights = [0.0, 1.5, 0.5]  # the same for both
+            each.round(now, label, gap, p, ask)
+            for y in labels:
+                each.label(now, y)
+    assert np.allclose(found.sums(), kept.sums(), rtol=1e-6, atol=1e-6)
+    for label in kept.classes:
+        assert np.allclose(found.classes[label], kept.classes[label], rtol=1e-6, atol=1e-6)
+    for value, low, high, n in (found.estimate(), found.estimate(since)):
+        assert 0 <= low <= high <= 1
+        assert n <= len(rounds)
+        assert low <= value <= high or math.isnan(value)
+
+
+def test_the_latest_rounds_are_found_within_a_twentieth_and_blocks_stay_few():
+    found = Accuracy()
+    for now in range(1, 30_001):
+        found.round(now, "a", 0.5, 0.5, True)
+        found.label(now, "a" if now > 29_000 else "b")
+    assert len(found.spans) <= told.SAME * (2 + math.log2(30_000 / told.FIRST / told.SAME)) + 2
+    assert sum(found.spans) == 30_000 == found.sums()[told.ROUNDS]
+    for rounds in (10, 100, 900, 1_100, 4_000, 29_999):
+        share = min(1.0, 1_000 / rounds)
+        assert found.sums(rounds)[told.ROUNDS] == pytest.approx(rounds)
+        assert found.estimate(rounds).value == pytest.approx(share, abs=0.05)
+    found.label(20_000, "a")  # forgotten: more than 10,000 asks ago
+    assert found.sums()[told.WRONG] == 29_000
+    found.label(25_000, "a")  # corrected: it counts in its own block
+    assert found.sums()[told.WRONG] == 28_999
+    assert found.sums(3_000)[told.WRONG] == 2_000
+    assert len(found.noted) == told.MOST
+
+
+def test_a_saved_sampler_says_the_same_and_goes_on_the_same(tmp_path):
+    model = active.INeurALSampler(small(), budget=0.2, audit=0.1, seed=2)
+    run(model, STREAM[:200])
+    waiting = None
+    while waiting is None:
+        waiting = model.decide_one(STREAM[0][0]).query
+    save(model, tmp_path / "m")
+    other = load(tmp_path / "m")
+    assert (other.accuracy, other.audit) == (model.accuracy, 0.1)
+    assert vars(other._accuracy) == vars(model._accuracy)
+    for each in (model, other, copy.deepcopy(other)):
+        each.answer(waiting, True)
+        run(each, STREAM[200:])
+        assert each.accuracy == model.accuracy
+        assert each.accuracy_of_class(1) == model.accuracy_of_class(1)
+    assert model.clone().accuracy.n_labels == 0
+    assert model.clone(include_attributes=True).accuracy == model.accuracy
+
+
+class Bayes(base.Classifier):
+    """Knows the posterior, which is the only feature, and learns nothing."""
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_proba_one(self, x):
+        return {0: 1 - x["p"], 1: x["p"]}
+
+
+BOTH = {
+    "random": lambda seed: active.RandomSampler(Bayes(), p=0.1, seed=seed),
+    "margin": lambda seed: active.MarginSampler(Bayes(), budget=active.Budget(0.1), seed=seed),
+    "audit": lambda seed: active.MarginSampler(Bayes(), threshold=0.2, audit=0.2, seed=seed),
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_intervals_hold_the_truth_as_often_as_they_say_where_the_posterior_is_known(name):
+    """400 runs of 400 rounds. Small samples: about 40 random labels, or those of close calls too."""
+    stream, rng = KnownPosterior(n_features=5, sharpness=1.5, seed=5), np.random.default_rng(1)
+    held, error = [], []
+    for seed in range(400):
+        _, posteriors = stream.draw(400, rng)
+        model, right = BOTH[name](seed), 0
+        for p, draw in zip(posteriors[:, 1].tolist(), rng.random(400).tolist(), strict=True):
+            label, ask = model.predict_one({"p": p})
+            right += label == (draw < p)
+            if ask:
+                model.answer(model.n_rounds, int(draw < p))
+        value, low, high, _ = model.accuracy
+        held.append(low <= right / 400 <= high)
+        error.append(value - right / 400)
+    assert np.mean(held) == pytest.approx(0.95, abs=0.02)
+    assert np.mean(error) == pytest.approx(0, abs=0.005)
+
+
+def test_an_estimate_reads_as_a_sentence():
+    assert str(Estimate(0.915, 0.857, 0.956, 1_000)) == "91.5% (85.7% to 95.6%, 1,000 labels)"
