@@ -17,12 +17,10 @@ import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from common import Cell, Row, chosen, geometric, markdown
-from learners import OWN, REFITTED, new, refitted
+from learners import OWN, REFITTED, Make, ineural, new, refitted
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris  # type: ignore[import-untyped]
 
-from river_ineural import INeurAL
-from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare.reading import Table
 from river_ineural.compare.refitted import numbered
 
@@ -33,7 +31,12 @@ RIVALS = (
     *("random forest, refitted", "logistic regression, refitted"),
     *("adaptive random forest, at random", "logistic regression, at random"),
 )
-PARTS: dict[str, tuple[str, ...]] = {OWN: ("network", "forest", "last_label")}
+ENCODING: dict[str, Any] = {"categories": True, "missing": True}
+KINDS: dict[str, Make] = {
+    OWN: ineural(**ENCODING),
+    "f1 and forest": ineural(**ENCODING, explorers=("forest",)),
+    "f1 and f2": ineural(**ENCODING, explorers=("network",)),
+}
 LEARNERS = (OWN, *RIVALS)
 ARCHIVE, FOLDER = "resources.tar.gz", "resources/rdata/csv"
 
@@ -107,10 +110,8 @@ def measure(cell: Cell) -> Row:
     n = min(cell.rounds or len(rows), len(rows))
     y = np.unique(rows.labels[:n], return_inverse=True)[1]
     share = cell.budget if cell.budget < 1 else min(1.0, (cell.budget + 0.5) / n)
-    if cell.learner in PARTS:
-        settings: dict[str, Any] = {"explorers": PARTS[cell.learner]}
-        own = INeurAL(categories=True, missing=True, seed=cell.seed, **settings)
-        model: Any = INeurALSampler(own, budget=Budget(share, n), seed=cell.seed)
+    if cell.learner in KINDS:
+        model: Any = KINDS[cell.learner](budget=share, horizon=n, seed=cell.seed)
         row = common.follow(model, rows.examples(), y.tolist())
     else:
         x = one_hot(rows.features)[:n]
