@@ -382,7 +382,7 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
     found = count_by_hand(model, CONTENDERS[name].examples(table), frame["y"], comes, known)
     accuracy, f1, n_learned = found
     assert outcome.row.pop("s") > 0
-    told, half = outcome.row.pop("told %"), outcome.row.pop("±")
+    told, half = outcome.row.pop("told %"), outcome.row.pop("told ±")
     assert (told, 2 * half) == pytest.approx(
         (100 * model.accuracy.value, 100 * (model.accuracy.high - model.accuracy.low))
     )
