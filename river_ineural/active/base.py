@@ -342,10 +342,10 @@ class BudgetedSampler(Locked, Estimating, Pairs):
                 check_caller()
             y = plain(y)
             waited = bool(self._questions.waiting)
-            query, alike = self._questions.find(x, self._budget_manager.n_rounds)
+            query, distance = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)
             if waited:
-                self._questions.heard(query, alike)
+                self._questions.heard(query, distance)
             if query is None and (complaint := self._questions.complaint()):
                 warn(complaint)
 

@@ -52,6 +52,8 @@ class OfQuestions(Part):
     n_unmatched: Count = 0
     n_alike: Count = 0
     told: bool = False
+    n_far: Count = 0
+    usual: Level = 0.0
 
     @classmethod
     def written(cls, thing: Questions, path: str, arrays: Arrays) -> dict[str, Any]:
