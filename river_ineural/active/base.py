@@ -15,7 +15,7 @@ from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decisi
 from river_ineural.active.html import html_table
 from river_ineural.active.pipelines import check_caller, find_learner, n_learned, no_sampler
 from river_ineural.active.query import FIRST, few_classes
-from river_ineural.active.questions import Questions
+from river_ineural.active.questions import Questions, check_names
 from river_ineural.classifier.locks import Order, lock, with_attributes
 from river_ineural.features.parameters import Fixed, Live, Mutable
 from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
@@ -211,6 +211,7 @@ class BudgetedSampler(Mutable, Answering):
         with self._lock:
             if not self.n_rounds:
                 check_caller()
+            check_names(x)
             y_pred = self.classifier.predict_proba_one(x, **kwargs)
             return y_pred, self._ask_for_label(x, y_pred)
 

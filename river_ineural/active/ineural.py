@@ -27,7 +27,7 @@ from river_ineural.active.pipelines import (
     steps_learn,
     transformed,
 )
-from river_ineural.active.questions import Answered
+from river_ineural.active.questions import Answered, check_names
 from river_ineural.active.width import ConstantWidth, Width
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
@@ -186,6 +186,7 @@ class INeurALSampler(BudgetedSampler):
             if not self._budget_manager.n_rounds:
                 check_caller()
             learner, pipelines = find_learner(self.classifier)
+            check_names(x)
             if pipelines:  # lines 3 and 4: the x of this round
                 given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
             else:
