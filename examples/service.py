@@ -108,7 +108,7 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
     """
     if token is not None and not re.fullmatch("[!-~]+", token):
         raise ValueError(
-            "SERVICE_TOKEN must be visible ASCII characters: unset it if everybody may send requests"
+            "SERVICE_TOKEN must be visible ASCII characters; unset it to let everybody in"
         )
 
     @contextlib.asynccontextmanager

@@ -175,7 +175,12 @@ READ = {  # a text, options; the features, and the labels
     "labels none and -": ("x,y\n1,none\n2,-\n", {}, [1, 2], ["none", "-"]),
     "labels that are numbers": ("x,y\n1,0\n2,1\n3,0\n", {}, [1, 2, 3], "010"),
     "labels 1 and 1.0": ("x,y\n1,1.0\n2,1\n3,0\n", {}, [1, 2, 3], "110"),
-    "large labels": (f"x,y\n1,{10**25}\n2,{10**25 + 1}\n", {}, [1, 2], [f"{10**25}", f"{10**25 + 1}"]),
+    "large labels": (
+        f"x,y\n1,{10**25}\n2,{10**25 + 1}\n",
+        {},
+        [1, 2],
+        [f"{10**25}", f"{10**25 + 1}"],
+    ),
     "labels of 2**53": (f"x,y\n1,{2**53}\n2,{2**53 + 1}\n3,1.5\n", {}, [1, 2, 3], LARGE),
     "names as of categories": ("b=c, missing,y\n1,2,a\n2,3,b\n", {}, [1, 2], "ab"),
     "spaces": ("x, y\n 1, a\n2 ,a \n3, b\n", {}, [1, 2, 3], "aab"),
