@@ -116,7 +116,7 @@ def service(
     """
     if token is not None and not re.fullmatch("[!-~]+", token):
         raise ValueError(
-            "SERVICE_TOKEN must be visible ASCII characters: unset it if all may send requests"
+            "SERVICE_TOKEN must be visible ASCII characters; unset it to let everybody in"
         )
 
     @contextlib.asynccontextmanager

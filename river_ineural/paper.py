@@ -190,10 +190,23 @@ class INeurAL(Pairs):
         self.classifier.initialize(features, int(self._seeds[0].generate_state(1)[0]), self.device)
         self.hat = copy.deepcopy(self.classifier)  # θ̂, which is trained
         self.omega = [[w.clone() for w in self.hat.theta]]  # Ω_0
+        self._make_steps()
+
+    def _make_steps(self, *states: Any) -> None:
         lr, make = self.lr or theorem_rate(self.rounds, self.hidden_dim), OPTIMIZERS[self.optimizer]
         self.steps = [make(self.hat.f1.parameters(), lr)]
         if self.explores:
             self.steps += [make(self.hat.f2.parameters(), self.exploration_lr or lr)]
+        for step, state in zip(self.steps, states, strict=False):
+            step.load_state_dict(state)
+
+    def __getstate__(self) -> dict[str, Any]:  # without optimizers, whose classes dill cannot find
+        return vars(self) | {"steps": [step.state_dict() for step in vars(self).get("steps", ())]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.steps:
+            self._make_steps(*self.steps)
 
     def beta(self, t: int) -> float:
         """β_t of line 11 with c1 = c2 = c3 = 1."""
@@ -293,10 +306,8 @@ def check_parameters(model: INeurAL) -> None:
     try:
         torch.ones(1, device=model.device).item()
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-        raise ValueError(
-            f"device={model.device!r} is not there: name one that this torch sees, as 'cpu' or "
-            "'cuda'."
-        ) from error
+        text = f"device={model.device!r} is not there: name one that this torch sees, as 'cpu'."
+        raise ValueError(text) from error
 
 
 def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> float:

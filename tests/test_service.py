@@ -18,6 +18,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import hypothesis.strategies as st
+import odd_requests
 import pytest
 from hypothesis import given, settings
 from river import compose, datasets
@@ -262,74 +263,6 @@ def test_a_token_that_no_header_can_hold_is_refused(token, journal):
 
 
 JSON = {"Content-Type": "application/json"}
-WIDE = [json.dumps({"id": f"wide {i}", "x": {f"{i}{j:04}" + "é" * 192: 1.0 for j in range(3_100)}})
-        for i in range(2)]  # fmt: skip
-EMOJI = json.dumps(
-    {"id": "emoji", "x": {f"{j:04}" + "\U0001f600" * 196: 1.0 for j in range(1_500)}}
-)
-PREDICTED = [  # bodies of /predictions
-    *('{"id": "%d", "x": {"a": %s}}' % (i, value) for i, value in enumerate([
-        *("1", "-0.0", "1e-320", "true", "1e15", "1e16", "1e999", "NaN", "Infinity", "null", '"1"'),
-        *('""', '"?"', "[]", "{}", "1" + "0" * 400, "1" + "0" * 5000, r'"\ud800"', "01", "'1'"),
-    ])),
-    *('{"id": %s, "x": {}}' % id for id in (
-        *('1', "null", "[]", '""', r'"\u0000"', r'"\ud800"', '"%s"' % (200 * "é"), '"%s"' % (201 * "a")),
-    )),
-    *('{"id": "n%d", "x": {%s: 1}}' % each for each in enumerate((
-        *('""', '"a=b"', '"a missing"', r'"\u0000"', '"%s"' % (201 * "a"), '"1"', '"$dict"', '"__class__"'),
-    ))),
-    *('{"id": "m", "x": %s}' % x for x in ("null", "[]", '"a"', "3", '{"a": 1, "a": 2}')),
-    *("", "null", "[]", "{}", '{"id": "z"}', '{"x": {}}', '{"id": "z", "x": {"a": 1}, "y": 2}'),
-    *(b"\xff\xfe", b"\x00", b"\xef\xbb\xbf{}", "[" * 50_000, '{"id":' * 20_000, "\x1f\x8b\x08"),
-    *(*WIDE, EMOJI, '{"id": "t", "x": {"a": "%s"}}' % (1_000_000 * "t")),
-]  # fmt: skip
-LABELLED = [  # bodies of /labels, of rounds "0" to "3"
-    *('{"id": "0", "label": %s}' % y for y in (
-        *('""', '" "', "null", "1.5", "[]", "{}", "NaN", r'"\ud800"', "1" + "0" * 299, "1" + "0" * 400),
-        *('"%s"' % (200 * "\U0001f600"), '"%s"' % (201 * "a"), '"good"', '"good"', '"other"', "true"),
-    )),
-    *('{"id": "%d", "label": %s, "correct": true}' % each for each in (
-        *((0, "1"), (0, '"good"'), (1, '"bad"'), (1, '"1"'), (2, "false"), (3, r'"\u0000"')),
-        *((99, "1"), (-1, "1")),
-    )),
-    *('{"id": "1", "label": 1, "correct": %s}' % each for each in ("null", "3", '"maybe"')),
-]  # fmt: skip
-TASKS = [  # bodies of /label-studio/webhook
-    json.dumps({"action": action, "task": {"data": data}, "annotation": annotation})
-    for action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED", "", None)
-    for data, annotation in [
-        ({"id": "2"}, {"id": 10**30, "result": [{"value": {"choices": ["", " "]}}]}),
-        ({"id": "2"}, {"id": 7, "result": [{"value": {"choices": [""]}}]}),
-        ({"id": ["2"]}, {"id": -1, "result": [{"value": {}}]}),
-        ({"id": "\ud800"}, {"result": [{"value": {"choices": ["\ud800"]}}]}),
-        ({"id": "3"}, {"id": 8, "result": [{"value": {"choices": ["a" * 5_000]}}]}),
-        (None, None),
-    ]
-]
-GOT = [
-    *(
-        f"/asks?after={after}"
-        for after in ("9" * 30, "-1", "x", "1e3", "", "2" * 5_000, str(2**62))
-    ),
-    *(f"/label-studio/tasks?most={most}" for most in ("0", "1001", "9" * 30, "nan", "1", "%00")),
-    *(
-        "/",
-        "/nothing",
-        "/%2e%2e/etc/passwd",
-        "/docs",
-        "/redoc",
-        "/openapi.json",
-        "/asks/",
-        "//asks",
-    ),
-]
-RAW = (
-    *(b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02", b"POST /labels HTTP/1.1\r\nHost: a\r\n\r\n"),
-    *(b"GET /asks HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", b"", b"\r\n" * 9),
-    b"POST /labels HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n{}",
-    b"POST /labels HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n{",
-    b"POST /labels HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n{}\r\n",
-)
 
 
 @pytest.mark.parametrize("takes", [False, True], ids=["numbers", "text and gaps"])
@@ -347,13 +280,16 @@ def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path, takes
             assert (health.status_code, health.json()["n_unsaved"]) == (200, 0), path
             return 1
 
-        for body in PREDICTED:
+        for body in odd_requests.PREDICTED:
             n += sent("POST", "/predictions", content=body, headers=JSON)
-        for path in GOT:
+        for path in odd_requests.GOT:
             n += sent("GET", path)
-        for body in LABELLED:
+        for body in odd_requests.LABELLED:
             n += sent("POST", "/labels", content=body, headers=JSON)
-        for path, bodies in (("webhook", TASKS), ("export", [f"[{each}]" for each in TASKS])):
+        for path, bodies in (
+            ("webhook", odd_requests.TASKS),
+            ("export", [f"[{each}]" for each in odd_requests.TASKS]),
+        ):
             for body in bodies:
                 n += sent("POST", f"/label-studio/{path}", content=body, headers=JSON)
         for path in ("/skips", "/withdrawals"):
@@ -364,7 +300,7 @@ def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path, takes
                 n += sent(method, path, content=b"{}")
         for kind in ("text/plain", "application/xml", "multipart/form-data", "application/json; x"):
             n += sent("POST", "/labels", content=b'{"id": "0"}', headers={"Content-Type": kind})
-        for text in RAW:
+        for text in odd_requests.RAW:
             with socket.create_connection((http.base_url.host, http.base_url.port)) as raw:
                 raw.settimeout(0.3)
                 raw.sendall(text)

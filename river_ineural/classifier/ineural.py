@@ -125,20 +125,4 @@ class INeurAL(NeuralClassifier):
         device: str = "cpu",
         seed: int | None = None,
     ) -> None:
-        super().__init__(
-            hidden_dim=hidden_dim,
-            n_layers=n_layers,
-            lr=lr,
-            batch_size=batch_size,
-            n_steps=n_steps,
-            capacity=capacity,
-            explorers=explorers,
-            drift_detector=drift_detector,
-            classes=classes,
-            categories=categories,
-            missing=missing,
-            max_features=max_features,
-            max_classes=max_classes,
-            device=device,
-            seed=seed,
-        )
+        super().__init__(locals())

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
-from river_ineural.features.keys import (
-    KINDS,
-    MOST_CLASSES,
-    OF_LABEL,
-    check_key,
-    check_keys,
-    plain,
-)
+from river_ineural.features.keys import KINDS, MOST_CLASSES, OF_LABEL, check_key, check_keys, plain
 from river_ineural.features.validation import check_integer, warn
 
 LABELS = KINDS - {type(None), bytes}
