@@ -18,6 +18,7 @@ from typing import Any
 import changes
 import common
 import companions
+import foreign
 import labels
 import messages
 import pandas as pd  # type: ignore[import-untyped]
@@ -188,6 +189,7 @@ FIGURES: dict[str, Figure] = {
     "tabular.mistakes": tabular.mistakes,
     "tabular.summaries": tabular.summaries,
     "tabular.seconds": tabular.seconds,
+    "foreign.table": foreign.mistakes,
     "tabular.of_parts": of_parts,
     "tabular.of_queries": of_queries,
     "changes.panel": changes.panel,
