@@ -6,7 +6,6 @@ takes a tenth of the labels for random rounds, and learns none of them, stands b
 
 import math
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import tabular
 from changing import Source
-from common import chosen, markdown
+from common import markdown
 from numpy.typing import NDArray
 from river import preprocessing
 
@@ -116,7 +115,7 @@ def seen(
     low, high = wilson(right[here][there & held[here]])
     naive = close.mean() if len(close) else math.nan
     values = (found.mean(), *told, naive, low, high)
-    return {f"{at}_{name}": round(float(v), 5) for name, v in zip(TOLD, values, strict=True)}
+    return {f"{at}_{name}": round(float(v), 6) for name, v in zip(TOLD, values, strict=True)}
 
 
 def wilson(right: NDArray[np.float64], z: float = 1.96) -> tuple[float, float]:
@@ -129,58 +128,54 @@ def wilson(right: NDArray[np.float64], z: float = 1.96) -> tuple[float, float]:
     return (p + least / 2 - half) / (1 + least), (p + least / 2 + half) / (1 + least)
 
 
-def summary(rows: pd.DataFrame, at: Sequence[str] = AT) -> dict[str, float]:
-    """Of these rows: runs, intervals that hold the truth, and half widths and errors on average."""
-    held, wide, off, naive, out, out_wide = ([] for _ in range(6))
-    for each in at:
-        here = rows[rows[f"{each}_true"].notna()]
-        true, value, low, high, _, share, *ends = (here[f"{each}_{name}"] for name in TOLD)
-        held += [*((low <= true + 1e-9) & (true <= high + 1e-9))]
-        wide += [*((high - low) / 2)]
-        off += [*(value - true)]
-        naive += [*(share - true).dropna()]
-        out += [*((ends[0] <= true) & (true <= ends[1]))]
-        out_wide += [*((ends[1] - ends[0]) / 2)]
-    means = (float(np.mean(each)) for each in (held, wide, off, naive, out, out_wide))
-    names = ("held", "width", "bias", "naive", "holdout", "holdout width")
-    return {"intervals": len(held), **dict(zip(names, means, strict=True))}
+def groups(rows: pd.DataFrame) -> Any:
+    """The rows by learner, kind of stream, and whether the number of rounds is known."""
+    kinds = np.where(rows["stream"].isin([*tabular.STREAMS]), "tables", "streams that change")
+    budgets = np.where(rows["known"].astype(str) == "True", "horizon", "rate")
+    order = pd.Categorical(rows["learner"], LEARNERS)
+    named = rows.assign(kind=kinds, budget=budgets, learner=order)
+    return named.groupby(["learner", "kind", "budget"], observed=True)
 
 
-def groups(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with a column `kind`: tables, or streams that change."""
-    kinds = np.where(rows["stream"].isin([*tabular.STREAMS]), "tables", "changing")
-    return rows.assign(kind=kinds)
+def holding(rows: pd.DataFrame, low: str = "low", high: str = "high") -> list[bool]:
+    """Whether each interval holds the truth, of all three kinds of rounds."""
+    found: list[bool] = []
+    for at in AT:
+        here = rows[rows[f"{at}_true"].notna()]
+        true = here[f"{at}_true"]
+        found += [*((here[f"{at}_{low}"] <= true) & (true <= here[f"{at}_{high}"]))]
+    return found
+
+
+def width(rows: pd.DataFrame, at: str = "end", low: str = "low", high: str = "high") -> float:
+    """Half the width of the intervals, on average."""
+    return float((rows[f"{at}_{high}"] - rows[f"{at}_{low}"]).mean() / 2)
 
 
 def table(rows: pd.DataFrame) -> str:
-    """A line for each learner, kind of stream and budget, and when the estimate was read."""
+    """Intervals that hold the truth, and half widths at the end and of the latest rounds."""
     lines = []
-    for (learner, kind, known), each in groups(rows).groupby(["learner", "kind", "known"]):
-        for at in AT:
-            if not each[f"{at}_true"].notna().any():
-                continue
-            found = summary(each, [at])
-            cells = [f"{found['held']:.1%}", *(f"{found[n]:.3f}" for n in ("width", "bias"))]
-            cells += [f"{found['naive']:.2f}", f"{found['holdout']:.1%}"]
-            budget = "horizon" if known else "rate"
-            who = (str(learner), str(kind), budget, at, f"{found['intervals']:.0f}")
-            lines.append([*who, *cells, f"{found['holdout width']:.3f}"])
-    heads = ("learner", "streams", "budget", "rounds", "intervals", "hold the truth")
-    more = ("half width", "error", "naive error", "holdout holds", "half width")
+    for names, each in groups(rows):
+        held, out = holding(each), holding(each, "held_low", "held_high")
+        cells = [f"{len(held):,}", f"{100 * np.mean(held):.1f}", f"{width(each):.3f}"]
+        cells += [f"{width(each, 'latest'):.3f}", f"{(each.end_naive - each.end_true).mean():.2f}"]
+        cells += [f"{100 * np.mean(out):.1f}", f"{width(each, 'end', 'held_low', 'held_high'):.3f}"]
+        lines.append([*names, *cells])
+    heads = ("learner", "on", "budget", "intervals", "hold the truth (%)", "half width")
+    more = ("of the latest 2,000", "naive error", "holdout holds (%)", "its half width")
     return markdown((*heads, *more), lines)
 
 
 def cost(rows: pd.DataFrame) -> str:
-    """What an audit costs in mistakes, and what it gains in width, by budget, on the tables."""
-    lines = []
-    for known, each in chosen(groups(rows), kind="tables").groupby("known"):
-        over = common.ratios(each, AUDITED, OWN, tabular.STREAMS)
-        if len(over):
-            wide = [summary(chosen(each, learner=name), ["end"]) for name in (OWN, AUDITED)]
-            cells = (f"{found['width']:.3f}" for found in wide)
-            ratio = f"{common.geometric(over):.3f}"
-            lines.append(["horizon" if known else "rate", ratio, *cells])
-    return markdown(("budget", "mistakes over those without", "width without", "with"), lines)
+    """What an audit of a tenth costs in mistakes, and what it gains in width, on tables."""
+    lines, found = [], dict(list(groups(rows)))
+    for budget in ("rate", "horizon"):
+        plain, audited = (found[learner, "tables", budget] for learner in (OWN, AUDITED))
+        same = plain.merge(audited[["stream", "seed"]])
+        over = common.ratios(pd.concat([same, audited]), AUDITED, OWN, tabular.STREAMS)
+        ratio = f"{common.geometric(over):.3f}"
+        lines.append([budget, ratio, f"{width(same):.3f}", f"{width(audited):.3f}"])
+    return markdown(("budget", "mistakes over those without", "half width without", "with"), lines)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import changes
 import common
 import companions
+import estimates
 import foreign
 import labels
 import messages
@@ -184,7 +185,10 @@ ANY: dict[str, Figure] = {
 RIVALS = {"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
 FIGURES: dict[str, Figure] = {
     **{f"{name}.table": each.table for name, each in EXPERIMENTS.items()},
-    **{f"{file.__name__}.table": file.table for file in (labels, messages, rounds, theory)},
+    **{
+        f"{file.__name__}.table": file.table
+        for file in (estimates, labels, messages, rounds, theory)
+    },
     **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
     "tabular.mistakes": tabular.mistakes,
     "tabular.summaries": tabular.summaries,
@@ -202,6 +206,7 @@ FIGURES: dict[str, Figure] = {
     "changes.over_moa": lambda rows: number(
         geometric(ratios(common.best(rows), OWN, MOAS, PANEL)), "2"
     ),
+    "estimates.audit": estimates.cost,
     "regret.by_stream": by_stream,
     "regret.over_released": over_cited,
     "regret.over_paper": partial(over_cited, source=PAPER),

@@ -12,13 +12,13 @@ from river_ineural.classifier.locks import Lock
 from river_ineural.features.validation import check_integer
 
 MOST = 10_000  # latest questions whose label may come or be corrected
-WORTH, DOUBT = (40.0, 4.0), 0.1  # random labels that the regression is worth; how likely few
-UNSEEN = 2.0  # the same where no label can be asked for
+WORTH, DOUBT = (50.0, 5.0), 0.1  # random labels that the regression is worth; how likely few
+UNSEEN = 3.0  # the same where no label can be asked for
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
 FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
-PRIOR = ((0.0, 4.0), (1.0, 4.0), (0.4, 2.0))  # mean and precision: level, gap, at random
+PRIOR = ((0.0, 4.0), (1.0, 4.0), (0.4, 2.0))  # mean and precision: level, gap, beyond
 WIDEST = 0.98  # gap of the regression
 FEW = 10  # labels that precision and recall need
 
@@ -61,6 +61,7 @@ class Noted(NamedTuple):
     error: float
     p: float
     gap: float
+    beyond: bool
     label: ClfTarget  # as predicted
     y: ClfTarget | None  # None: no label yet, or none any more
 
@@ -69,7 +70,7 @@ class Accuracy:
     """The accuracy of all rounds, estimated from the labels that were asked for.
 
     A logistic regression gives the error e that is expected in each round. It knows the gap g, as
-    log((1 + g) / (1 - g)), and whether the label was wanted or could be asked for at random only.
+    log((1 + g) / (1 - g)), and whether it is beyond the threshold, if there is one.
     It learns from each label and forgets older ones. U rounds have no label, and E of their
     predictions are expected to be wrong. Labels of random asks check this: one that was asked for
     with probability p speaks for w = (1 - p) / p rounds without one. Let s be the mean of w, where
@@ -78,10 +79,10 @@ class Accuracy:
         wrong predictions = wrong labels + E · (n · E/U + W) / (n · E/U + M)
 
     So the regression counts as n random labels, and the more of them there are, the less it
-    matters. n is 40 in nine of ten streams and 4 in the tenth, as it were: where W contradicts M,
+    matters. n is 50 in nine of ten streams and 5 in the tenth, as it were: where W contradicts M,
     the second is the likelier. The interval is that of a gamma distribution with the shape
     n · E/U + W, as of counts: half an error is added for its upper end. Where the budget allowed no
-    question, the regression counts as 2 labels only.
+    question, the regression counts as 3 labels only.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -105,10 +106,19 @@ class Accuracy:
         self.classes: dict[ClfTarget, list[float]] = {}
         self.noted: dict[int, Noted] = {}
 
-    def round(self, now: int, label: ClfTarget | None, gap: float, p: float, ask: bool) -> None:
+    def round(
+        self,
+        now: int,
+        label: ClfTarget | None,
+        gap: float,
+        p: float,
+        ask: bool,
+        beyond: bool = False,
+    ) -> None:
         """Count round `now`, which asks, or not, and did so with probability p.
 
-        A round without a prediction counts for nothing.
+        `beyond` says whether the gap is beyond a threshold below which labels are wanted. A round
+        without a prediction counts for nothing.
         """
         if not self.spans or self.spans[-1] >= FIRST:
             self._new_block()
@@ -116,8 +126,8 @@ class Accuracy:
         if label is None:
             return
         gap = min(WIDEST, max(0.0, gap)) if gap == gap else 0.0
-        level, slope, random = self.weights
-        sure = level + slope * math.log((1 + gap) / (1 - gap)) + (random if p < 1 else 0.0)
+        level, slope, far = self.weights
+        sure = level + slope * math.log((1 + gap) / (1 - gap)) + (far if beyond else 0.0)
         error = 1 / (1 + math.exp(min(30.0, sure)))
         block, of_class = self.blocks[-1], self.classes.get(label)
         if of_class is None:
@@ -131,7 +141,7 @@ class Accuracy:
             block[at] += part
             of_class[at] += part
         if ask:
-            self.noted[now] = Noted(error, p, gap, label, None)
+            self.noted[now] = Noted(error, p, gap, beyond, label, None)
             if len(self.noted) > MOST:
                 del self.noted[next(iter(self.noted))]
 
@@ -157,10 +167,10 @@ class Accuracy:
             self._add(query, noted, noted.y, -1.0)
         if y is not None:
             self._add(query, noted, y, 1.0)
-        self.noted[query] = noted._replace(y=y)
+        self.noted[query] = Noted(*noted[:-1], y)
 
     def _add(self, query: int, noted: Noted, y: ClfTarget, sign: float) -> None:
-        error, p, _, label, _ = noted
+        error, p, _, _, label, _ = noted
         wrong, w = float(label != y), (1 - p) / p
         block, behind = -1, max(0, sum(self.spans) - query)
         while behind >= self.spans[block]:
@@ -179,7 +189,7 @@ class Accuracy:
     def _learn(self, noted: Noted, right: bool) -> None:
         """One step of Newton's method, in which older labels fade and the prior does not."""
         odds = math.log((1 + noted.gap) / (1 - noted.gap))
-        x = np.array([1.0, odds, float(noted.p < 1)])
+        x = np.array([1.0, odds, float(noted.beyond)])
         weights, (mean, precision) = np.array(self.weights), np.array(PRIOR).T
         m = 1 / (1 + math.exp(-min(30.0, max(-30.0, weights @ x))))
         kept = (1 - FADING) * precision

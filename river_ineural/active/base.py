@@ -183,7 +183,8 @@ class BudgetedSampler(Locked, Estimating, Pairs):
                 reason = "budget"
         label = max(scores, key=scores.__getitem__) if scores else None
         margin = gap if gap == gap or len(scores) < 2 else gap_of(scores.values())
-        self._accuracy.round(manager.n_rounds, label, margin, p, ask)
+        beyond = p < 1 and margin >= threshold  # False without a threshold
+        self._accuracy.round(manager.n_rounds, label, margin, p, ask, beyond)
         self.n_by_reason[reason] += 1
         self._last = scores, ask, reason, gap, threshold, manager.left, added or {}, top, second
         return ask

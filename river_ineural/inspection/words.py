@@ -117,10 +117,10 @@ def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
     """The progress line after a step."""
     of = f" of {total:,}" if total else ""
     parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
-    parts.append(f"{sampler.n_queries:,} asked")
     if sampler.accuracy.n_labels:
         value, low, high, _ = sampler.accuracy
         parts.append(f"about {value:.0%} right ({low:.0%} to {high:.0%})")
+    parts.append(f"{sampler.n_queries:,} asked")
     if decision := sampler.last_decision:
         left = f"{decision.budget_left:,.0f} left" if decision.budget_left < math.inf else ""
         parts += [*filter(None, [left]), f"last: {decision.reason}"]

@@ -98,7 +98,7 @@ class OfAccuracy(Part):
     spans: tuple[Positive, ...] = ()
     blocks: tuple[Sums, ...] = ()
     classes: dict[Any, Sums] = field(default_factory=dict)
-    noted: tuple[tuple[Positive, Share, Share, Share, Any, Any], ...] = ()
+    noted: tuple[tuple[Positive, Share, Share, Share, bool, Any, Any], ...] = ()
 
     @classmethod
     def written(cls, thing: Accuracy, path: str, arrays: Arrays) -> dict[str, Any]:
