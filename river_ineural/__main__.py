@@ -72,7 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = Parser(prog="river-ineural", description="Neural active learning on streams.")
     parser.add_argument("--version", action="version", version=river_ineural.__version__)
-    parser.add_argument("--versions", action=Versions, nargs=0, help="of all packages, for a report")
+    parser.add_argument(
+        "--versions", action=Versions, nargs=0, help="of all packages, for a report"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     compare.add(commands)
     compiling = commands.add_parser(
