@@ -202,6 +202,7 @@ def test_what_cannot_be_saved_says_so(message, tmp_path):
 # Files
 
 
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="owners and modes of files")
 def test_files_are_replaced_at_once_and_keep_their_rights(model, tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     save(model, os.fsencode(path))

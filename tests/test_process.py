@@ -206,6 +206,7 @@ def in_a_fork(call):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="forks of processes with threads")
 @alone
 def test_a_fork_goes_on_after_a_large_frame():
     """Several threads of torch have scored it, and a fork has none of them."""
@@ -218,6 +219,7 @@ def test_a_fork_goes_on_after_a_large_frame():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="forks of processes with threads")
 @alone
 def test_forks_beside_threads_that_learn(models):
     """Each of 25 finds whole models, predicts and learns at once; so does their parent after."""

@@ -1,6 +1,7 @@
 """The documentation in a real browser, as it is built, without a network."""
 
 import contextlib
+import os
 import re
 import shutil
 import threading
@@ -95,9 +96,11 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Address of the site, served from a folder that it was built in."""
-    folder = tmp_path_factory.mktemp("site")
-    given = "-m", "mkdocs", "build", "--strict", "-d", folder
-    python(*given, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
+    folder = os.environ.get("BUILT_SITE")  # of these pages, built before
+    if folder is None:
+        folder = tmp_path_factory.mktemp("site")
+        given = "-m", "mkdocs", "build", "--strict", "-d", folder
+        python(*given, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"

@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 FIGURE = re.compile(
-    r'<img alt="(?P<alt>[^"]*)"(?P<all> class="narrow")? src="(?P<path>[^"]*)-light\.svg#only-light"'
-    r"\s*/?>"
+    r'<img alt="(?P<alt>[^"]*)"(?P<all> class="narrow")? '
+    r'src="(?P<path>[^"]*)-light\.svg#only-light"\s*/?>'
 )
 NARROW = "(max-width: 44.98em)"  # as in extra.css
 
