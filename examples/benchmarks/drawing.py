@@ -115,7 +115,7 @@ def draw(path: Path, n_panels: int, paint: Callable[[Any], None], height: float 
         if handles:
             fitting = int(width / (0.5 + 0.07 * max(map(len, handles))))
             columns = max(1, min(3, len(handles), fitting))
-            given = {"loc": "outside lower center", "frameon": False, "ncols": columns}
+            given: Any = {"loc": "outside lower center", "frameon": False, "ncols": columns}
             figure.legend(handles.values(), handles.keys(), **given)
         return figure
 
