@@ -24,18 +24,6 @@ from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Networks, Recipe
 
-__all__ = [
-    "MOST_CONTEXTS",
-    "MOST_EXAMPLES",
-    "MOST_LAYERS",
-    "MOST_STEPS",
-    "SMALLEST",
-    "check_classes",
-    "check_detector",
-    "check_explorers",
-    "first_learner",
-]
-
 SMALLEST = 1e-37  # learning rate that float32 can hold
 MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1e6, 1_000_000
 

@@ -18,8 +18,6 @@ from river_ineural.features.keys import check_keys, plain
 from river_ineural.features.values import LARGEST, checked
 from river_ineural.features.watch import Watch
 
-__all__ = ["REAL", "Checked", "FeatureIndex", "NewFeatures", "place"]
-
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LATEST = np.iinfo(np.int64).max
 NONE = np.empty(0, np.int64)

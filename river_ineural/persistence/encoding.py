@@ -23,8 +23,6 @@ from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
 from river_ineural.features.keys import LARGEST, SCALARS, check_keys
 from river_ineural.persistence.parts import Arrays, LoadError
 
-__all__ = ["SaveError", "decoded", "encoded", "given", "made", "pack", "unpack", "within_limits"]
-
 MOST_BYTES = 16 << 20  # of the JSON
 MOST_ITEMS = 260_000  # commas, brackets and braces of it
 MOST_HEADER = 1 << 20  # bytes of names and shapes of arrays

@@ -28,8 +28,6 @@ from river_ineural.persistence.parts import (
     taken,
 )
 
-__all__ = ["PARTS"]
-
 MOST_BYTES, MOST_ITEMS = 64 << 20, 2_000_000  # of the JSON of questions
 Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
 Last = tuple[dict[Any, float], bool, Reason, float, float, Level, Parts, Class, Class]
