@@ -37,7 +37,7 @@ AT = ("half", "end", "latest")
 TOLD = ("true", "value", "low", "high", "labels", "naive", "held_low", "held_high")
 NAMES = ("stream", "learner", "known", "seed")  # columns that identify a run
 COLUMNS = (
-    *(*NAMES, "rounds", "error", "regret", "queries", "seconds"),
+    *(*NAMES, "rounds", "error", "regret", "queries"),
     *(f"{at}_{name}" for at in AT for name in TOLD),
     *common.MACHINE,
 )

@@ -13,7 +13,7 @@ from river_ineural.features.validation import check_integer
 
 MOST = 10_000  # latest questions whose label may come or be corrected
 WORTH, DOUBT = (50.0, 5.0), 0.1  # random labels that the regression is worth; how likely few
-UNSEEN = 3.0  # the same where no label can be asked for
+UNSEEN = 4.0  # the same where no label can be asked for
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
@@ -82,7 +82,7 @@ class Accuracy:
     matters. n is 50 in nine of ten streams and 5 in the tenth, as it were: where W contradicts M,
     the second is the likelier. The interval is that of a gamma distribution with the shape
     n · E/U + W, as of counts: half an error is added for its upper end. Where the budget allowed no
-    question, the regression counts as 3 labels only.
+    question, the regression counts as 4 labels only.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.

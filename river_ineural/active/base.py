@@ -23,7 +23,7 @@ from river_ineural.active.pipelines import (
     learn_steps,
     n_learned,
 )
-from river_ineural.active.query import FIRST, few_classes, pace
+from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
 from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
@@ -171,7 +171,9 @@ class BudgetedSampler(Locked, Estimating, Pairs):
         which classes `top` and `second` are first and second.
         """
         manager, ask = self._budget_manager, False
-        reason, gap, threshold, p = self._audited(wanted) if self.audit else wanted
+        reason, gap, threshold, p = wanted
+        if self.audit:
+            reason, p = audited(manager, self.audit, reason, p, self._rng.random)
         if manager.left < 1:
             p = 0.0
         if reason != "none":
@@ -188,14 +190,6 @@ class BudgetedSampler(Locked, Estimating, Pairs):
         self.n_by_reason[reason] += 1
         self._last = scores, ask, reason, gap, threshold, manager.left, added or {}, top, second
         return ask
-
-    def _audited(self, wanted: Wanted) -> Wanted:
-        """The same, or a random ask by `audit` where the label was not wanted."""
-        (reason, gap, threshold, p), manager = wanted, self._budget_manager
-        share = min(1.0, self.audit * (pace(manager)[0] if manager.rate is None else manager.rate))
-        if self._rng.random() < share and reason == "none":
-            reason = "random"
-        return reason, gap, threshold, p + (1 - p) * share
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
         """Which labels are wanted while fewer than two classes have a label."""

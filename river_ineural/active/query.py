@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 
 from river_ineural.active.budget import BudgetManager
+from river_ineural.active.decision import Reason
 
 FIRST = 10  # labels that are always asked for while fewer than two classes are known
 PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
@@ -188,6 +189,18 @@ def random_ask(
         p = RANDOM_AFTER_SILENCE
     asks = asks or (p > 0 and random() < p)
     return asks, first + (1 - first) * p
+
+
+def audited(
+    manager: BudgetManager, audit: float, reason: Reason, p: float, random: Callable[[], float]
+) -> tuple[Reason, float]:
+    """Why a label is wanted, and how probable that was, where a share of the budget goes to random
+    rounds. Without a rate it is a share of `pace`.
+    """
+    share = audit * (pace(manager)[0] if manager.rate is None else manager.rate)
+    if random() < share and reason == "none":
+        reason = "random"
+    return reason, p + (1 - p) * share
 
 
 def confirmed_gap(confirmed: float, gap: float, correct: bool) -> float:
