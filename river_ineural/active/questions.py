@@ -199,9 +199,9 @@ class Questions:
         equal features. Each feature is then divided by its deviation among the questions that wait
         and the latest eight. These ways are tried in turn:
 
-        - The distance from the nearest is a part of that from all others, below 0.6 and below
-          0.1^(1/n) of n features that vary: of examples that have nothing to do with it, one in ten
-          is as near.
+        - The distance from the nearest is a part of that from all others, below 0.6, and of n > 1
+          features that vary below 0.1^(1/n): of examples that have nothing to do with it, one in
+          ten is as near. One feature is never that clear.
         - The oldest question whose numbers are all 0, as of a scaler that has learned nothing yet.
         - The oldest one that is about as near as the nearest, for most labels come in order. It is
           tried once five labels had changed features. If more than a sixth of these were further
@@ -214,7 +214,7 @@ class Questions:
         >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
         ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
         >>> [questions.find({"a": value}, 3)[0] for value in (0.69, 0.15, 0.6)]
-        [2, None, None]
+        [2, None, 2]
         """
         names = [name for name, value in x.items() if is_number(value)]
         oldest = itertools.islice(self.waiting.items(), COMPARED)
@@ -235,7 +235,8 @@ class Questions:
         second = float(distance[(found != found[first]).any(axis=1)].min(initial=np.inf))
         if first < n and rounded(self.waiting[queries[first]].x, x, names):
             return int(queries[first]), 0.0
-        part = min(CLEAR, CHANCE ** (1 / max(1, int((spread > 0).sum()))))
+        n_varying = int((spread > 0).sum())
+        part = min(CLEAR, CHANCE ** (1 / n_varying)) if n_varying > 1 else CLEAR
         clear = first < n and second < np.inf and distance[first] < part * second
         likely = np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1)
         if not likely.any() and self.n_alike >= FEW:
