@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -27,13 +26,11 @@ from river_ineural.active.pipelines import (
     steps_learn,
     transformed,
 )
-from river_ineural.active.width import ConstantWidth, Width
+from river_ineural.active.width import Width, beta_of
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
 from river_ineural.networks.threads import uninterrupted
-
-DEFAULT_WIDTH = ConstantWidth()
 
 
 def check_width(name: str, width: Any) -> Any:
@@ -161,7 +158,8 @@ class INeurALSampler(BudgetedSampler):
         else:
             scores, added = learner.scores_one(example), {}
         labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
-        beta = self._beta(self._budget_manager.n_rounds + 1, len(labels), learner)
+        t = self._budget_manager.n_rounds + 1
+        beta = beta_of(self.width, t, len(labels), learner.n_layers)
         self._budget_manager.round()
         wanted = self._wanted_at(learner, len(labels), margin, beta)
         ask = self._decide(x, given, scores, wanted, added, top, second)
@@ -174,15 +172,6 @@ class INeurALSampler(BudgetedSampler):
                 learner.learn_one(example, label, pseudo_label=True)
                 self.n_pseudo_labels += 1
         return scores, label, ask
-
-    def _beta(self, t: int, k: int, learner: Any) -> float:
-        """β_t; raises if the width returns no number."""
-        if self.width is None:
-            return DEFAULT_WIDTH.beta
-        beta = self.width(t, max(2, k), learner.n_layers)
-        if not isinstance(beta, numbers.Real) or beta != beta:
-            raise TypeError(f"width must return a number, and {self.width!r} returns {beta!r}.")
-        return float(beta)
 
     def _threshold(
         self,
@@ -308,7 +297,7 @@ class INeurALSampler(BudgetedSampler):
             ahead.round()
             changing = getattr(learner, "changing", False)
             k = len(learner.known_labels)
-            beta = self._beta(ahead.n_rounds, k, learner)
+            beta = beta_of(self.width, ahead.n_rounds, k, learner.n_layers)
             threshold = self._threshold(ahead, k, learner, changing, beta)
             return f"{table}\nthreshold: {threshold:.5f}"
 

@@ -72,10 +72,10 @@ class INeurAL(NeuralClassifier):
         `"age missing"`, is 1, and the median among the latest 255 labelled examples replaces the
         number. Otherwise they are errors. A feature that is not in x is 0 either way.
     max_features
-        Features that are held, at most. Beyond it new features replace those not learned for
+        Features that are held, in [1, 100,000]. New ones beyond it replace those not learned for
         longest, with one warning. A single x with more is an error.
     max_classes
-        Classes, at most; at least 2. Examples of later classes are ignored, with one warning.
+        Classes, in [2, 2,000]. Examples of later classes are ignored, with one warning.
     device
         "cpu", "cuda" or "cuda:N".
     seed
