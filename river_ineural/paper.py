@@ -345,8 +345,6 @@ def unit_vector(x: X, features: Iterable[FeatureName]) -> Tensor:
         raise TypeError(f"x must hold numbers only, got {dict(x)!r}: encode the others.") from error
     norm = vector.norm().item()
     if not 1 - ROUNDING <= norm <= 1 + ROUNDING:  # fails for NaN as well
-        raise ValueError(
-            f"x has norm {norm:.6g}, but the paper assumes 1: "
-            "put river.preprocessing.Normalizer() in front."
-        )
+        advice = "put river.preprocessing.Normalizer() in front."
+        raise ValueError(f"x has norm {norm:.6g}, but the paper assumes 1: {advice}")
     return vector

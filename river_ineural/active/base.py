@@ -10,9 +10,9 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.accuracy import Accuracy, Estimating
-from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
+from river_ineural.active.budget import Budget, BudgetManager, combined
 from river_ineural.active.decision import REASONS, Decision, Reason, Wanted, by_chance
-from river_ineural.active.html import html_table
+from river_ineural.active.html import of_sampler
 from river_ineural.active.pairs import Pairs, Round
 from river_ineural.active.pipelines import (
     accepted,
@@ -121,20 +121,12 @@ class BudgetedSampler(Locked, Estimating, Pairs):
             if self._last is None:
                 return None
             # Made here, so that a round whose decision is not read costs nothing.
+            said = self._last, self._probabilities(self._last[0])
             trust = getattr(find_learner(self.classifier)[0], "trust", {})
-            return Decision.made(
-                self._last, self._probabilities(self._last[0]), trust, self.n_rounds
-            )
+            return Decision.made(*said, trust, self.n_rounds)
 
     def _repr_html_(self) -> str:
-        rows = {
-            "classifier": type(self.classifier).__name__,
-            "budget": self._budget_manager.budget,
-            "asked": f"{self.n_queries:,} labels in {self.n_rounds:,} rounds",
-            "left": whole_labels(self._budget_manager.left),
-            "reasons": {reason: n for reason, n in self.n_by_reason.items() if n},
-        }
-        return html_table(type(self).__name__, rows)
+        return of_sampler(self, self._budget_manager)
 
     @property
     def n_drifts(self) -> int:
@@ -310,10 +302,7 @@ class BudgetedSampler(Locked, Estimating, Pairs):
         --------
         >>> from river_ineural import INeurAL, active
         >>> model = active.INeurALSampler(INeurAL(seed=1), budget=9, seed=1)
-        >>> query = model.decide_one({"size": 4.0}).query
-        >>> model.n_queries, model.n_pending
-        (1, 1)
-        >>> model.withdraw(query)
+        >>> model.withdraw(model.decide_one({"size": 4.0}).query)
         >>> model.n_queries, model.n_pending
         (0, 0)
         """
