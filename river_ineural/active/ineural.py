@@ -47,9 +47,8 @@ class INeurALSampler(BudgetedSampler):
     The label of round t is asked for when (Algorithm 1, line 11)
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^(3/4)
-                       · (share of labels there)
+                       · (labels learned + 10) / (labels learned + 10 + labels pending)
 
-    The last factor is about the labels learned divided by those learned plus those pending.
     A label is also asked for if fewer than two classes are known, if labels point to a change of
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label
