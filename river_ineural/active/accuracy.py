@@ -8,9 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from river.base.typing import ClfTarget
 
-from river_ineural.classifier.locks import Lock
-from river_ineural.features.validation import check_integer
-
 MOST = 10_000  # latest questions whose label may come or be corrected
 WORTH, DOUBT = (50.0, 5.0), 0.1  # random labels that the regression is worth; how likely few
 UNSEEN = 4.0  # the same where no label can be asked for
@@ -294,53 +291,3 @@ def share_right(sums: list[float]) -> Estimate:
         return UNKNOWN
     value, high, low = (min(1.0, max(0.0, 1 - wrong / n)) for wrong in wrong_predictions(sums))
     return Estimate(value, low, high, round(sums[LABELS]))
-
-
-class Estimating:
-    """The part of `BudgetedSampler` that says how right it is."""
-
-    _accuracy: Accuracy
-    _lock: Lock
-
-    @property
-    def accuracy(self) -> Estimate:
-        """The accuracy of all rounds, estimated from the labels asked for, with a 95 % interval.
-
-        It is the share of right predictions, each made before its label came. Rounds without a
-        prediction do not count, nor do labels that were not asked for. Asks are mostly close calls,
-        so the share of right answers among them is too low. Each ask has a known probability,
-        though, from which the estimate corrects this: see `active.accuracy.Accuracy`.
-
-        Examples
-        --------
-        >>> from river import datasets, linear_model, preprocessing
-        >>> from river_ineural import active
-
-        >>> scaler = preprocessing.StandardScaler()
-        >>> classifier = scaler | linear_model.LogisticRegression()
-        >>> model = active.MarginSampler(classifier, budget=0.1, seed=1)
-        >>> right = 0
-        >>> for x, y in datasets.Phishing():
-        ...     label, ask = model.predict_one(x)
-        ...     right += label == y
-        ...     if ask:
-        ...         model.learn_one(x, y)
-        >>> print(f"{right / 1250:.1%} are right, estimated: {model.accuracy}")
-        """
-        return self.accuracy_since(None)
-
-    def accuracy_since(self, rounds: int | None) -> Estimate:
-        """`accuracy` of about the latest `rounds`, at least 1, within a twentieth; None: of all."""
-        if rounds is not None:
-            rounds = check_integer("rounds", rounds, least=1)
-        with self._lock:
-            return self._accuracy.estimate(rounds)
-
-    def accuracy_of_class(self, label: ClfTarget) -> ClassEstimate:
-        """Precision and recall of a class over all rounds, as `accuracy`.
-
-        Raises ValueError if the labels asked for have fewer than ten of the class, or fewer than
-        ten where it was predicted.
-        """
-        with self._lock:
-            return self._accuracy.of_class(label)

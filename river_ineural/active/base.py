@@ -9,8 +9,9 @@ from typing import Any, Self
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.accuracy import Accuracy, Estimating
+from river_ineural.active.accuracy import Accuracy
 from river_ineural.active.budget import Budget, BudgetManager, combined
+from river_ineural.active.counts import Counts
 from river_ineural.active.decision import REASONS, Decision, Reason, Wanted, by_chance
 from river_ineural.active.html import of_sampler
 from river_ineural.active.pairs import Pairs, Round
@@ -35,7 +36,7 @@ from river_ineural.networks.threads import uninterrupted
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
-class BudgetedSampler(Locked, Estimating, Pairs):
+class BudgetedSampler(Locked, Counts, Pairs):
     """An active learner that counts its rounds and its queries against a budget.
 
     Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
@@ -99,22 +100,6 @@ class BudgetedSampler(Locked, Estimating, Pairs):
             self._budget_manager = manager
 
     @property
-    def n_rounds(self) -> int:
-        """Predictions made so far."""
-        return self._budget_manager.n_rounds
-
-    @property
-    def n_queries(self) -> int:
-        """Labels asked for so far."""
-        return self._budget_manager.n_asked
-
-    @property
-    def n_pending(self) -> int:
-        """Labels asked for within the last 5,000 rounds that have not come yet."""
-        with self._lock:
-            return self._questions.count(self.n_rounds)
-
-    @property
     def last_decision(self) -> Decision | None:
         """The decision of the last round and its reason; None before the first round."""
         with self._lock:
@@ -162,19 +147,15 @@ class BudgetedSampler(Locked, Estimating, Pairs):
         `example` is x as `_answering` sees it. `added` is what explorers added to the scores, of
         which classes `top` and `second` are first and second.
         """
-        manager, ask = self._budget_manager, False
-        reason, gap, threshold, p = wanted
+        (reason, gap, threshold, p), manager, ask = wanted, self._budget_manager, False
         if self.audit:
             reason, p = audited(manager, self.audit, reason, p, self._rng.random)
         if manager.left < 1:
-            p = 0.0
-        if reason != "none":
-            if manager.left >= 1:
-                ask = True
-                manager.spend()
-                self._questions.add(x, example, manager.n_rounds, reason, gap)
-            else:
-                reason = "budget"
+            p, reason = 0.0, "none" if reason == "none" else "budget"
+        elif reason != "none":
+            ask = True
+            manager.spend()
+            self._questions.add(x, example, manager.n_rounds, reason, gap)
         label = max(scores, key=scores.__getitem__) if scores else None
         margin = gap if gap == gap or len(scores) < 2 else gap_of(scores.values())
         beyond = p < 1 and margin >= threshold  # False without a threshold

@@ -118,8 +118,8 @@ def line(sampler: BudgetedSampler, total: int | None, step: Any) -> str:
     of = f" of {total:,}" if total else ""
     parts = [f"{sampler.n_rounds:,}{of} rounds", *map(str, metrics_of(step).values())]
     if sampler.accuracy.n_labels:
-        value, low, high, _ = sampler.accuracy
-        parts.append(f"about {value:.0%} right ({low:.0%} to {high:.0%})")
+        _, low, high, _ = sampler.accuracy
+        parts.append(f"{low:.0%} to {high:.0%} right")
     parts.append(f"{sampler.n_queries:,} asked")
     if decision := sampler.last_decision:
         left = f"{decision.budget_left:,.0f} left" if decision.budget_left < math.inf else ""
