@@ -17,8 +17,6 @@ from river_ineural.active import INeurALSampler
 from river_ineural.compare import command as compare
 from river_ineural.features import jit
 
-__all__ = ["main"]
-
 Example = tuple[dict[FeatureName, Any], str]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from river.base import BinaryDriftDetector
 
-__all__ = ["Cusum", "DriftDetector", "SURE", "changed_rate", "log_ratio", "top_of"]
-
 SURE = 0.6  # gap from which a mistake points to a change
 GAP_BINS = (0.3, SURE, 0.9)  # what separates the four bins of labels
 FIRST_RATES = (0.45, 0.3, 0.15, 0.08)  # error rate of each bin before any label has come

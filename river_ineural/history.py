@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from river_ineural.features.jit import loop
 
-__all__ = ["History"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
 

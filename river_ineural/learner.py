@@ -21,8 +21,6 @@ from river_ineural.networks.threads import uninterrupted
 from river_ineural.networks.weights import Networks
 from river_ineural.recovery import Examples
 
-__all__ = ["PSEUDO_LABEL_STEPS", "Model", "Said"]
-
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 Columns = NDArray[np.int64]

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 from river import base
-from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
 from river_ineural.active.budget import Budget
+from river_ineural.active.pairs import Pairs, Round
+from river_ineural.active.pipelines import check_caller
 from river_ineural.features.validation import check_choice, check_integer, check_real, check_seed
 
 __all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
@@ -105,7 +106,7 @@ class Networks(base.Classifier):
         raise TypeError("Networks are fixed: the paper.INeurAL that holds them learns.")
 
 
-class INeurAL(ActiveLearningClassifier):
+class INeurAL(Pairs):
     """I-NeurAL as printed (Ban et al., NeurIPS 2022), for T rounds on examples x_t of norm 1.
 
     Each call of `predict_one` is a round t. It predicts the class î of the highest f = f1 + f2, by
@@ -213,8 +214,7 @@ class INeurAL(ActiveLearningClassifier):
         wanted = abs(top - second) < 2 * self.gamma * self.beta(self.n_rounds)  # line 11
         return wanted and self.n_queries < self.most
 
-    def predict_one(self, x: X, **kwargs: Any) -> tuple[ClfTarget, bool]:  # type: ignore[override]
-        """A round: the label predicted, and whether to ask for the true one."""
+    def _round(self, x: X, kwargs: dict[str, Any]) -> Round:
         vector = self._vector(x)
         scores = self.classifier.scores_one(x)  # lines 4 to 7
         self.n_rounds += 1  # line 3
@@ -224,10 +224,12 @@ class INeurAL(ActiveLearningClassifier):
         self.n_queries += (ask := self._ask_for_label(x, scores))
         if not ask:
             self._learn(vector, label)  # lines 18 to 26
-        return label, ask  # lines 10, 12 and 13
+        return scores, label, ask  # lines 10, 12 and 13
 
     def learn_one(self, x: X, y: ClfTarget) -> None:  # type: ignore[override]
         """Learn the label that was asked for."""
+        if not self.history:
+            check_caller()
         if y not in self.classes:
             raise ValueError(f"y={y!r} is none of classes={self.classes}: name all classes there.")
         self._learn(self._vector(x), y)  # lines 14 to 17 and 24 to 26

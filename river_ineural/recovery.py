@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from river_ineural.drift import SURE, DriftDetector, changed_rate, log_ratio, top_of
 from river_ineural.history import History
 
-__all__ = ["FOLLOWED", "Examples", "Recovery"]
-
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Examples = tuple[Values, Labels, Values, Labels]  # raw x (B, d), class, weight, number (B,)

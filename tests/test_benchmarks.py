@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -369,12 +370,11 @@ def test_a_typed_number_is_found(tmp_path):
 def test_late_labels_come_by_features_and_by_name():
     """Each way of both tables, on a few rows: no question waits once its label was given."""
     rows = list(river.datasets.Phishing().take(150))
-    for ways in late.TABLES.values():
-        for run in ways.values():
-            found = run(rows, 1)
-            assert found["waiting too long"] == 0
-            assert found["asked"] <= 7
-            assert found["accuracy"] > 0.4
+    for run in [*(partial(way, late=50) for way in late.WAYS.values()), *late.WRONG.values()]:
+        model, accuracies = run(rows, 1)
+        assert all(each.round >= 100 for each in model.queries())
+        assert model.n_queries <= 7
+        assert min(accuracies) > 0.4
 
 
 # Examples that draw figures of pages run, small, and print and write what they say

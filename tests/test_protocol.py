@@ -23,7 +23,7 @@ from river import (
 )
 from streams import Scored, blobs, dump, learned, raises_and_keeps, small, told, waits_its_turn
 
-from river_ineural import INeurAL, NeurONAL, active
+from river_ineural import INeurAL, NeurONAL, active, paper
 from river_ineural.active.pipelines import find_learner
 from river_ineural.baselines import RetrainedNetwork
 
@@ -121,10 +121,18 @@ def test_labels_that_a_wrapper_discards_are_not_told_of_as_one_class(inner):
 
 
 @pytest.mark.parametrize("around", [lambda model: model, lambda model: Cold() | model])
-@pytest.mark.parametrize("kind", [active.INeurALSampler, active.RandomSampler])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda: active.INeurALSampler(small(), seed=1),
+        lambda: active.RandomSampler(small(), seed=1),
+        lambda: paper.INeurAL((0, 1, 2), 10, lr=0.1, seed=1),
+    ],
+    ids=["ineural", "random", "paper"],
+)
 def test_what_takes_a_sampler_for_a_classifier_is_refused(kind, around):
     """Its pairs would be taken for labels."""
-    model = around(kind(small(), seed=1))
+    model = around(kind())
     for made in (
         *(ensemble.VotingClassifier([model] * 2, use_probabilities=each) for each in (True, False)),
         *(ensemble.BaggingClassifier(model, n_models=2), drift.DriftRetrainingClassifier(model)),
@@ -133,7 +141,7 @@ def test_what_takes_a_sampler_for_a_classifier_is_refused(kind, around):
             made.predict_one(X)
         with pytest.raises(TypeError, match=r"^river\..* would take .* for a label"):
             learned(made, STREAM)
-    converted = compat.convert_river_to_sklearn(kind(small(), seed=1))
+    converted = compat.convert_river_to_sklearn(kind())
     with pytest.raises(TypeError, match=r"^river\.compat"):
         converted.fit(FRAME.to_numpy(), SERIES.to_numpy())
     with pytest.raises(TypeError, match=r"^river\.compat"):

@@ -4,34 +4,39 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.answering import Answering
 from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
 from river_ineural.active.decision import FEW_CLASSES, REASONS, UNWANTED, Decision, Reason, Wanted
 from river_ineural.active.html import html_table
-from river_ineural.active.pipelines import check_caller, find_learner, n_learned, no_sampler
+from river_ineural.active.pairs import Pairs, Round
+from river_ineural.active.pipelines import (
+    accepted,
+    check_caller,
+    check_classifier,
+    find_learner,
+    last_step,
+    learn_steps,
+    n_learned,
+)
 from river_ineural.active.query import FIRST, few_classes
-from river_ineural.active.questions import Questions, check_names
-from river_ineural.classifier.locks import Order, lock, with_attributes
-from river_ineural.features.parameters import Fixed, Live, Mutable
-from river_ineural.features.validation import SCHEMA, check_schema, check_seed, warn
+from river_ineural.active.questions import Answered, Question, Questions, check_names
+from river_ineural.classifier.locks import Locked, Order, lock
+from river_ineural.features.keys import plain
+from river_ineural.features.parameters import Fixed, Live
+from river_ineural.features.validation import check_seed, warn
+from river_ineural.networks.threads import uninterrupted
 
-__all__ = ["BudgetedSampler"]
+if TYPE_CHECKING:
+    pass
 
-
-def check_classifier(name: str, classifier: Any) -> Any:
-    """The classifier; raises unless it is one of River."""
-    if not isinstance(classifier, base.Classifier):
-        raise TypeError(f"{name} must be a River classifier, got {classifier!r}.")
-    no_sampler(name, classifier)
-    return classifier
+MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
 
-class BudgetedSampler(Mutable, Answering):
+class BudgetedSampler(Locked, Pairs):
     """An active learner that counts its rounds and its queries against a budget.
 
     Each call of `predict_one` or `predict_proba_one` is a round. A label counts when it is asked
@@ -62,6 +67,7 @@ class BudgetedSampler(Mutable, Answering):
         lambda model, horizon: model._limit(model.budget, horizon),
     )
     seed = Fixed[int | None](lambda _, seed: check_seed(seed))
+    _order = Order.SAMPLER
 
     def __init__(
         self,
@@ -81,7 +87,7 @@ class BudgetedSampler(Mutable, Answering):
         self._questions = Questions()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
-        self._lock = lock(Order.SAMPLER)
+        self._lock = lock(self._order)
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
@@ -112,18 +118,10 @@ class BudgetedSampler(Mutable, Answering):
             if self._last is None:
                 return None
             # Made here, so that a round whose decision is not read costs nothing.
-            scores, ask, reason, gap, threshold, left, added, top, second = self._last
-            label = max(scores, key=scores.__getitem__) if scores else None
-            trust = dict(getattr(find_learner(self.classifier)[0], "trust", {}))
-            if top == second:
-                added = {}
-            parts = {name: each[top] - each[second] for name, each in added.items()}
-            said = label, self._probabilities(scores), ask, reason, gap, threshold
-            return Decision(*said, whole_labels(left), trust, parts, self.n_rounds if ask else None)
-
-    def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:
-        """The probabilities that belong to the scores of a round."""
-        return dict(scores)
+            trust = getattr(find_learner(self.classifier)[0], "trust", {})
+            return Decision.made(
+                self._last, self._probabilities(self._last[0]), trust, self.n_rounds
+            )
 
     def _repr_html_(self) -> str:
         rows = {
@@ -141,10 +139,11 @@ class BudgetedSampler(Mutable, Answering):
         learner, _ = find_learner(self.classifier)
         return int(getattr(learner, "n_drifts", 0))
 
-    @property
-    def _mutable_attributes(self) -> set[str]:
-        kinds = type(self).__mro__
-        return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
+    def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
+        check_names(x)
+        scores = self.classifier.predict_proba_one(x, **kwargs)
+        label = max(scores, key=scores.__getitem__) if scores else None
+        return scores, label, self._ask_for_label(x, scores)
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         self._budget_manager.round()
@@ -201,30 +200,6 @@ class BudgetedSampler(Mutable, Answering):
             self._warned = True
             warn(text)
 
-    def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
-        self, x: dict[FeatureName, Any], **kwargs: Any
-    ) -> tuple[dict[ClfTarget, float], bool]:
-        """Probability of each class, and whether to ask for the label.
-
-        This is a round, and so is `predict_one`; `decide_one` returns both in one.
-        """
-        with self._lock:
-            if not self.n_rounds:
-                check_caller()
-            check_names(x)
-            y_pred = self.classifier.predict_proba_one(x, **kwargs)
-            return y_pred, self._ask_for_label(x, y_pred)
-
-    def predict_one(  # type: ignore[override]  # River's active learners return a pair
-        self, x: dict[FeatureName, Any], **kwargs: Any
-    ) -> tuple[ClfTarget | None, bool]:
-        """The label predicted for x, None before one is known, and whether to ask for it.
-
-        This is a round, and so is `predict_proba_one`; `decide_one` returns both in one.
-        """
-        y_pred, ask = self.predict_proba_one(x, **kwargs)
-        return (max(y_pred, key=y_pred.__getitem__) if y_pred else None), ask
-
     def decide_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> Decision:
         """Decide one round, and say all about it: the prediction, the question, and the reason.
 
@@ -264,26 +239,145 @@ class BudgetedSampler(Mutable, Answering):
             assert decision is not None
             return decision
 
+    def queries(self) -> list[Question]:
+        """The questions that wait for their labels, the oldest first."""
+        with self._lock:
+            self._questions.count(self._budget_manager.n_rounds)
+            waiting = self._questions.waiting.items()
+            return [Question(query, query, each.reason, each.gap) for query, each in waiting]
+
+    def answer(self, query: int, y: ClfTarget, **kwargs: Any) -> None:
+        """Learn the label of a question, whose example was kept as the classifier saw it.
+
+        If the question has another label already, y corrects it: the learner gives the example y in
+        its history, and learns it once more. The same label again changes nothing. Only an
+        `INeurAL` or a `NeurONAL` has a history, in which later labels replace the oldest ones. It
+        must be the classifier itself or the last step of a pipeline.
+
+        Parameters
+        ----------
+        query
+            The name of the question: `Decision.query`.
+        y, kwargs
+            The label, and what goes to the classifier with the first one: a weight `w` if it takes
+            one.
+
+        Raises
+        ------
+        LookupError
+            If no question has this name; if it is too old, or was withdrawn; or if a label cannot
+            be corrected, because its example is in no history. Nothing has changed then.
+        TypeError, ValueError
+            If the classifier refuses y; nothing has changed then.
+
+        Examples
+        --------
+        >>> from river_ineural import INeurAL, active
+        >>> model = active.INeurALSampler(INeurAL(seed=1), seed=1)
+        >>> query = model.decide_one({"size": 4.0}).query
+        >>> model.answer(query, "smal")
+        >>> model.answer(query, "small")
+        >>> model.classifier.known_labels, model.classifier.n_labels
+        (('smal', 'small'), 1)
+        """
+        with self._lock, uninterrupted():
+            y = plain(y)
+            found = self._questions.get(query, self._budget_manager.n_rounds)
+            if not isinstance(found, Answered):
+                self._learn(self._answering, found.example, y, kwargs, query)
+            elif found.label != y:
+                self._correct(query, found.label, y)
+
+    def withdraw(self, query: int) -> None:
+        """Take a question back, as if it had not been asked: the budget gets its label back.
+
+        If it was answered, its example no longer counts in the history that `answer` describes.
+        What else the label has changed, such as the trust in explorers, fades.
+
+        Takes and raises what `answer` does.
+
+        Examples
+        --------
+        >>> from river_ineural import INeurAL, active
+        >>> model = active.INeurALSampler(INeurAL(seed=1), budget=9, seed=1)
+        >>> query = model.decide_one({"size": 4.0}).query
+        >>> model.n_queries, model.n_pending
+        (1, 1)
+        >>> model.withdraw(query)
+        >>> model.n_queries, model.n_pending
+        (0, 0)
+        """
+        with self._lock, uninterrupted():
+            found = self._questions.get(query, self._budget_manager.n_rounds)
+            if isinstance(found, Answered):
+                self._correct(query, found.label, None)
+            self._questions.settle(query, Answered(0, None))
+            self._budget_manager.give_back()
+
+    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
+        """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
+
+        The label answers the oldest question of equal features. Else it answers the one whose
+        features it resembles, if that is clear, or none. `answer` needs no features. Ctrl-C takes
+        effect after this call, so that the classifier and the sampler agree.
+        """
+        with self._lock, uninterrupted():
+            if not self._n_labels:
+                check_caller()
+            y = plain(y)
+            waited = bool(self._questions.waiting)
+            query, alike = self._questions.find(x, self._budget_manager.n_rounds)
+            self._learn(self.classifier, x, y, kwargs, query)
+            if waited:
+                self._questions.heard(query, alike)
+            if query is None and (complaint := self._questions.complaint()):
+                warn(complaint)
+
+    @property
+    def _answering(self) -> Any:
+        """What learns the examples of questions; here all steps of a pipeline learn with labels."""
+        return self.classifier
+
+    def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
+        """Let a model, which is the classifier or its last step, learn the label of a question."""
+        n_before = getattr(find_learner(self.classifier)[0], "n_labels", None)
+        learn_steps(model, x, y, accepted(model, kwargs))
+        self._count(query, y, n_before)
+
+    def _count(self, query: int | None, y: ClfTarget, n_before: int | None) -> None:
+        """Count a label that was learned, before which the learner had learned n labels."""
+        self._n_labels += 1
+        learner, number = find_learner(self.classifier)[0], 0
+        if query is not None:
+            # A wrapper may leave examples out, learn them twice, or replace the learner.
+            if n_before is not None and learner is last_step(self.classifier):
+                number = learner.n_labels if learner.n_labels == n_before + 1 else 0
+            self._questions.settle(query, Answered(number, y))
+        self._note_drifts(learner)
+
+    def _correct(self, query: int, before: ClfTarget | None, y: ClfTarget | None) -> None:
+        """Give the example of an answered question another label; None lets it no longer count."""
+        self._questions.correct(query, y, find_learner(self.classifier)[0])
+
+    def _note_drifts(self, learner: Any) -> None:
+        """Record changes that the learner has detected, and drop those that it has refuted."""
+        n = getattr(learner, "n_drifts", 0)
+        if n != self._n_drifts:
+            if n > self._n_drifts:
+                self.drifts.append(self._budget_manager.n_rounds)
+                del self.drifts[:-MOST_DRIFTS]
+            else:
+                del self.drifts[-1:]
+            self._n_drifts = n
+
     def clone(
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
     ) -> Self:
-        """A sampler with the same parameters, or these, and if asked for with all its counts."""
-        model = super().clone(new_params)
+        model = super().clone(new_params, include_attributes)
         if include_attributes:
-            with_attributes(model, self)
             model._questions.unlink()  # its learner has learned nothing
             model._limit(model.budget, model.horizon)
         return model
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A copy of all but the lock, made while no thread learns."""
-        with self._lock:
-            state = {name: part for name, part in self.__dict__.items() if name != "_lock"}
-            return {"schema": SCHEMA, **copy.deepcopy(state)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        check_schema(state.pop("schema", None))
-        self.__dict__.update(state, _lock=lock(Order.SAMPLER))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

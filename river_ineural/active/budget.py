@@ -10,8 +10,6 @@ from typing import Any
 
 from river_ineural.features.validation import check_integer, check_real
 
-__all__ = ["Budget", "BudgetManager", "combined", "whole_labels"]
-
 BURST_ROUNDS = 2_500  # whose labels a bucket holds
 LEAST_BURST = 20  # labels pay most early on
 

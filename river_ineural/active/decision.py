@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from river.base.typing import ClfTarget
 
+from river_ineural.active.budget import whole_labels
 from river_ineural.active.html import html_table
-
-__all__ = ["AT_RANDOM", "Decision", "FEW_CLASSES", "REASONS", "Reason", "UNWANTED", "Wanted"]
 
 Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "budget"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -79,6 +78,21 @@ class Decision(NamedTuple):
     trust: Mapping[str, float] = {}
     added: Mapping[str, float] = {}
     query: int | None = None
+
+    @classmethod
+    def made(
+        cls,
+        last: tuple[Any, ...],
+        probabilities: Mapping[ClfTarget, float],
+        trust: Mapping[str, float],
+        n_rounds: int,
+    ) -> Self:
+        """The decision of a round, of what `BudgetedSampler._decide` has kept of it."""
+        scores, asked, reason, gap, threshold, left, added, top, second = last
+        label = max(scores, key=scores.__getitem__) if scores else None
+        found = {name: each[top] - each[second] for name, each in added.items() if top != second}
+        said = label, probabilities, asked, reason, gap, threshold
+        return cls(*said, whole_labels(left), dict(trust), found, n_rounds if asked else None)
 
     def _repr_html_(self) -> str:
         return html_table("Decision", self._asdict())

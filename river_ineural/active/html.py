@@ -6,8 +6,6 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["html_table"]
-
 
 def html_table(title: str, rows: Mapping[str, Any]) -> str:
     """A table of HTML with a caption and a row for each name, all text escaped."""

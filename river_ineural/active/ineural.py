@@ -11,12 +11,12 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 import river_ineural.active.query as rule
-from river_ineural.active.answering import accepted
 from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Reason, Wanted
+from river_ineural.active.pairs import Round
 from river_ineural.active.pipelines import (
-    check_caller,
+    accepted,
     check_learner,
     checked,
     find_learner,
@@ -26,14 +26,12 @@ from river_ineural.active.pipelines import (
     steps_learn,
     transformed,
 )
-from river_ineural.active.questions import Answered, check_names
+from river_ineural.active.questions import check_names
 from river_ineural.active.width import Width, beta_of
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
 from river_ineural.networks.threads import uninterrupted
-
-__all__ = ["INeurALSampler"]
 
 
 def check_width(name: str, width: Any) -> Any:
@@ -57,8 +55,8 @@ class INeurALSampler(BudgetedSampler):
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label
     is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23), but
-    not where examples have few of many features, as of words. `decide_one`, `answer`, `withdraw`,
-    `queries` and the methods for frames are those of `BudgetedSampler`.
+    not where examples have few of many features, as of words. The methods are those of
+    `BudgetedSampler`: `predict_one`, `decide_one`, `answer`, `learn_one` and others.
 
     Parameters
     ----------
@@ -146,67 +144,33 @@ class INeurALSampler(BudgetedSampler):
         self._unseen = None
         self._questions.unlink()
 
-    def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
-        self, x: dict[FeatureName, Any], **kwargs: Any
-    ) -> tuple[dict[ClfTarget, float], bool]:
-        """Probability of each class, and whether to ask for the label: one round of Algorithm 1.
-
-        `predict_one` is another round; `decide_one` returns both in one.
-
-        Returns
-        -------
-        Probability by label, float64, empty before a class is known; True to ask.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a feature is not a finite number; nothing has changed then.
-        """
-        scores, _, ask = self._round(x, kwargs)
-        return nearest_distribution(scores), ask
-
-    def predict_one(  # type: ignore[override]  # River's active learners return a pair
-        self, x: dict[FeatureName, Any], **kwargs: Any
-    ) -> tuple[ClfTarget | None, bool]:
-        """The label predicted for x, and whether to ask for the true one: one round of Algorithm 1.
-
-        Takes and raises what `predict_proba_one` does, which is another round; `decide_one` returns
-        both in one.
-        """
-        _, top, ask = self._round(x, kwargs)
-        return top, ask
-
-    def _round(
-        self, x: dict[FeatureName, Any], kwargs: dict[str, Any]
-    ) -> tuple[dict[ClfTarget, float], ClfTarget | None, bool]:
-        with self._lock:
-            if not self._budget_manager.n_rounds:
-                check_caller()
-            learner, pipelines = find_learner(self.classifier)
-            check_names(x)
-            if pipelines:  # lines 3 and 4: the x of this round
-                given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
-            else:
-                given, example = x, learner.check_one(x)
-            if hasattr(learner, "explained_one"):
-                scores, added = learner.explained_one(example)  # lines 5 to 7
-            else:
-                scores, added = learner.scores_one(example), {}
-            labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
-            t = self._budget_manager.n_rounds + 1
-            beta = beta_of(self.width, t, len(labels), learner.n_layers)
-            self._budget_manager.round()
-            wanted = self._wanted_at(learner, len(labels), margin, beta)
-            ask = self._decide(x, given, scores, wanted, added, top, second)
-            label = labels[top] if labels else None  # line 10
-            sure = self.self_training and len(labels) > 1 and margin >= rule.PSEUDO_LABEL_GAP
-            if ask:  # lines 12 and 13; the label comes by `learn_one`
-                self._last_ask = self._budget_manager.n_rounds
-            elif sure and getattr(learner, "takes_pseudo_labels", True):
-                with uninterrupted():  # line 18: with lines 19 to 26
-                    learner.learn_one(example, label, pseudo_label=True)
-                    self.n_pseudo_labels += 1
-            return scores, label, ask
+    def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
+        """One round of Algorithm 1, lines 3 to 13 and 18."""
+        check_names(x)
+        learner, pipelines = find_learner(self.classifier)
+        if pipelines:  # lines 3 and 4: the x of this round
+            given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
+        else:
+            given, example = x, learner.check_one(x)
+        if hasattr(learner, "explained_one"):
+            scores, added = learner.explained_one(example)  # lines 5 to 7
+        else:
+            scores, added = learner.scores_one(example), {}
+        labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
+        t = self._budget_manager.n_rounds + 1
+        beta = beta_of(self.width, t, len(labels), learner.n_layers)
+        self._budget_manager.round()
+        wanted = self._wanted_at(learner, len(labels), margin, beta)
+        ask = self._decide(x, given, scores, wanted, added, top, second)
+        label = labels[top] if labels else None  # line 10
+        sure = self.self_training and len(labels) > 1 and margin >= rule.PSEUDO_LABEL_GAP
+        if ask:  # lines 12 and 13; the label comes by `learn_one`
+            self._last_ask = self._budget_manager.n_rounds
+        elif sure and getattr(learner, "takes_pseudo_labels", True):
+            with uninterrupted():  # line 18: with lines 19 to 26
+                learner.learn_one(example, label, pseudo_label=True)
+                self.n_pseudo_labels += 1
+        return scores, label, ask
 
     def _threshold(
         self,
@@ -296,10 +260,10 @@ class INeurALSampler(BudgetedSampler):
         self._count(query, y, n_before)
         self._hear(y, scores, learner)
 
-    def _correct(self, query: int, answered: Answered, y: ClfTarget | None) -> None:
-        super()._correct(query, answered, y)
+    def _correct(self, query: int, before: ClfTarget | None, y: ClfTarget | None) -> None:
+        super()._correct(query, before, y)
         known = find_learner(self.classifier)[0].known_labels
-        for label, n in ((answered.label, -1), (y, 1)):
+        for label, n in ((before, -1), (y, 1)):
             if label is not None and label in known:
                 count, first = self._seen.get(label, (0, self._n_heard))
                 self._seen[label] = count + n, first

@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from river.base.typing import ClfTarget, FeatureName
 
-__all__ = ["ChangingLearner", "Learner"]
-
 
 class Learner(Protocol):
     """A classifier whose scores `INeurALSampler` can use.

@@ -14,9 +14,6 @@ from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 
-__all__ = ["check_learner", "checked", "find_learner", "last_step", "no_sampler"]
-__all__ += ["prepared", "steps_learn", "transformed"]
-
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
 
@@ -59,6 +56,14 @@ def no_sampler(name: str, classifier: Any) -> None:
     if isinstance(found := find_learner(classifier)[0], ActiveLearningClassifier):
         kind = type(found).__name__
         raise TypeError(f"{name} holds a sampler already, {kind}: give the classifier inside it.")
+
+
+def check_classifier(name: str, classifier: Any) -> Any:
+    """The classifier; raises unless it is one of River."""
+    if not isinstance(classifier, base.Classifier):
+        raise TypeError(f"{name} must be a River classifier, got {classifier!r}.")
+    no_sampler(name, classifier)
+    return classifier
 
 
 def last_step(classifier: Any) -> Any:
@@ -138,6 +143,16 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None
     classifier.learn_one(x, y, **kwargs)
 
 
+def accepted(model: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments without a weight, if the model takes none."""
+    if "w" not in kwargs:
+        return kwargs
+    parameters = inspect.signature(model.learn_one).parameters.values()
+    if any(p.name == "w" or p.kind is p.VAR_KEYWORD for p in parameters):
+        return kwargs
+    return {name: value for name, value in kwargs.items() if name != "w"}
+
+
 def transformed(
     pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
 ) -> dict[FeatureName, Any]:
@@ -173,6 +188,16 @@ def checked(
         if not bad or any(name in x and refused(learner, name, x[name]) for name in bad):
             raise
         return found, found
+
+
+def checked_rows(
+    classifier: Any, rows: list[dict[FeatureName, Any]], labels: list[Any] | None = None
+) -> list[dict[FeatureName, Any]]:
+    """The rows, after a classifier that can check them, and their labels, has done so."""
+    if hasattr(classifier, "check_one"):
+        for i, x in enumerate(rows):
+            classifier.check_one(x, **({"y": labels[i]} if labels else {}))
+    return rows
 
 
 def prepared(

@@ -7,23 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from river_ineural.active.budget import BudgetManager
 
-__all__ = [
-    "FIRST",
-    "PSEUDO_LABEL_GAP",
-    "RANDOM_IN_CHANGE",
-    "SURE",
-    "confirmed_gap",
-    "faded_gap",
-    "few_classes",
-    "gap",
-    "pace",
-    "random_ask",
-    "share",
-    "some_class_is_late",
-    "threshold",
-    "top_two",
-]
-
 FIRST = 10  # labels that are always asked for while fewer than two classes are known
 PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
 BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the threshold

@@ -16,8 +16,6 @@ from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
 from river_ineural.features.keys import KINDS, check_keys, plain, plain_value, size_of
 
-__all__ = ["MOST", "PATIENCE", "Answered", "Asked", "Question", "Questions"]
-
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
 MOST_BYTES = 64 << 20  # of the examples of waiting questions in a file
@@ -135,6 +133,19 @@ class Questions:
         self.settled[query] = answered
         if len(self.settled) > MOST:
             self.forgotten = max(self.forgotten, self.settled.popitem(last=False)[0])
+
+    def correct(self, query: int, y: ClfTarget | None, learner: Any) -> None:
+        """Let the learner correct the label of an answered question; None: its example counts no
+        longer. LookupError unless its history holds the example.
+        """
+        number, label = self.settled[query]
+        if not (number and hasattr(learner, "correct_one")):
+            raise LookupError(
+                f"Question {query} has the label {label!r} for good: its example is in no history "
+                "from which it could be learned anew."
+            )
+        learner.correct_one(number, y)
+        self.settled[query] = Answered(number, y)
 
     def unlink(self) -> None:
         """Forget the numbers of labels, because another learner has taken the place of theirs."""

@@ -14,8 +14,6 @@ from river_ineural.active.query import gap, pace
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import optional, real
 
-__all__ = ["MarginSampler", "RandomSampler"]
-
 STEP = 0.01  # by which the threshold of a margin moves
 RANDOM = 0.1  # probability of a random ask, as a share of the pace
 LEAST_THETA, MOST_THETA = 0.01, 1.01  # a threshold above 1 asks even where a classifier is certain

@@ -9,8 +9,6 @@ from typing import Protocol
 
 from river_ineural.features.validation import check_integer, check_real
 
-__all__ = ["ConstantWidth", "TheoreticalWidth", "Width"]
-
 
 class Width(Protocol):
     """Half-width β_t of the confidence interval of a score."""

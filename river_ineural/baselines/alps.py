@@ -24,8 +24,6 @@ from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_integer, check_real, check_seed
 from river_ineural.networks.threads import single_threaded
 
-__all__ = ["ALPS"]
-
 REQUESTERS = (0.1, 0.25, 0.5, 0.75, 0.9)  # possible thresholds on the leader's margin
 LEAST = 1e-3  # lower bound of a probability in the log loss
 

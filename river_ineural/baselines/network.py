@@ -18,8 +18,6 @@ from river_ineural.features.parameters import Live
 from river_ineural.features.validation import check_integer, check_seed, integer, real
 from river_ineural.networks.threads import single_threaded
 
-__all__ = ["Cached", "RetrainedNetwork", "Stored", "TrainedInEpochs", "placed"]
-
 Floats = NDArray[np.floating[Any]]
 
 

@@ -20,8 +20,6 @@ from river_ineural.features.validation import check_integer, check_real, check_s
 from river_ineural.networks.scores import probabilities
 from river_ineural.networks.threads import single_threaded
 
-__all__ = ["NeuALNTKD", "NeuALNTKF"]
-
 Floats = NDArray[np.floating[Any]]
 
 TWO = 2  # classes; the methods are defined only for two

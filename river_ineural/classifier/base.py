@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,15 +13,13 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 import river_ineural.classifier.settings as of
-from river_ineural.classifier.locks import Order, lock, with_attributes
+from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.classifier.models import Learner
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.features.index import Checked
-from river_ineural.features.parameters import Fixed, Live, Mutable
+from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import (
     ONE,
-    SCHEMA,
-    check_schema,
     check_seed,
     check_weight,
     choice,
@@ -40,15 +37,13 @@ if TYPE_CHECKING:
 
     from river_ineural.features.frames import Frame
 
-__all__ = ["NeuralClassifier"]
-
 Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
 
 
-class NeuralClassifier(Mutable, base.MiniBatchClassifier):
+class NeuralClassifier(Locked, base.MiniBatchClassifier):
     """A classifier that learns one example at a time, or frames; its parameters are in `INeurAL`.
 
     Each access to the learner holds a lock, which no copy and no pickle contains.
@@ -58,6 +53,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
     _form: ClassVar[Callable[..., Shape]]  # of the networks
     _recipe: ClassVar[Recipe]
     _multiclass = True
+    _order = Order.LEARNER
 
     hidden_dim = Fixed[int](integer(1))
     n_layers = Fixed[int](integer(2, of.MOST_LAYERS))
@@ -79,7 +75,7 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         given["explorers"] = given["explorers"] or ()  # [] of `_get_params`
         for name in given.keys() - {"self", "__class__"}:  # the locals of a constructor
             setattr(self, name, given[name])
-        self._lock = lock(Order.LEARNER)
+        self._lock = lock(self._order)
         self._learner = of.first_learner(self, self._form, self._recipe, self._dtype)
 
     @property
@@ -248,10 +244,11 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
         with self._lock:
             names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
             learner = self._learner
-            said, explorers = learner.score(names, values[None]), learner.model.explorers
-            added = (explorers.alpha * said.estimates[:, 0]).tolist()
+            said = learner.score(names, values[None])
+            pairs = zip(said.trust, said.estimates[:, 0].tolist(), strict=True)
+            added = [[trust * each for each in estimate] for trust, estimate in pairs]
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), dict(zip(explorers.by_name, added, strict=True))
+            return dict(scores), dict(zip(learner.model.explorers.by_name, added, strict=True))
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -343,44 +340,25 @@ class NeuralClassifier(Mutable, base.MiniBatchClassifier):
     def clone(
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
     ) -> Self:
-        """A model with the same parameters, or these, that has learned nothing.
-
-        With `include_attributes` it has learned all that this one has.
-        """
         if new_params and new_params.get("explorers") == ():
             new_params = new_params | {"explorers": []}
-        other = super().clone(new_params)
-        return with_attributes(other, self) if include_attributes else other
+        return super().clone(new_params, include_attributes)
 
     def _get_params(self) -> dict[str, Any]:
         """With an empty list for an empty tuple, of which River would look at the first item."""
         params = super()._get_params()
         return params | {"explorers": params["explorers"] or []}
 
-    @property
-    def _mutable_attributes(self) -> set[str]:
-        return {"lr", "n_steps"}
-
     def _unit_test_skips(self) -> set[str]:
         return {"check_learn_many_matches_learn_one"}  # a frame is one batch
 
-    def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
-        """A copy of all but the lock, made while no thread learns, with tensors on the CPU."""
-        with self._lock:
-            return copy.deepcopy({**self.__dict__, "_lock": None}, memo)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"schema": SCHEMA} | self._copied({})
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        other = object.__new__(type(self))
-        other.__dict__.update(self._copied(memo), _lock=lock(Order.LEARNER))
+        other = super().__deepcopy__(memo)  # whose tensors are on the CPU
         other._learner.to(self._learner.model.networks.block.device)
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        check_schema(state.pop("schema", None))
-        self.__dict__.update(state, _lock=lock(Order.LEARNER))  # its parts are on the CPU
+        super().__setstate__(state)
         return_to_device(self)
 
 

@@ -9,8 +9,6 @@ from river_ineural.classifier.base import NeuralClassifier
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Recipe
 
-__all__ = ["INeurAL"]
-
 
 class INeurAL(NeuralClassifier):
     """Neural classifier with an exploitation network f1, and explorers that estimate its errors.

@@ -8,10 +8,11 @@ import os
 import threading
 from contextlib import AbstractContextManager
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, cast
 from weakref import WeakKeyDictionary
 
-__all__ = ["Lock", "Order", "lock", "with_attributes"]
+from river_ineural.features.parameters import Mutable
+from river_ineural.features.validation import SCHEMA, check_schema
 
 Lock = AbstractContextManager[Any]
 
@@ -76,12 +77,40 @@ class Locks:
 
 lock = Locks().made
 
-T = TypeVar("T", bound=Any)
 
+class Locked(Mutable):
+    """A model whose calls take turns; a copy has a lock of its own, and no file holds one."""
 
-def with_attributes(clone: T, model: Any) -> T:
-    """The clone, after it got copies of all attributes but parameters and the lock."""
-    given = {*inspect.signature(type(model)).parameters, "_lock"}
-    copied = vars(copy.deepcopy(model)).items()
-    clone.__dict__.update({name: part for name, part in copied if name not in given})
-    return clone
+    _order: ClassVar[Order]
+    _lock: Lock
+
+    def clone(
+        self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
+    ) -> Self:
+        """A model with the same parameters, or these, that has learned nothing.
+
+        With `include_attributes` it has copies of all other attributes, too.
+        """
+        other = super().clone(new_params)  # type: ignore[misc]
+        if include_attributes:
+            given = {*inspect.signature(type(self)).parameters, "_lock"}
+            parts = self._copied({}).items()
+            other.__dict__.update({name: part for name, part in parts if name not in given})
+        return cast(Self, other)
+
+    def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """A copy of all but the lock, made while no thread learns."""
+        with self._lock:
+            return copy.deepcopy({**self.__dict__, "_lock": None}, memo)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"schema": SCHEMA} | self._copied({})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        check_schema(state.pop("schema", None))
+        self.__dict__.update(state, _lock=lock(self._order))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self._copied(memo), _lock=lock(self._order))
+        return other

@@ -22,8 +22,6 @@ from river_ineural.learner import PSEUDO_LABEL_STEPS, Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
 from river_ineural.recovery import FOLLOWED, Recovery
 
-__all__ = ["Learner"]
-
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 Columns = NDArray[np.int64]

@@ -11,8 +11,6 @@ from river_ineural.classifier.base import NeuralClassifier
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Recipe
 
-__all__ = ["NeurONAL"]
-
 
 class NeurONAL(NeuralClassifier):
     """Neural classifier whose exploitation and exploration networks have an output a class.

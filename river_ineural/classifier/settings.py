@@ -24,19 +24,6 @@ from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Networks, Recipe
 
-__all__ = [
-    "LARGEST",
-    "MOST_CONTEXTS",
-    "MOST_EXAMPLES",
-    "MOST_LAYERS",
-    "MOST_STEPS",
-    "SMALLEST",
-    "check_classes",
-    "check_detector",
-    "check_explorers",
-    "first_learner",
-]
-
 SMALLEST, LARGEST = 1e-37, 1e3  # learning rates with which no weight leaves float32, ever
 MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1_000, 1_000_000
 

@@ -8,8 +8,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     """Add the command to the subcommands of a parser."""

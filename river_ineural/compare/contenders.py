@@ -23,8 +23,6 @@ from river_ineural.active.query import pace
 from river_ineural.compare.reading import Table
 from river_ineural.compare.refitted import Refitted, numbered
 
-__all__ = ["CONTENDERS", "DEFAULT", "Contender", "WithRest", "at_random"]
-
 Sampler = Callable[[Table, active.Budget, int], active.BudgetedSampler]
 
 

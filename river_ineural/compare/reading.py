@@ -20,8 +20,6 @@ from river.base.typing import FeatureName
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
 
-__all__ = ["Table", "parts_of_times", "read_column", "read_table"]
-
 SEPARATORS = ",;\t|"
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes

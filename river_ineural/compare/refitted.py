@@ -9,8 +9,6 @@ import numpy as np
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-__all__ = ["Refitted", "numbered"]
-
 X = dict[FeatureName, Any]
 
 GROWTH = 1.05  # factor by which the labels grow from one fit to the next

@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 from river_ineural.compare.reading import Table
 from river_ineural.compare.running import Outcome
 
-__all__ = ["draw", "page", "results"]
-
 BLACK = "#000000"  # text colour of a figure; the page replaces it by its own
 REST = "Labels left unused go to random rows, but for some that are held back."
 

@@ -16,8 +16,6 @@ from river_ineural.active import Budget
 from river_ineural.compare.contenders import Contender
 from river_ineural.compare.reading import Table
 
-__all__ = ["Outcome", "parse_budget", "parse_delay", "run"]
-
 
 @dataclass
 class Outcome:

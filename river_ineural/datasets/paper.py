@@ -15,17 +15,6 @@ from river.datasets import base
 
 from river_ineural.features.validation import check_choice, check_seed
 
-__all__ = [
-    "CIFAR10",
-    "FOLDER",
-    "IJCNN",
-    "MNIST",
-    "Fashion",
-    "Letter",
-    "PaperStream",
-    "PhishingWebsites",
-]
-
 FOLDER = "RIVER_INEURAL_DATA"  # the environment variable that names the folder of the files
 ADVICE = 'pip install -e ".[data]" in a checkout, for scikit-learn, which fetches from OpenML'
 BALANCED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"  # letters of EMNIST's balanced split

@@ -12,8 +12,6 @@ from scipy.special import softmax  # type: ignore[import-untyped]
 
 from river_ineural.features.validation import check_integer, check_real
 
-__all__ = ["KnownPosterior"]
-
 Floats = NDArray[np.float64]
 
 

@@ -14,10 +14,9 @@ from river_ineural.features.jit import loop
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 
-__all__ = ["Forest"]
-
 Floats = NDArray[np.floating[Any]]
 Array = NDArray[Any]
+Nodes = tuple[Array, Array, Array, Array]
 
 TREES = 64
 NODES = 511  # of a tree, at most
@@ -26,9 +25,23 @@ MOST_TRIED = 16  # features of which a node takes the best, at most; else half o
 MOST_ANEW = 60  # labels up to which all trees are grown at each
 FEW, POWER = 100, 1.5  # labels up to which all trees are due at each; how fast it then falls
 SELDOM = 0.3  # trees due at a label, at least
-NODE = "feature", "threshold", "child"
+PARTS = "feature", "threshold", "child"  # of each node
+NODE = np.dtype([("threshold", "f8"), ("child", "i4"), ("feature", "i2")], align=True)
 RANKS = "ranks", "n_ranked", "n_columns", "nodes"  # attributes that no copy has
-NO_NODES = np.empty((1, 0), np.int16), np.empty((1, 0)), np.empty((1, 0), np.int32)
+
+
+def nodes_for(n: int) -> Nodes:
+    """Trees without a vote, with room for n nodes each, as `trees.votes` takes them.
+
+    Feature, threshold and child of a node lie side by side, so that they come from memory at once.
+    """
+    nodes = np.zeros((TREES, n), NODE)
+    nodes["feature"] = nodes["child"] = -1
+    at = np.empty(trees.TOGETHER, np.int64)
+    return nodes["feature"], nodes["threshold"], nodes["child"], at
+
+
+NO_NODES = nodes_for(1)
 
 
 class Forest:
@@ -71,44 +84,36 @@ class Forest:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.seed = int(rng.integers(2**62))  # of the samples
-        self.feature = np.empty((TREES, 0), np.int16)  # of each node, as `trees.grow` writes them
-        self.threshold = np.empty((TREES, 0))
-        self.child = np.empty((TREES, 0), np.int32)
         self.stale = np.ones(TREES, np.bool_)  # whether a label has entered its sample since
         self.oldest = 0
         self.due = float(TREES)  # trees to be grown, at first all
         self._bind()
 
-    def _bind(self) -> None:
-        self.nodes = self.feature, self.threshold, self.child
+    def _bind(self, nodes: Nodes = NO_NODES) -> None:
+        """Take these trees as they are; no ranks are known."""
+        self.nodes = nodes
+        self.feature, self.threshold, self.child, _ = nodes  # as `trees.grow` writes them
         self.ranks: tuple[Any, Any, Any] | None = None  # of the first labelled rows
         self.n_ranked, self.n_columns = 0, (0, 0)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without unused nodes, and without ranks, which are made anew."""
         n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=-1)
-        nodes = {name: getattr(self, name)[:, :n].copy() for name in NODE}
+        nodes = {name: getattr(self, name)[:, :n].copy() for name in PARTS}
         state = {name: part for name, part in self.__dict__.items() if name not in RANKS}
         return {**state, **nodes, "stale": self.stale.copy()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, stale=state["stale"].copy())
-        self._bind()
-        if self.grown:
-            self._make_room()
-
-    def _make_room(self) -> None:
-        """Make room for trees of any size. Trees that are not grown yet do not vote."""
-        more = ((0, 0), (0, NODES - self.feature.shape[1]))
-        feature, child = (np.pad(a, more, constant_values=-1) for a in (self.feature, self.child))
-        threshold = np.pad(self.threshold, more)
-        self.__dict__.update(feature=feature, threshold=threshold, child=child)
-        self.nodes = self.feature, self.threshold, self.child
+        held = [state[name] for name in PARTS]
+        self._bind(nodes_for(NODES) if held[0].shape[1] else NO_NODES)
+        for room, part in zip(self.nodes, held, strict=False):
+            room[:, : part.shape[1]] = part
 
     @property
     def grown(self) -> bool:
         """Whether there are trees."""
-        return self.feature.shape[1] > 0
+        return self.nodes is not NO_NODES
 
     def estimate(self, x: Floats, f1: Floats) -> Floats:
         """v - p of each class: raw x (B, d), f1 (B, k) → (B, k); 0 before there are trees."""
@@ -152,7 +157,7 @@ class Forest:
         if not len(columns):
             return
         if not self.grown:
-            self._make_room()
+            self._bind(nodes_for(NODES))
         rows, serials = history.labelled(), np.arange(end - held, end)
         if held > EXAMPLES:
             chosen = self.rng.choice(held, EXAMPLES, replace=False)

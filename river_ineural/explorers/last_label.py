@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 
-__all__ = ["LastLabel"]
-
 Floats = NDArray[np.floating[Any]]
 
 NONE = -1  # before the first label

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from river_ineural.features.jit import allocating, inlined, loop
 
-__all__ = ["HEAVIEST", "NONE", "RANK", "grow", "times", "votes"]
-
 Array = NDArray[Any]
 
 NEARLY = 1e-9  # a split must be purer than the best so far by this part, so that rounding
@@ -27,6 +25,7 @@ NONE = 0xFFFF  # no row
 ONE, LOW = np.uint64(1), np.uint64(63)
 HALF, LOWER = np.int64(32), np.int64(0xFFFFFFFF)  # of the bits of a weight of two classes
 RANK = np.uint16  # of ranks, rows and classes: indices without a sign need no check for one
+TOGETHER = 4  # trees that vote at the same time
 HEAVIEST = 2**18  # largest weight, as a whole number: of 768 examples seven times it is below 2³¹
 STRIDE = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele, Lea, Flood, 2014), and its factors
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -390,19 +389,38 @@ def grow(
 
 @loop
 def votes(
-    x: Array, f1: Array, feature: Array, threshold: Array, child: Array, found: Array
+    x: Array,
+    f1: Array,
+    feature: Array,
+    threshold: Array,
+    child: Array,
+    at: Array,
+    found: Array,
 ) -> None:
     """Write v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped
     to [0, 1]. Trees are as `grow` writes them, (T, N). A tree that is not grown does not vote.
+
+    `at` (4,) is memory. Four trees go down at the same time, because a node takes longer to come
+    from memory than to be decided.
     """
     share = f1.dtype.type(1 / len(feature))
     for row in range(len(x)):
         for c in range(f1.shape[1]):
             found[row, c] = -min(max(f1[row, c], 0), 1)
-        for tree in range(len(feature)):
-            node = 0
-            while feature[tree, node] >= 0:
-                right = x[row, feature[tree, node]] > threshold[tree, node]
-                node = child[tree, node] + right
-            if child[tree, node] >= 0:
-                found[row, child[tree, node]] += share
+        for first in range(0, len(feature), TOGETHER):
+            moves = True
+            for i in range(TOGETHER):
+                at[i] = 0
+            while moves:
+                moves = False
+                for i in range(TOGETHER):
+                    tree, node = first + i, at[i]
+                    j = feature[tree, node]
+                    leaf = j < 0
+                    right = x[row, 0 if leaf else j] > threshold[tree, node]
+                    at[i] = node if leaf else child[tree, node] + right
+                    moves |= not leaf
+            for i in range(TOGETHER):
+                label = child[first + i, at[i]]
+                if label >= 0:
+                    found[row, label] += share

@@ -16,8 +16,6 @@ from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 from river_ineural.networks.compiled import score
 
-__all__ = ["EXPLORERS", "ExplorationNetwork", "Explorer", "Explorers", "say"]
-
 Floats = NDArray[np.floating[Any]]
 
 FADING = 0.99  # of earlier labels, at each that follows
@@ -138,8 +136,7 @@ class Explorers:
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        found = solved(self.a, self.b, self.prior, self.first)
-        self.alpha, self.trust = found[:, None], tuple(found.tolist())
+        self.trust = tuple(solved(self.a, self.b, self.prior, self.first).tolist())
         trusted = self.trusted
         self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
         self.explores = self.of_said[0] > 0
@@ -196,7 +193,7 @@ def say(
     scaling: Any,
     networks: Any,
     exploring: bool,
-    nodes: tuple[Any, Any, Any],
+    nodes: tuple[Any, Any, Any, Any],
     trust: tuple[float, float],
     raw: Any,
     found: Any,
@@ -206,7 +203,7 @@ def say(
     Parameters
     ----------
     nodes
-        Trees as `trees.grow` writes them.
+        Trees, and memory, as `trees.votes` takes them. Trees of one node have not been grown.
     trust
         In f2 and in the forest.
     raw
@@ -221,8 +218,8 @@ def say(
         if columns[i] >= 0:
             raw[0, columns[i]] = values[i]
     score(networks, raw, scaling, exploring, found)
-    if nodes[0].shape[1]:
-        votes(raw, found[0], nodes[0], nodes[1], nodes[2], found[2])
+    if nodes[0].shape[1] > 1:
+        votes(raw, found[0], nodes[0], nodes[1], nodes[2], nodes[3], found[2])
     for c in range(found.shape[2]):
         total = np.float64(found[0, 0, c])
         for i in range(2):

@@ -13,8 +13,6 @@ from river.base.typing import FeatureName
 
 from river_ineural.features.keys import plain
 
-__all__ = ["Encoder", "is_missing"]
-
 EQUALS, MISSING = "=", " missing"  # parts of the names of encoded features
 LONGEST = 200  # most characters of a value that enter the name
 

@@ -19,8 +19,6 @@ from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_weight
 from river_ineural.features.values import LARGEST, checked
 
-__all__ = ["Frame", "checked_labels", "dicts", "opened"]
-
 CATEGORIES = (nw.Categorical, nw.Enum)
 LONG = (nw.Int128, nw.UInt128)  # NumPy lacks these types
 ROWS = 1024  # of a part: bounds its memory
@@ -112,7 +110,7 @@ class Frame:
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""
         chosen = [None if index is None else labels[index] for index in indices]
-        return dataframe.to_native_series(chosen, name=None, like=self.frame)
+        return native(chosen, self.frame)
 
     def native_columns(self, labels: list[ClfTarget], values: NDArray[np.float64]) -> IntoDataFrame:
         """A frame of the same kind and index, one column per label: values (rows, labels)."""
@@ -174,6 +172,11 @@ def column(name: str, given: Any, n_rows: int) -> list[Any]:
 def dicts(frame: nw.DataFrame[Any]) -> list[dict[Any, Any]]:
     """The rows of a frame as they stand."""
     return [dict(zip(frame.columns, row, strict=True)) for row in frame.iter_rows()]
+
+
+def native(values: list[Any], frame: nw.DataFrame[Any]) -> IntoSeries:
+    """A series of the same kind and index as the frame."""
+    return dataframe.to_native_series(values, name=None, like=frame)
 
 
 def checked_labels(y: IntoSeries, n_rows: int) -> list[ClfTarget]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LATEST", "impute"]
-
 Floats = NDArray[np.float64]
 
 LATEST = 255  # labelled examples whose median replaces a missing number

@@ -19,8 +19,6 @@ from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
 from river_ineural.features.watch import Watch
 
-__all__ = ["REAL", "Checked", "FeatureIndex", "NewFeatures", "place"]
-
 REAL = frozenset((float, int, bool, np.bool_, *(np.dtype(code).type for code in "bhilqBHILQefd")))
 LATEST = np.iinfo(np.int64).max
 NONE = np.empty(0, np.int64)

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["allocating", "inlined", "loop", "notices", "reentering"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Sums in any order and fused multiplications are allowed, so that loops vectorise; NaN and infinity

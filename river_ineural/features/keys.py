@@ -14,17 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "KINDS",
-    "LARGEST",
-    "SCALARS",
-    "check_key",
-    "check_keys",
-    "plain",
-    "plain_value",
-    "size_of",
-]
-
 LARGEST = 10**300  # largest integer key: it fits float64
 MOST = 2_000  # most keys whose hashes an attacker could make equal
 FEW = 1 << 20  # integers below this are too few for such an attack

@@ -12,8 +12,6 @@ from river.base.typing import ClfTarget
 from river_ineural.features.keys import KINDS, MOST_CLASSES, OF_LABEL, check_key, check_keys, plain
 from river_ineural.features.validation import check_integer, warn
 
-__all__ = ["LabelIndex"]
-
 LABELS = KINDS - {type(None), bytes}
 
 

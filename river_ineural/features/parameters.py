@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from river_ineural.features.keys import plain
 from river_ineural.features.validation import Check
 
-__all__ = ["Fixed", "Live", "Mutable"]
-
 T = TypeVar("T")
 
 
@@ -62,6 +60,11 @@ class Live(Fixed[T]):
 
 class Mutable:
     """`mutate` changes all that it is given, or nothing."""
+
+    @property
+    def _mutable_attributes(self) -> set[str]:
+        kinds = type(self).__mro__
+        return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
 
     def mutate(self, new_attrs: dict[str, Any]) -> None:
         """Set parameters by name; a dict sets parameters of the model inside."""

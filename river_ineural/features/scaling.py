@@ -20,8 +20,6 @@ from river_ineural.features.constants import (
 from river_ineural.features.jit import loop
 from river_ineural.features.standardizing import take, there
 
-__all__ = ["Scaling", "UnitChange"]
-
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 

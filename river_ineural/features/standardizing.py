@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from river_ineural.features.constants import FARTHEST, NARROW, TINY
 from river_ineural.features.jit import allocating, inlined, loop
 
-__all__ = ["standardize_row", "standardized", "take", "there"]
-
 Array = NDArray[Any]
 
 SQRT_TWO, LOG_TWO = 2**0.5, math.log(2)

@@ -15,23 +15,6 @@ from typing import Any
 
 from river_ineural.features.keys import LARGEST
 
-__all__ = [
-    "ONE",
-    "SCHEMA",
-    "Check",
-    "check_choice",
-    "check_integer",
-    "check_real",
-    "check_schema",
-    "check_seed",
-    "check_weight",
-    "choice",
-    "integer",
-    "optional",
-    "real",
-    "warn",
-]
-
 Check = Callable[[str, Any], Any]  # gets a parameter's name and value, returns the value to keep
 
 SCHEMA = 1  # version of the contents of pickles and files

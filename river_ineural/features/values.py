@@ -13,8 +13,6 @@ from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import is_missing
 
-__all__ = ["LARGEST", "checked"]
-
 LARGEST = 1e15  # the squared norm of 10,000 such values still fits float32
 GAPS = frozenset(("", "?", "-", "na", "n/a", "nan", "none", "null"))  # missing values in files
 TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)  # a datetime is a date

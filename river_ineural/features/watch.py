@@ -12,8 +12,6 @@ from river_ineural.features.constants import CLOSEST
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.validation import warn
 
-__all__ = ["Watch"]
-
 LEAST_LABELS = 10  # before that, names are not compared
 RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
 UNITS = "It counts as constant: give its logarithm, or other units."
@@ -60,6 +58,7 @@ class Watch:
         self.n_made: Counter[str] = Counter(filter(None, map(self.source, names)))  # by column
         self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
         self.n_labels = LEAST_LABELS if latest else 0
+        self.n_meanwhile = 0  # labels during a run of odd predictions, with all that these lack
         self.common: set[FeatureName] | None = None  # names that all labels have; None: no label
         self.names: tuple[FeatureName, ...] | None = None  # of the latest label
         if latest:
@@ -79,6 +78,7 @@ class Watch:
     def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
         """Note the names of n examples with given labels."""
         self.n_labels += n
+        self.n_meanwhile += n
         self.recent.append(self.n_added if self.common is not None else 0)
         self.n_added = 0
         if self.encoder and n:
@@ -97,15 +97,14 @@ class Watch:
             self.once("small", f"feature {name!r} varies by less than {CLOSEST:g}. {UNITS}")
 
     def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> set[FeatureName] | None:
-        """The names that all labels have and that are not among these, if over a third of them.
+        """The names that all labels have and that are not among these.
 
         None if less than a half of all n names are in all labels, as where examples hold words.
         """
         common = self.common or set()
         if 2 * len(common) <= n_names - self.n_made.total():
             return None
-        lacked = common.difference(names)
-        return lacked if 3 * len(lacked) > len(common) else set()
+        return common.difference(names)
 
     def odd(self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]) -> bool:
         """Whether a prediction lacks what labels have, or where names vary, has nothing of it."""
@@ -119,14 +118,18 @@ class Watch:
     ) -> None:
         """Count n predictions of these names, and warn where a run of odd ones is long.
 
-        All of a run lack the same names, which values that are missing at random do not.
+        All of a run lack the same names, which values that are missing at random do not. Where they
+        lack a third of the names or less, labels that have them must come meanwhile, too: where a
+        source fails, its values are missing in labels as well.
         """
         lacked = (self.lacks(names, len(columns)) or set()) if odd else set()
         same = self.lacked & lacked
-        if not odd or (lacked and 3 * len(same) <= len(self.common or ())):
-            self.run, same = 0, lacked
+        if not odd or (lacked and not same):
+            self.run, self.n_meanwhile, same = 0, 0, lacked
         self.run, self.lacked = self.run + n * odd, same
-        if odd and self.run >= (RUN if lacked else LONG_RUN):
+        many = 3 * len(same) > len(self.common or ())
+        enough = many or not lacked or self.n_meanwhile >= LEAST_LABELS
+        if odd and enough and self.run >= (RUN if many else LONG_RUN):
             had = [repr(name) for name in columns if name in (same or columns)]
             brought = [
                 f", and have others, such as {name!r}" for name in names if name not in columns

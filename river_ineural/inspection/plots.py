@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["plot"]
-
 STRETCHES = 40  # intervals of rounds
 ALONG = 2  # intervals over which the recent accuracy is taken
 COLOURS: dict[Reason, str] = {  # colours of the current Matplotlib style

@@ -16,8 +16,6 @@ from river_ineural.inspection.words import metrics_of, sampler_of
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
-__all__ = ["Point", "Recorder"]
-
 
 class Point(NamedTuple):
     """The state of a sampler and its metrics at one recording.

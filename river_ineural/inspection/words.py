@@ -13,8 +13,6 @@ from river_ineural.active.base import BudgetedSampler
 from river_ineural.active.decision import REASONS, Decision, Reason
 from river_ineural.active.pipelines import find_learner
 
-__all__ = ["explain", "metrics_of", "progress", "reasons", "sampler_of"]
-
 MEANING: dict[Reason, str] = {
     "few classes": "asked: fewer than two classes are known",
     "gap": "asked: a close call",

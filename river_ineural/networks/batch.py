@@ -11,8 +11,6 @@ from river_ineural.features.constants import CONSTANT, LEAST_RADIUS, PACE, TINY,
 from river_ineural.features.jit import inlined, loop
 from river_ineural.features.standardizing import standardize_row
 
-__all__ = ["gather", "oppose", "perturb", "rows_of"]
-
 Array = NDArray[Any]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import torch
 
-__all__ = ["Captured"]
-
 N_WARM_UP = 3  # calls before the capture, in which libraries allocate their workspaces
 
 

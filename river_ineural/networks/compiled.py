@@ -42,8 +42,6 @@ from river_ineural.networks.batch import gather, oppose, perturb, rows_of
 from river_ineural.networks.layout import Arrays
 from river_ineural.networks.products import LEFT, NEITHER, RIGHT, product
 
-__all__ = ["adam", "copy_columns", "move_average", "score", "step", "train"]
-
 Array = NDArray[Any]
 
 OF_F1, OF_F2 = np.int64(0), np.int64(1)  # kinds of targets; for a literal Numba compiles anew

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["available"]
-
 
 def available(device: str) -> torch.device:
     """The torch device of that name.

@@ -25,8 +25,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Arrays", "Layers", "Shape", "Weights", "arrays"]
-
 Memory = TypeVar("Memory", Tensor, NDArray[Any])  # of weights: on any device, or on the CPU
 
 

@@ -14,8 +14,6 @@ from river_ineural.networks.layout import Shape, Weights, arrays
 from river_ineural.networks.products import FEW_ROWS, SMALL
 from river_ineural.networks.threads import uninterrupted
 
-__all__ = ["NOTHING", "Loops"]
-
 Floats = NDArray[np.floating[Any]]
 
 NOTHING = nullcontext()  # is held back

@@ -29,8 +29,6 @@ from river_ineural.networks.batch import gather
 from river_ineural.networks.capture import Captured
 from river_ineural.networks.layout import Layers, Shape
 
-__all__ = ["Embedding", "Exploitation", "Exploration", "Modules"]
-
 Floats = NDArray[np.floating[Any]]
 
 MOST = 2**26  # most numbers in the embeddings of one pass

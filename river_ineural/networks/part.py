@@ -11,8 +11,6 @@ from torch import Tensor
 from river_ineural.networks.compiled import copy_columns
 from river_ineural.networks.layout import Shape, Weights
 
-__all__ = ["Part"]
-
 
 class Part:
     """The weights of some columns, and of all deep and output layers.

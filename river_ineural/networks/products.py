@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from river_ineural.features.jit import allocating, reentering
 from river_ineural.networks.threads import single_threaded
 
-__all__ = ["LEFT", "NEITHER", "RIGHT", "product"]
-
 Array = NDArray[Any]
 
 NARROW = 4  # columns up to which a loop is faster than any library's product

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nearest_distribution", "probabilities", "table"]
-
 Label = TypeVar("Label")
 
 LEAST = 1e-3  # least probability of a class, so that a log loss stays finite

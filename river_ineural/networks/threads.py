@@ -13,8 +13,6 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
-__all__ = ["single_threaded", "uninterrupted"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -20,8 +20,6 @@ from river_ineural.networks.modules import Modules
 from river_ineural.networks.part import Part
 from river_ineural.networks.threads import uninterrupted
 
-__all__ = ["MOST_WEIGHTS", "Networks", "Recipe", "check_size"]
-
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 Columns = slice | NDArray[np.int64]  # columns of features in a first layer

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct, convert
 
 import river_ineural
+import river_ineural.persistence.samplers  # which adds to PARTS
 from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.classifier.base import return_to_device
 from river_ineural.features.constants import CONSTANT
@@ -25,6 +26,7 @@ from river_ineural.networks.device import available
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
 from river_ineural.persistence.parts import (
+    PARTS,
     Arrays,
     Count,
     LoadError,
@@ -34,7 +36,6 @@ from river_ineural.persistence.parts import (
     plain,
 )
 from river_ineural.persistence.pipelines import joined, parted, steps_of
-from river_ineural.persistence.samplers import PARTS
 from river_ineural.recovery import Recovery
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]

@@ -20,8 +20,6 @@ from river.preprocessing.impute import Constant
 from river_ineural.features.keys import LARGEST, SCALARS, check_keys
 from river_ineural.persistence.parts import LoadError, need
 
-__all__ = ["HOLDS", "KINDS", "PLAIN", "READERS", "RUST", "TYPES", "number", "scalar", "several"]
-
 NUMBERS = {bool, int, float, *SCALARS.values()} - {np.str_}
 PLAIN = {type(None), str, bytes, np.str_, *NUMBERS}
 TYPES: dict[Any, Any] = {  # which SelectType may select

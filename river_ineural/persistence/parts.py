@@ -23,9 +23,6 @@ from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 
-__all__ = ["PARTS", "Arrays", "Class", "Count", "Level", "LoadError", "Number", "OfLearner", "Part"]
-__all__ += ["Positive", "need", "plain", "taken"]
-
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
 

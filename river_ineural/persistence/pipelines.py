@@ -29,8 +29,6 @@ from river_ineural.persistence.kinds import (
 )
 from river_ineural.persistence.parts import LoadError, need
 
-__all__ = ["joined", "parted", "steps_of"]
-
 BY_NAME = {kind.__name__: kind for kind in KINDS}
 NAME_OF = {kind: name for name, kind in TYPES.items()}
 LONGEST = 2_000  # characters of the path of a step: steps are not deep in others

@@ -25,8 +25,6 @@ from river_ineural.persistence.parts import (
     taken,
 )
 
-__all__ = ["PARTS"]
-
 MOST_ITEMS = 4_000_000  # of the JSON of questions: see `Questions`
 Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
 Last = tuple[dict[Any, float], bool, Reason, float, float, Level, Parts, Class, Class]

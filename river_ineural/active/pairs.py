@@ -1,0 +1,116 @@
+"""What all active learners here share: predictions are pairs, and frames are read row by row."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from river.active.base import ActiveLearningClassifier
+from river.base.typing import ClfTarget, FeatureName
+
+from river_ineural.active.pipelines import check_caller, checked_rows
+
+if TYPE_CHECKING:
+    from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+
+Round = tuple[dict[ClfTarget, float], ClfTarget | None, bool]
+
+
+class Pairs(ActiveLearningClassifier):
+    """An active learner that predicts pairs: a label or probabilities, and whether to ask.
+
+    A subclass decides a round in `_round`.
+    """
+
+    n_rounds: Any  # predictions made so far
+    _lock: AbstractContextManager[Any] = nullcontext()  # of one that threads may share
+
+    def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
+        self, x: dict[FeatureName, Any], **kwargs: Any
+    ) -> tuple[dict[ClfTarget, float], bool]:
+        """Probability of each class, and whether to ask for the label.
+
+        This is a round, and so is `predict_one`; `decide_one` returns both in one.
+
+        Returns
+        -------
+        Probability by label, float64, empty before a class is known; True to ask.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the classifier refuses x; it is no round then.
+        """
+        scores, _, ask = self._turn(x, kwargs)
+        return self._probabilities(scores), ask
+
+    def predict_one(  # type: ignore[override]  # River's active learners return a pair
+        self, x: dict[FeatureName, Any], **kwargs: Any
+    ) -> tuple[ClfTarget | None, bool]:
+        """The label predicted for x, None before one is known, and whether to ask for it.
+
+        This is a round, and so is `predict_proba_one`; `decide_one` returns both in one.
+        """
+        _, label, ask = self._turn(x, kwargs)
+        return label, ask
+
+    def _turn(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
+        """Decide a round, while no other thread does, unless the caller takes pairs for labels."""
+        with self._lock:
+            if not self.n_rounds:
+                check_caller()
+            return self._round(x, kwargs)
+
+    def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
+        """Decide a round: the scores, the label of the highest, and whether to ask."""
+        raise NotImplementedError
+
+    def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:
+        """The probabilities that belong to the scores of a round."""
+        return dict(scores)
+
+    def predict_many(self, X: IntoDataFrame, **kwargs: Any) -> tuple[IntoSeries, IntoSeries]:
+        """Decide the rows of a frame in their order; each is a round, as by `predict_one`.
+
+        Parameters
+        ----------
+        X
+            Frame of pandas, polars or another library that narwhals reads.
+
+        Returns
+        -------
+        Two series of the same kind and index: the predicted labels, and whether to ask for the true
+        ones, as bool.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the classifier refuses a row. It then decides none, or, if it is a pipeline or has no
+            `check_one`, those before.
+        """
+        from river_ineural.features.frames import dicts, native, opened
+
+        frame = opened(X)
+        with self._lock:
+            rows = checked_rows(self.classifier, dicts(frame))
+            labels, asks = [], []
+            for x in rows:
+                _, label, ask = self._turn(x, kwargs)
+                labels.append(label)
+                asks.append(ask)
+        return native(labels, frame), native(asks, frame)
+
+    def learn_many(self, X: IntoDataFrame, y: IntoSeries, **kwargs: Any) -> None:
+        """Learn the labels of a frame row by row, as by `learn_one`: each may answer a question.
+
+        Takes a frame, and raises, as `predict_many` does. y is a series with a label for each row.
+        """
+        from river_ineural.features.frames import checked_labels, dicts, opened
+
+        frame = opened(X)
+        labels = checked_labels(y, len(frame))
+        with self._lock:
+            rows = checked_rows(self.classifier, dicts(frame), labels)
+            learn: Any = self.learn_one
+            for x, label in zip(rows, labels, strict=True):
+                learn(x, label, **kwargs)
