@@ -166,9 +166,9 @@ def test_whatever_is_accepted_can_be_saved(seed):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_is_accepted_can_be_saved_2000_times(seed):
-    said = drive(100 + seed, 2_000)
-    assert min(said["accepted"], said["refused"]) > 100
+def test_whatever_is_accepted_can_be_saved_often(seed):
+    said = drive(100 + seed, 300)
+    assert min(said["accepted"], said["refused"]) > 20
 
 
 def test_every_limit_is_checked_where_the_value_enters():

@@ -14,6 +14,7 @@ from river import preprocessing
 from streams import blobs, dump, learned, shifting, small
 
 from river_ineural import INeurAL, NeurONAL, active, baselines, paper
+from river_ineural.active.accuracy import Accuracy
 from river_ineural.active.questions import Questions
 
 STREAM = shifting(150, 6, 3, seed=2)
@@ -194,10 +195,11 @@ def test_memory_is_constant():
                 model.learn_one(*waiting.pop(0))
                 waiting.pop(0)  # this one is lost
         assert 50 < model.n_pending <= 0.03 * 5_000 + 75
-        expected, model._questions = model._questions, Questions()
+        held = model._questions, model._accuracy  # of the latest 10,000 asks: see their own tests
+        model._questions, model._accuracy = Questions(), Accuracy()
         # The second time: looking into an object gives it a `__dict__` that it did without before.
         usage.append([model._raw_memory_usage for _ in range(2)][1])
-        model._questions = expected
+        model._questions, model._accuracy = held
     assert 100 < model.n_queries <= 375
     assert model.n_pseudo_labels > 4 * 500  # their ring is full many times
     assert abs(usage[1] / usage[0] - 1) < 0.01

@@ -265,7 +265,9 @@ def by_stream(
 def ratios(rows: pd.DataFrame, over: str, under: str, streams: Iterable[str]) -> "pd.Series[float]":
     """Mean mistakes of one learner over those of another by stream, on the seeds of both."""
     rows = rows[rows["learner"].isin([over, under])]
-    found = rows.pivot_table(values="regret", index=["stream", "seed"], columns="learner")
+    found = rows.pivot_table(
+        values="regret", index=["stream", "seed"], columns="learner", observed=True
+    )
     means = found.reindex(columns=[over, under]).dropna().groupby("stream").mean()
     return (means[over] / means[under]).reindex([*streams]).dropna()
 
