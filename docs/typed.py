@@ -44,7 +44,7 @@ def section(*names: str) -> str:
 
 
 GUIDES = (
-    "choosing-a-budget gallery getting-started how-many-classes in-production late-labels "
+    "choosing-a-budget getting-started how-many-classes in-production late-labels "
     "many-keys troubleshooting why-did-it-ask your-own-csv"
 )
 COUNT = r"(?<![\d.,])\d[\d,]*(?![\d.]*\d)(?! ?%)"  # no ratio and no percentage

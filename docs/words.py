@@ -18,7 +18,7 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 MOST_WORDS = 2_000  # of a page
 MOST_IN_README = 450
-MOST_IN_ALL = 20_000  # of all pages of docs/
+MOST_IN_ALL = 20_500  # of all pages of docs/
 LEAST_EASE = 45.0
 LONGEST_SENTENCE = 18.0  # words, the mean
 

@@ -98,7 +98,7 @@ def main(
         left.set(xlabel="round", ylabel="labels asked for")
         right.set(xlabel="round", ylabel="accuracy (%)")
 
-    draw(figure, 2, paint, panel=(4.6, 3.0))
+    draw(figure, 2, paint, height=2.8)
 
 
 def table(rows: pd.DataFrame) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import filelock
-from rows import TABLES, Features, Label, latest, settle
+from rows import TABLES, Features, Label, last_number, latest, settle
 
 from river_ineural import active, load, save
 from river_ineural.active.budget import combined
 from river_ineural.active.pipelines import find_learner
+from river_ineural.persistence import SaveError
 
 __all__ = ["Ask", "Conflict", "Journal", "Refused", "Round", "Unknown"]
 
@@ -71,6 +73,15 @@ class Ask:
     at: float
 
 
+def check_json(what: str, value: Any) -> None:
+    """Raise `Refused` unless an answer can hold the value as JSON."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:
+        text = f"{what} has half of a character, or is a number that is not finite."
+        raise Refused(text) from error
+
+
 class Journal:
     """A sampler in a folder: `model.safetensors`, and the rows in `rows.sqlite`.
 
@@ -85,7 +96,8 @@ class Journal:
         self.every, self.keep = every, keep
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "model.safetensors"
-        self._folder = filelock.FileLock(folder / "lock")  # the system releases it after a kill
+        # The system releases it after a kill, and any thread may close the journal.
+        self._folder = filelock.FileLock(folder / "lock", thread_local=False)
         try:
             self._folder.acquire(timeout=0)
         except filelock.Timeout:
@@ -97,7 +109,7 @@ class Journal:
         try:
             self._rows.executescript(TABLES)
             if not self._file.exists():
-                if last := self._last():
+                if last := last_number(self._rows):
                     raise RuntimeError(
                         f"{self._file} is missing, and {last} rows are there that it has seen: put "
                         "it back, or start with an empty folder."
@@ -108,6 +120,11 @@ class Journal:
             self.close()
             raise
 
+    @property
+    def learner(self) -> Any:
+        """The classifier in the sampler."""
+        return find_learner(self._model.classifier)[0]
+
     def predict(self, id: str, x: Features) -> Round:
         """Predict one round; an id that was predicted before gets the same answer."""
         with self._changing() as model:
@@ -117,6 +134,8 @@ class Journal:
                 if json.dumps(before, sort_keys=True) != json.dumps(x, sort_keys=True):
                     raise Conflict(f"{id!r} was predicted before, with another x.")
                 return known
+            for name, value in x.items():
+                check_json(f"feature {name!r}", value)
             try:
                 text = json.dumps(x)
                 of_round = model.decide_one(json.loads(text))  # the x that a replay gets
@@ -124,7 +143,8 @@ class Journal:
                 raise Refused(str(error)) from error
             model.n_rows += 1
             row = (model.n_rows, id, text, json.dumps(of_round.label), of_round.asked)
-            numbers = of_round.reason, of_round.gap, of_round.threshold  # NaN is stored as NULL
+            given = of_round.gap, of_round.threshold
+            numbers = of_round.reason, *(n if math.isfinite(n) else None for n in given)
             self._rows.execute(
                 "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (*row, *numbers, of_round.query, of_round.asked, time.time()),
@@ -141,7 +161,10 @@ class Journal:
         """
         with self._changing() as model:
             self._known(id)
-            known = {str(known): known for known in find_learner(model.classifier)[0].known_labels}
+            if isinstance(label, str) and not label.strip():
+                raise Refused("the label is empty: skip the round if nobody can give its label.")
+            check_json("the label", label)
+            known = {str(known): known for known in self.learner.known_labels}
             label = known.get(str(label), label)
             before, by = latest(self._rows, "id", id)[1:]
             if before is None:
@@ -226,10 +249,16 @@ class Journal:
                 "allows": str(combined(model.budget, model.horizon)),
             }
 
-    def change_budget(self, budget: float | int) -> None:
-        """Set a new budget without a horizon; labels asked for before still count."""
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[tuple[Any, sqlite3.Connection]]:
+        """Give the sampler and the rows to one reader at a time, who changes neither."""
         with self._changing() as model:
-            if (budget, None) != (model.budget, model.horizon):
+            yield model, self._rows
+
+    def change_budget(self, budget: active.Budget | float | int | None) -> None:
+        """Set a new budget, and no horizon beside it; labels asked for before still count."""
+        with self._changing() as model:
+            if (repr(budget), None) != (repr(model.budget), model.horizon):  # for 1 == 1.0
                 model.budget, model.horizon = budget, None
                 self._save()  # so that a replay uses the new budget
 
@@ -240,7 +269,7 @@ class Journal:
         """
         with self._turn:
             if self._model is not None and self._model.n_rows > self._saved:
-                self._save()
+                self._save_if_possible()
             self._rows.close()
             self._folder.release()
 
@@ -262,11 +291,7 @@ class Journal:
                 self._model = None
                 raise
             if self._model.n_rows >= self._due:
-                try:
-                    self._save()
-                except (OSError, sqlite3.Error):  # the answers are in the rows
-                    log.exception("the model could not be saved; it goes on")
-                    self._due = self._model.n_rows + self.every
+                self._save_if_possible()
 
     def _recover(self) -> None:
         """Load the sampler, and replay the rows that it has not processed."""
@@ -275,7 +300,7 @@ class Journal:
         for label in find_learner(model.classifier)[0].known_labels:
             if type(label) not in (bool, int, str):
                 raise RuntimeError(f"the label {label!r} is no bool, int or str, as JSON has them.")
-        last = self._last()
+        last = last_number(self._rows)
         if model.n_rows > last:
             raise RuntimeError(
                 f"{self._file} has seen {model.n_rows} rows, and there are {last}: put back the "
@@ -306,6 +331,14 @@ class Journal:
             )
         self._model, self._due = model, self._saved + self.every
 
+    def _save_if_possible(self) -> None:
+        """Save the sampler, or try again after `every` rows: the answers are in the rows."""
+        try:
+            self._save()
+        except (OSError, SaveError, sqlite3.Error):
+            log.exception("the model could not be saved; it goes on")
+            self._due = self._model.n_rows + self.every
+
     def _save(self) -> None:
         """Save the sampler. All rows that it has processed must be committed."""
         save(self._model, self._file)
@@ -316,10 +349,7 @@ class Journal:
 
     def _told(self, id: str) -> tuple[Features, Round] | None:
         """The x and the answer of a round; None if no round has the id."""
-        try:
-            id.encode()
-        except UnicodeEncodeError:
-            raise Refused(f"the id {id!r} has half of a character, which no text has.") from None
+        check_json(f"the id {id!r}", id)
         row = self._rows.execute(
             "SELECT x, prediction, ask, reason, gap, threshold FROM rounds WHERE id = ?", (id,)
         ).fetchone()
@@ -337,11 +367,3 @@ class Journal:
     def _count(self, rows: str) -> int:
         (n,) = self._rows.execute(f"SELECT count(*) FROM {rows}").fetchone()
         return int(n)
-
-    def _last(self) -> int:
-        """Number of the last row; 0 if there is none."""
-        (last,) = self._rows.execute(
-            "SELECT max(number) FROM "
-            "(SELECT number FROM rounds UNION ALL SELECT number FROM labels)"
-        ).fetchone()
-        return last or 0

@@ -24,8 +24,10 @@ from fastapi import APIRouter, Query
 from journal import Ask, Conflict, Journal, Refused, Unknown
 from pydantic import BaseModel
 
-__all__ = ["Annotation", "Event", "Task", "hand_over", "router", "take"]
+__all__ = ["After", "Annotation", "Event", "Most", "Task", "hand_over", "router", "take"]
 
+After = Annotated[int, Query(ge=0, le=2**62)]  # the number of an ask, and how many to send
+Most = Annotated[int, Query(ge=1, le=1000)]
 AT_ONCE = 100  # tasks per request; the service accepts a few megabytes
 
 Outcome = Literal[
@@ -123,9 +125,7 @@ def router(journal: Journal) -> APIRouter:
     paths = APIRouter(prefix="/label-studio")
 
     @paths.get("/tasks")
-    def tasks(
-        after: Annotated[int, Query(ge=0)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
-    ) -> list[dict[str, Any]]:
+    def tasks(after: After = 0, most: Most = 100) -> list[dict[str, Any]]:
         return [task_of(ask) for ask in journal.asks(after, most)]
 
     @paths.post("/webhook")

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-__all__ = ["TABLES", "Features", "Label", "Latest", "latest", "settle"]
+__all__ = ["TABLES", "Features", "Label", "Latest", "labels_of", "last_number", "latest", "settle"]
 
 Label = bool | int | str
 Features = dict[str, Any]
@@ -50,6 +50,21 @@ def latest(rows: sqlite3.Connection, key: str, value: str, before: int = 2**62) 
         (value, before),
     ).fetchone()
     return (row[0], json.loads(row[1]), row[2]) if row else (0, None, None)
+
+
+def last_number(rows: sqlite3.Connection) -> int:
+    """Number of the last row; 0 if there is none."""
+    (last,) = rows.execute(
+        "SELECT max(number) FROM (SELECT number FROM rounds UNION ALL SELECT number FROM labels)"
+    ).fetchone()
+    return last or 0
+
+
+def labels_of(rows: sqlite3.Connection) -> dict[str, Label]:
+    """The label that holds of each id that has one."""
+    newest = rows.execute("SELECT id, label, max(number) FROM labels GROUP BY id")
+    found = {id: json.loads(label) for id, label, _ in newest}
+    return {id: label for id, label in found.items() if label is not None}
 
 
 def settle(model: Any, query: int | None, x: Features, latest: Latest, label: Label | None) -> None:

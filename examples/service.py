@@ -11,6 +11,8 @@ and in another terminal
         -d '{"id": "order 17", "label": "good"}'
     curl localhost:8000/health
 
+http://localhost:8000/ is a page to label on; `labelling.py` has a start from a CSV file.
+
 The client chooses the ids. A request that is sent again gets the same answer, and counts once. The
 app needs `pip install -e ".[service]"` in a checkout. docs/in-production.md lists the guarantees.
 """
@@ -20,29 +22,37 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import secrets
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import label_studio
+import labelling
 import torch
 import uvicorn
-from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from journal import EVERY, Ask, Conflict, Journal, Refused, Round, Unknown
+from label_studio import After, Most
 from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import river_ineural
 from river_ineural import INeurAL, active
 from river_ineural.datasets import KnownPosterior
+from river_ineural.persistence import SaveError
 
 ANSWERS = {Refused: 422, Unknown: 404, Conflict: 409}
+OPTIONS = {  # what stands in the place of advice for Python
+    "INeurAL(categories=True)": "a service takes text if it was first started with --categories",
+    "INeurAL(missing=True)": "a service takes null if it was first started with --missing",
+}
 LONGEST = 200  # maximum characters of an id, a name or a label
 MOST_CONNECTIONS = 200  # more connections get the status 503
 MOST_BYTES = 4_000_000  # of a request; larger requests get the status 413
@@ -93,11 +103,21 @@ class Limited:
         await self.app(scope, limited, send)
 
 
-def service(journal: Journal, token: str | None = None) -> FastAPI:
+def service(
+    journal: Journal,
+    token: str | None = None,
+    rows: labelling.Rows | None = None,
+    classes: Sequence[str] = (),
+) -> FastAPI:
     """The app around a journal; the app closes the journal when it ends.
 
-    With a token, all paths but /health need the header `Authorization: Bearer <token>`.
+    With a token, all paths but / and /health need the header `Authorization: Bearer <token>`, and
+    there is no page of the paths. ValueError is raised if no header could hold the token.
     """
+    if token is not None and not re.fullmatch("[!-~]+", token):
+        raise ValueError(
+            "SERVICE_TOKEN must be visible ASCII characters; unset it to let everybody in"
+        )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -109,13 +129,19 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
         if token and not secrets.compare_digest(sent.encode(), token.encode()):
             raise HTTPException(401, "the header Authorization: Bearer <token> is missing or wrong")
 
-    app = FastAPI(title="Predictions and labels", lifespan=lifespan)
+    paths = None if token else "/openapi.json"
+    app = FastAPI(title="Predictions and labels", lifespan=lifespan, openapi_url=paths)
     app.add_middleware(Limited)
     closed = [Depends(allowed)]
     app.include_router(label_studio.router(journal), dependencies=closed)
+    app.include_router(labelling.router(journal, rows, classes), dependencies=closed)
 
     async def answer(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, ANSWERS[type(error)])
+        text = str(error)
+        for of_python, option in OPTIONS.items():
+            head, found, _ = text.partition(of_python)
+            text = f"{head}{option}" if found else text
+        return JSONResponse({"detail": text}, ANSWERS[type(error)])
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         """Leave out the input. FastAPI would repeat it, and would fail if it has a NaN."""
@@ -149,10 +175,12 @@ def service(journal: Journal, token: str | None = None) -> FastAPI:
         return {"outcome": "withdrawn" if journal.withdraw(given.id) else "known"}
 
     @app.get("/asks", dependencies=closed)
-    def asks(
-        after: Annotated[int, Query(ge=0)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100
-    ) -> list[Ask]:
+    def asks(after: After = 0, most: Most = 100) -> list[Ask]:
         return journal.asks(after, most)
+
+    @app.get("/")
+    def page() -> HTMLResponse:
+        return labelling.page()
 
     @app.get("/health")
     def health() -> dict[str, Any]:
@@ -178,24 +206,39 @@ def number(text: str) -> float | int:
 def main() -> None:
     parser = argparse.ArgumentParser(description="A prediction service that asks for labels.")
     say = parser.add_argument
-    say("--folder", type=Path, default=Path("service-data"), help="of the model and the rows")
+    say("--folder", type=Path, help="of the model and the rows (default: service-data)")
     say("--budget", type=number, help="share of the rounds (a new model: 0.05) or labels (500)")
+    say("--categories", action="store_true", help="take text in features (a new model)")
+    say("--missing", action="store_true", help="take null in features (a new model)")
+    say("--csv", type=Path, help="rows to label, 100 of them unless --budget says otherwise")
+    say("--classes", nargs="+", default=[], metavar="LABEL", help="that the page offers")
     say("--host", default="127.0.0.1")
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
-    budget = 0.05 if given.budget is None else given.budget
+    rows, budget = None, 0.05 if given.budget is None else given.budget
+    folder = given.folder or Path(f"{given.csv.stem}-labels" if given.csv else "service-data")
     try:
-        first = active.INeurALSampler(INeurAL(seed=1), budget=budget, seed=1)
+        classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)
+        first = active.INeurALSampler(classifier, budget=budget, seed=1)
         warm_up(first)
-        journal = Journal(given.folder, first, every=given.every)
+        if given.csv:
+            rows = labelling.Rows(given.csv)
+            first = labelling.sampler_for(rows, given.classes, given.budget)
+            sys.stderr.writelines(f"{note}\n" for note in rows.notes)
+        journal = Journal(folder, first, every=given.every)
+        for name in ("categories", "missing"):
+            if getattr(given, name) and not getattr(journal.learner, name, False):
+                raise ValueError(f"--{name} is for a new model: {folder} has one without it")
         if given.budget is not None:
-            journal.change_budget(given.budget)
+            journal.change_budget(first.budget)
+        app = service(journal, os.environ.get("SERVICE_TOKEN"), rows, given.classes)
         print(f"budget: {journal.health()['allows']}", file=sys.stderr)
-    except (RuntimeError, ValueError, OSError, sqlite3.Error) as error:
+        print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
+    except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     uvicorn.run(
-        service(journal, os.environ.get("SERVICE_TOKEN")),
+        app,
         host=given.host,
         port=given.port,
         limit_concurrency=MOST_CONNECTIONS,

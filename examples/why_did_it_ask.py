@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from matplotlib import pyplot as plt
 from river import evaluate, metrics
 from river.base.typing import ClfTarget, FeatureName
 
@@ -41,7 +43,12 @@ def main(figure: Path = FIGURE, rounds: int = 4_000) -> None:
             told.add(decision.reason)
             print(f"round {step['Step']:,}: {inspection.explain(decision)}")
     print(f"\n{inspection.reasons(model)}\n\nchanges noticed in rounds {recorder.drifts}")
-    both(figure, lambda: inspection.plot(recorder))
+
+    def plotted(width: float) -> Any:
+        empty = plt.figure(figsize=(width, 5.4), layout="constrained")
+        return inspection.plot(recorder, empty)
+
+    both(figure, plotted)
 
 
 if __name__ == "__main__":

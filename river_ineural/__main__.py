@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import platform
+import re
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Any
 
 from river.base.typing import FeatureName
@@ -18,6 +21,27 @@ from river_ineural.compare import command as compare
 from river_ineural.features import jit
 
 Example = tuple[dict[FeatureName, Any], str]
+
+
+def versions() -> str:
+    """The versions that a report of a bug needs, one a line; "-" where a package is missing."""
+    names = re.findall(r"(?m)^([\w-]+)", "\n".join(metadata.requires("river-ineural") or ()))
+    found = {"Python": platform.python_version(), "system": platform.platform()}
+    found["river-ineural"] = river_ineural.__version__
+    for name in dict.fromkeys(names):
+        try:
+            found.setdefault(name, metadata.version(name))
+        except metadata.PackageNotFoundError:
+            found[name] = "-"
+    return "\n".join(f"{name:<16} {version}" for name, version in found.items())
+
+
+class Versions(argparse.Action):
+    """Prints the versions, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        print(versions())
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = Parser(prog="river-ineural", description="Neural active learning on streams.")
     parser.add_argument("--version", action="version", version=river_ineural.__version__)
+    parser.add_argument(
+        "--versions", action=Versions, nargs=0, help="of all packages, for a report"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     compare.add(commands)
     compiling = commands.add_parser(

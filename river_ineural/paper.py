@@ -118,20 +118,18 @@ class INeurAL(Pairs):
     Otherwise î is learned at once as if it were the label. `learn_one` learns a label asked for.
 
     The paper leaves some details open. With fewer than b contexts, all are taken, and the divisor
-    stays b. φ of a stored context uses the weights θ1 that predict in this round. Its gradient half
-    is 0 where all units of f1 are off. All iterates are kept up to 100,000,000 numbers. After that
-    the kept iterates are a uniform sample (reservoir sampling). The first x_t defines all features.
+    stays b. φ of a stored context uses the θ1 that predicts in this round. Its gradient half is 0
+    where all units of f1 are off. Beyond 100,000,000 numbers the kept iterates are a uniform sample
+    (reservoir sampling). The first x_t defines all features.
 
     Parameters
     ----------
     classes
         All labels, a tuple of at least two, in the order of the paper's 1 … k.
-    rounds, hidden_dim, batch_size
-        T, the width m, and the batch size b, each at least 1.
+    rounds, hidden_dim, batch_size, n_layers
+        T, the width m and the batch size b, each at least 1; the depth L, at least 2.
     gamma, delta
         γ, at least 0, and above 1 in the theorems; δ, in (0, 1).
-    n_layers
-        Depth L, at least 2.
     lr, exploration_lr
         Learning rates η1 and η2, above 0. None: η1 is `theorem_rate`, η2 is η1.
     optimizer
@@ -141,10 +139,8 @@ class INeurAL(Pairs):
         None for no limit. When the budget is spent, all predictions are learned.
     explores
         Whether f2 is used. If not, f = f1.
-    device
-        A PyTorch device.
-    seed
-        Random seed, at least 0. None: different every time.
+    device, seed
+        A PyTorch device; a random seed, at least 0, or None: different every time.
 
     Raises
     ------
@@ -190,10 +186,23 @@ class INeurAL(Pairs):
         self.classifier.initialize(features, int(self._seeds[0].generate_state(1)[0]), self.device)
         self.hat = copy.deepcopy(self.classifier)  # θ̂, which is trained
         self.omega = [[w.clone() for w in self.hat.theta]]  # Ω_0
+        self._make_steps()
+
+    def _make_steps(self, *states: Any) -> None:
         lr, make = self.lr or theorem_rate(self.rounds, self.hidden_dim), OPTIMIZERS[self.optimizer]
         self.steps = [make(self.hat.f1.parameters(), lr)]
         if self.explores:
             self.steps += [make(self.hat.f2.parameters(), self.exploration_lr or lr)]
+        for step, state in zip(self.steps, states, strict=False):
+            step.load_state_dict(state)
+
+    def __getstate__(self) -> dict[str, Any]:  # dill cannot find the classes of optimizers
+        return vars(self) | {"steps": [step.state_dict() for step in vars(self).get("steps", ())]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.steps:
+            self._make_steps(*self.steps)
 
     def beta(self, t: int) -> float:
         """β_t of line 11 with c1 = c2 = c3 = 1."""
@@ -274,9 +283,8 @@ def check_parameters(model: INeurAL) -> None:
     classes = model.classes
     hashable = isinstance(classes, tuple) and all(isinstance(each, Hashable) for each in classes)
     if not (hashable and len(set(classes)) == len(classes) > 1):
-        raise ValueError(
-            f"classes must be a tuple of at least two different labels, got {classes!r}."
-        )
+        text = f"classes must be a tuple of at least two different labels, got {classes!r}."
+        raise ValueError(text)
     for name, least in {"rounds": 1, "hidden_dim": 1, "n_layers": 2, "batch_size": 1}.items():
         setattr(model, name, check_integer(name, getattr(model, name), least))
     model.gamma = check_real("gamma", model.gamma, least=0)
@@ -293,14 +301,12 @@ def check_parameters(model: INeurAL) -> None:
     try:
         torch.ones(1, device=model.device).item()
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
-        raise ValueError(
-            f"device={model.device!r} is not there: name one that this torch sees, as 'cpu' or "
-            "'cuda'."
-        ) from error
+        text = f"device={model.device!r} is not there: name one that this torch sees, as 'cpu'."
+        raise ValueError(text) from error
 
 
 def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> float:
-    """The learning rate of the theorems, η1 = η2 = κν / (√T m).
+    """The learning rate of the theorems, η1 = η2 = κν / (√T m); "Regret Analysis" of the paper.
 
     Parameters
     ----------
@@ -313,10 +319,6 @@ def theorem_rate(rounds: int, hidden_dim: int = 100, kappa_nu: float = 1.0) -> f
     --------
     >>> theorem_rate(10_000)
     0.0001
-
-    References
-    ----------
-    Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Regret Analysis".
     """
     rounds = check_integer("rounds", rounds, least=1)
     hidden_dim = check_integer("hidden_dim", hidden_dim, least=1)
@@ -343,8 +345,6 @@ def unit_vector(x: X, features: Iterable[FeatureName]) -> Tensor:
         raise TypeError(f"x must hold numbers only, got {dict(x)!r}: encode the others.") from error
     norm = vector.norm().item()
     if not 1 - ROUNDING <= norm <= 1 + ROUNDING:  # fails for NaN as well
-        raise ValueError(
-            f"x has norm {norm:.6g}, but the paper assumes 1: "
-            "put river.preprocessing.Normalizer() in front."
-        )
+        advice = "put river.preprocessing.Normalizer() in front."
+        raise ValueError(f"x has norm {norm:.6g}, but the paper assumes 1: {advice}")
     return vector

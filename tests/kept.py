@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import random
-import resource
 import signal
 import tempfile
 import time
@@ -202,6 +201,8 @@ def hostile(data, rng):
 
 def stands_damage():
     """All of 300 files are refused, or load with a value that may be another; in little memory."""
+    import resource  # which Windows lacks
+
     data, rng = victim(), random.Random(0)
     from_bytes(data)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

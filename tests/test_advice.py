@@ -299,7 +299,7 @@ def test_sparse_names_that_no_label_had():
 def test_wide_tables_and_slow_growth_are_no_flood():
     wide = {f"pixel_{j}": float(j) for j in range(5_500)}
     assert told(learned, quick(), [(wide, 0), (wide, 1)]) == []
-    index = features.FeatureIndex(10**9)
+    index = features.FeatureIndex(10**5)
 
     def grow():
         for i in range(watch.MANY + 1_000):

@@ -23,10 +23,20 @@ if not (EXAMPLES / "benchmarks").is_dir():
 pytest.importorskip("matplotlib", reason="needs the extra benchmark")
 pytest.importorskip("sklearn", reason="needs the extra benchmark")
 
-NAMES = "changes changing common figures labels late learners paper_streams tabular theory"
-changes, changing, common, figures, labels, late, learners, paper_streams, tabular, theory = map(
-    importlib.import_module, NAMES.split()
-)
+NAMES = "changes changing common figures foreign labels late learners paper_streams tabular theory"
+(
+    changes,
+    changing,
+    common,
+    figures,
+    foreign,
+    labels,
+    late,
+    learners,
+    paper_streams,
+    tabular,
+    theory,
+) = map(importlib.import_module, NAMES.split())
 companions = importlib.import_module("companions")
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -98,7 +108,10 @@ def test_a_command_prints_its_table_and_goes_on_where_it_was_stopped(tmp_path, m
 
 @pytest.mark.parametrize(
     ("script", "stream"),
-    [(tabular, "Bananas"), (changes, "mixed gradual"), (paper_streams, "river.datasets:Phishing")],
+    [
+        *[(tabular, "Bananas"), (foreign, "iris"), (changes, "mixed gradual")],
+        (paper_streams, "river.datasets:Phishing"),
+    ],
 )
 def test_the_same_seed_makes_the_same_row(script, stream):
     rows = [
@@ -288,6 +301,36 @@ def test_ratios_are_of_means_of_the_seeds_of_both_and_their_mean_is_geometric():
     assert ratios.to_dict() == {"a": 0.5, "b": 2.0}
     said = "The geometric mean of 2 ratios is 1.000, the largest 2.00 (b)."
     assert changes.summary(ratios) == said
+
+
+def test_foreign_tables_reach_rivals_as_numbers():
+    mixed = pd.DataFrame({"age": [1.0, np.nan, 4.0, 9.0], "job": ["a", None, "b", "a"]})
+    found = foreign.one_hot(mixed)  # age, age missing, a, b, job missing
+    wanted = [[1, 0, 1, 0, 0], [4, 1, 0, 0, 1], [4, 0, 0, 1, 0], [9, 0, 1, 0, 0]]
+    assert found.tolist() == wanted
+    numbers = [foreign.one_hot(foreign.table("iris", seed).features) for seed in (0, 0, 1)]
+    assert (numbers[0] == numbers[1]).all()
+    assert (numbers[0] != numbers[2]).any()
+    assert {foreign.table("iris", seed).labels.count("2") for seed in (0, 1)} == {50}
+
+
+def test_a_foreign_table_is_measured_by_the_rival_that_is_best_on_average():
+    """On the seeds that all have run."""
+    made = {"I-NeurAL": (10, 20, 90), foreign.RIVALS[0]: (10, 50, 1)}
+    made |= dict.fromkeys(foreign.RIVALS[1:], (22, 18))
+    each = [(name, seed, n) for name, all_ in made.items() for seed, n in enumerate(all_)]
+    found = rows(*(("iris", name, n) for name, _, n in each))
+    found = found.assign(budget=15.0, seed=[seed for _, seed, _ in each])
+    assert foreign.over_best(found, 15.0).to_dict() == {"iris": 0.75}
+    assert "| iris |  |  |  | 0.75 |" in foreign.mistakes(found)
+
+
+def test_labels_of_a_foreign_table_are_counted_or_a_share():
+    for budget, most in ((0.1, 15), (30.0, 30)):
+        for learner in ("I-NeurAL", *foreign.RIVALS[1:]):
+            row = foreign.measure(common.Cell("iris", learner, budget, 1))
+            assert 0.4 * most < row["queries"] <= most
+            assert row["commonest"] == 100
 
 
 @pytest.mark.parametrize("learner", theory.LEARNERS)

@@ -79,7 +79,7 @@ def test_what_a_budget_allows_however_often_it_is_set(parts):
         manager.change(budget)
         if budget.bucket is None:
             size = math.inf if budget.total is None else budget.total
-            held = size - n_asked
+            held = max(0, size - n_asked)
         else:
             size = budget.bucket
             of_rounds = max(0.0, size + budget.limit * n_rounds - n_asked)

@@ -1,6 +1,7 @@
 """`river-ineural compare`: what is read, that each accuracy is right, and what is shown."""
 
 import argparse
+import datetime
 import gzip
 import html
 import itertools
@@ -23,11 +24,11 @@ from sklearn.metrics import accuracy_score, f1_score
 from river_ineural import active
 from river_ineural.__main__ import main
 from river_ineural.active import Budget, INeurALSampler
-from river_ineural.compare import contenders, reporting
+from river_ineural.compare import contenders, reporting, verdict
 from river_ineural.compare.contenders import CONTENDERS, WithRest
 from river_ineural.compare.reading import read_table
 from river_ineural.compare.refitted import Refitted, numbered
-from river_ineural.compare.running import parse_budget, parse_delay, run
+from river_ineural.compare.running import Outcome, mean_of, parse_budget, parse_delay, run
 
 # What columns hold
 
@@ -49,7 +50,8 @@ LEFT_OUT = {
     "ids": "it: left out: 150 different texts in 150 rows, as ids have",
     "counters": "it: left out: larger in each row, as counters are",
 }
-USELESS = "it: 1 cells, as {!r}, are no numbers of use: missing"
+USELESS = "it: 1 cells such as {!r} are not numbers, so missing"
+PRICES = "it: read without $"
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),
@@ -68,6 +70,21 @@ COLUMNS = {  # cells and options; features, and what is said
     "decimal commas": (
         *(["1.234,5", "2,25", "3"], {"decimal": ",", "thousands": "."}),
         *({"it": [1234.5, 2.25, 3]}, ""),
+    ),
+    "another minus": (["\N{MINUS SIGN}1.5", "2", "-3"], {}, {"it": [-1.5, 2, -3]}, ""),
+    "another minus and commas": (
+        *(["\N{MINUS SIGN}1,5", "2,5", "3,0"], {}),
+        *({"it": [-1.5, 2.5, 3]}, "guessed --decimal ','"),
+    ),
+    "prices": (["$12", "-$3.5", "$1,200"], {"thousands": ","}, {"it": [12, -3.5, 1200]}, PRICES),
+    "shares": (["12%", "3.5 %", "0"], {}, {"it": [12, 3.5, 0]}, "it: read without %"),
+    "days and months": (
+        *(["29/02/2024", "31/12/2023", "29/02/2024"], {}, DAYS),
+        "it: guessed --date-format '%d/%m/%Y'",
+    ),
+    "days or months": (
+        *(["01/01/2012", "02/01/2012", "01/02/2012"], {}, {}),
+        "it: left out: '01/01/2012' is a date: say --date-format, as '%d/%m/%Y'",
     ),
     "nothing": ([""] * 3, {}, {}, "it: left out: it is empty"),
     "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
@@ -143,9 +160,11 @@ def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
 
 
 PLAIN = "größe;y\n1.5;a\n2;b\n3;a\n"
+LARGE = f"{2**53}", f"{2**53 + 1}", "1.5"
 READ = {  # a text, options; the features, and the labels
     "cp1252": (PLAIN.encode("cp1252"), {}, [1.5, 2, 3], "aba"),
     "decimal commas": (PLAIN.replace(".", ","), {}, [1.5, 2, 3], "aba"),
+    "UTF-16 without a word": (PLAIN.encode("utf-16"), {}, [1.5, 2, 3], "aba"),
     "UTF-16": (PLAIN.encode("utf-16"), {"encoding": "utf-16"}, [1.5, 2, 3], "aba"),
     "a byte order mark": (PLAIN.encode("utf-8-sig"), {}, [1.5, 2, 3], "aba"),
     "gz": (gzip.compress(PLAIN.encode()), {}, [1.5, 2, 3], "aba"),
@@ -157,6 +176,14 @@ READ = {  # a text, options; the features, and the labels
     "labels none and -": ("x,y\n1,none\n2,-\n", {}, [1, 2], ["none", "-"]),
     "labels that are numbers": ("x,y\n1,0\n2,1\n3,0\n", {}, [1, 2, 3], "010"),
     "labels 1 and 1.0": ("x,y\n1,1.0\n2,1\n3,0\n", {}, [1, 2, 3], "110"),
+    "large labels": (
+        f"x,y\n1,{10**25}\n2,{10**25 + 1}\n",
+        {},
+        [1, 2],
+        [f"{10**25}", f"{10**25 + 1}"],
+    ),
+    "labels of 2**53": (f"x,y\n1,{2**53}\n2,{2**53 + 1}\n3,1.5\n", {}, [1, 2, 3], LARGE),
+    "names as of categories": ("b=c, missing,y\n1,2,a\n2,3,b\n", {}, [1, 2], "ab"),
     "spaces": ("x, y\n 1, a\n2 ,a \n3, b\n", {}, [1, 2, 3], "aab"),
     "empty lines": ("x,y\n\n1,a\n\n2,b\n\n", {}, [1, 2], "ab"),
 }
@@ -175,9 +202,60 @@ def test_what_a_file_holds(text, options, values, labels, tmp_path):
     assert left_out == (4 if "NA" in str(text) else 0)
 
 
+ARFF = """% a comment
+@RELATION people
+@attribute 'the size' NUMERIC
+@ATTRIBUTE code {1, 2}
+@attribute "y" {a, 'b c'}
+@Data
+% another
+1.5, 1, a
+?, 2, 'b c'
+
+3,1,a
+"""
+FRAME = pd.DataFrame({"the size": [1.5, np.nan, 3], "code": ["1", "2", "1"]})
+
+
+def test_arff_and_parquet_files(tmp_path):
+    """Cells as in a CSV file; numbers that ARFF declares as categories are text."""
+    polars = pytest.importorskip("polars")
+    arff, parquet = tmp_path / "people.arff", tmp_path / "people.parquet"
+    arff.write_text(ARFF)
+    days = [datetime.datetime(2024, 1, day) for day in (3, 1, 2)]
+    columns = {"the size": [1.5, None, 3.0], "code": ["x", None, "y"], "at": days}
+    polars.DataFrame({**columns, "y": ["a", "b c", "a"]}).write_parquet(parquet)
+    found = read_table(arff, "y")
+    assert found.labels == ("a", "b c", "a")
+    pd.testing.assert_frame_equal(found.features, FRAME)
+    found = read_table(parquet, "y", time="at", drop=["at"])
+    assert found.labels == ("b c", "a", "a")
+    assert found.features["the size"].tolist()[1:] == [3, 1.5]
+    assert found.features["code"].tolist()[1:] == ["y", "x"]
+    assert found.features.isna().sum().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.arff", "@relation x\n1,2\n", "no @attribute or no @data"),
+        ("a.arff", "@attribute y {a}\n@data\n{0 a}\n", "sparse rows, .* are not read"),
+        ("a.parquet", "no parquet", "a.parquet cannot be read"),
+    ],
+)
+def test_arff_and_parquet_files_that_cannot_be_read(name, content, said, tmp_path):
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ValueError, match=said):
+        read_table(path, "y")
+
+
 TWO = "a,y\n1,a\n2,b\n"
 TIMED = "t,a,y\n2024-01-01,1,a\n{},2,b\n"
+CUT = gzip.compress(TWO.encode() * 99)[:40]
 WRONG = [
+    (CUT, "", "data.csv.gz cannot be read, as it is damaged: .* ended"),
+    (TWO, "--report data.csv", "--report data.csv is the file to read"),
     (None, "", "No such file or directory: data.csv"),
     ("", "", "data.csv cannot be read: No columns"),
     (TWO, "--encoding nonsense", "unknown encoding: nonsense .* --encoding says how text is"),
@@ -188,29 +266,34 @@ WRONG = [
     ("a,y\n1,\n2,\n", "", "'y' has 0 different values in 0 rows"),
     ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), "", "'y' has 150 different values"),
     ("a,y\n,a\n,b\n", "", "no column of data.csv is left"),
-    ("a,y,y\n1,a,a\n2,b,b\n", "", "data.csv has two columns 'y', which would tell"),
+    ("a,y,y\n1,a,a\n2,b,b\n", "", "data.csv has two columns 'y'.*: rename one"),
     ("a;y\n1,500;a\n2,500;b\n", "", "'a' holds '1,500': say --decimal, .* or --categories a"),
     ("a,y\n1,a\n1,b,\n", "", "Expected 2 fields in line 3, saw 3 .* belong in quotes"),
     ("a,y\n1,5,a\n2,5,b\n", "", "rows have more cells than the header .* belong in quotes"),
-    (TWO, "--budget 200%", "--budget '200%' is none: write 5%"),
-    (TWO, "--budget few", "--budget 'few' is none"),
-    (TWO, "--delay 1d", "--delay '1d' is none: write .* number of rows"),
-    (TWO, "--delay inf", "--delay 'inf' is none: write"),
-    (TIMED.format("2024-01-02"), "--time t --delay 5", "--delay '5' is none: write 1d"),
-    (TIMED.format("soon"), "--time t", "'t' is to tell the time, and 'soon' tells none"),
-    (TIMED.format("31.12.2023"), "--time t", "'31.12.2023' tells none: .* --date-format"),
-    ("t,a,y\n1,1,a\n,2,b\n", "--time t", "'t' is to tell the time, and 'nan' tells none"),
+    (TWO, "--budget 200%", "--budget '200%' is not a budget: write 5%"),
+    (TWO, "--budget few", "--budget 'few' is not a budget"),
+    (TWO, "--delay 1d", "--delay '1d' is not a delay: write .* number of rows"),
+    (TWO, "--delay inf", "--delay 'inf' is not a delay: write"),
+    (TIMED.format("2024-01-02"), "--time t --delay 5", "--delay '5' is not a delay: write 1d"),
+    (TIMED.format("soon"), "--time t", "'t' of --time has the cell 'soon', which is no time"),
+    (TIMED.format("31.12.2023"), "--time t", "'31.12.2023', which is no time: .* --date-format"),
+    ("t,a,y\n1,1,a\n,2,b\n", "--time t", "'t' of --time has the cell 'nan', which is no time"),
     (TWO, "--models best", "no model 'best': there are ineural, "),
     (TWO, "--report none/x.html", "there is no folder none"),
+    (TWO, "--seeds 0", "--seeds must be at least 1, got 0"),
 ]
 
 
 @pytest.mark.parametrize(("text", "options", "reason"), WRONG, ids=[each[2] for each in WRONG])
 def test_a_failed_run_says_why_in_one_line(text, options, reason, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    if text is not None:
-        Path("data.csv").write_text(text, errors="surrogateescape")
-    assert main(["compare", "data.csv", "--target", "y", *options.split()]) == 1
+    name = "data.csv"
+    if isinstance(text, bytes):
+        name = "data.csv.gz"
+        Path(name).write_bytes(text)
+    elif text is not None:
+        Path(name).write_text(text, errors="surrogateescape")
+    assert main(["compare", name, "--target", "y", *options.split()]) == 1
     out, err = capsys.readouterr()
     line = err.splitlines()[-1]
     assert line.startswith("river-ineural: ")
@@ -248,28 +331,31 @@ SETTINGS = ("at", None, 3), ("at", "4h", 2), ("at", "25min", 3), (None, "15", 2)
 
 
 def count_by_hand(model, examples, labels, comes, known):
-    """A loop that knows nothing of River's; `comes` is the time of a row and that of its label."""
+    """A loop that knows nothing of River's; `comes` is the time of a row and that of its label.
+
+    A row without a prediction is a mistake: it counts as one of a class -1.
+    """
     waiting, told, learned = deque(), [], 0
 
     def answer():
         nonlocal learned
         _, x, predicted, ask, label = waiting.popleft()
-        if predicted is not None:
-            told.append((label, predicted))
+        told.append((known[label], -1 if predicted is None else predicted))
         if ask:
-            model.learn_one(x, label)
+            model.learn_one(x, known[label])
             learned += 1
 
     for x, label, (now, then) in zip(examples, labels, comes, strict=True):
         while waiting and waiting[0][0] <= now:
             answer()
         predicted, ask = model.predict_one(dict(x))
-        waiting.append((then, x, predicted, ask, known[label]))
+        waiting.append((then, x, predicted, ask, label))
     while waiting:
         answer()
     truth, predicted = zip(*told, strict=True)
-    accuracy, f1 = accuracy_score(truth, predicted), f1_score(truth, predicted, average="macro")
-    return accuracy, f1, len(told), learned
+    classes = [*known.values()]
+    f1 = f1_score(truth, predicted, average="macro", labels=classes, zero_division=0)
+    return accuracy_score(truth, predicted), f1, learned
 
 
 @pytest.mark.parametrize(
@@ -294,9 +380,9 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
     model = CONTENDERS[name].sampler(table, budget, 4)
     known = {label: i for i, label in enumerate(dict.fromkeys(frame["y"]))}
     found = count_by_hand(model, CONTENDERS[name].examples(table), frame["y"], comes, known)
-    accuracy, f1, n_predicted, n_learned = found
+    accuracy, f1, n_learned = found
     assert outcome.row.pop("s") > 0
-    told, half = outcome.row.pop("told %"), outcome.row.pop("±")
+    told, half = outcome.row.pop("told %"), outcome.row.pop("told ±")
     assert (told, 2 * half) == pytest.approx(
         (100 * model.accuracy.value, 100 * (model.accuracy.high - model.accuracy.low))
     )
@@ -304,8 +390,7 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
         {
             "accuracy %": 100 * accuracy,
             "F1 %": 100 * f1,
-            "mistakes": round((1 - accuracy) * n_predicted),
-            "rows": n_predicted,
+            "mistakes": round((1 - accuracy) * len(frame)),
             "labels": n_learned,
         }
     )
@@ -374,9 +459,18 @@ def test_the_page_is_one_file_with_all_numbers(tmp_path):
     table, budget = read_table(path, "<u>", time="at"), parse_budget("10%", 240)
     outcomes = [run(CONTENDERS[name], table, budget) for name in ("river-tree", "neuronal")]
     outcomes.append(run(contenders.Contender("<s>", broken), table, budget))
-    given = {"file": path, "target": "<u>", "delay": "<script>alert(1)</script>", "seed": 0}
-    options = argparse.Namespace(budget="10%", **given)
+    given = {
+        "file": path,
+        "target": "<u>",
+        "delay": "<script>alert(1)</script>",
+        "seed": 0,
+        "seeds": 1,
+    }
+    options = argparse.Namespace(budget="10%", horizon=False, **given)
     page = reporting.page(table, outcomes, options, "river-ineural compare 'a&b'")
+    assert page.count("<svg") == 2  # for wide screens, and for narrow ones
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len({*ids}) == len(ids)
     assert not re.search(r"\b(src|href)=\"(?!#)|@import|url\((?!#)|<script|<link", page)
     assert "&lt;script&gt;alert(1)" in page
     assert not re.search("<[ibus]>", page)
@@ -384,7 +478,7 @@ def test_the_page_is_one_file_with_all_numbers(tmp_path):
     assert "prefers-color-scheme: dark" in page
     assert "currentColor" in page.partition("<svg")[2]
     assert reporting.BLACK not in page.partition("<svg")[2]
-    assert len(page) < 150_000
+    assert len(page) < 250_000
     best, other = sorted(outcomes[:2], key=lambda each: -each.row["accuracy %"])
     assert list(reporting.results(outcomes).index) == [best.name, other.name]
     (axes,) = reporting.draw(outcomes).axes
@@ -407,7 +501,7 @@ def test_the_command_line(file, tmp_path, monkeypatch, capsys):
     budget = parse_budget("24", 240, horizon=False)  # rows in time order
     for name in ("river-tree", "river-logistic"):
         outcome = run(CONTENDERS[name], table, budget, parse_delay("1h", table))
-        (line,) = (line for line in out.splitlines() if outcome.name in line)
+        (line,) = (line for line in out.splitlines() if line.startswith(outcome.name))
         assert f"{outcome.row['accuracy %']:.1f}" in line.split()
         assert str(outcome.row["labels"]) in line.split()
     assert "id: left out: 240 different texts" in err
@@ -449,6 +543,71 @@ def test_budgets_and_delays_are_what_they_say(file):
     assert parse_delay("1d", table) == 86_400 * 10**9
     assert parse_delay("1.5h", table) == 5_400 * 10**9
     assert parse_delay("7", read_table(file, "y")) == 7
+
+
+# The verdict, and a column that gives the label away
+
+
+def outcome(name, wrong, labels=20.0, totals=None):
+    """Of a learner that is wrong in these rows of a hundred."""
+    total = np.cumsum([row in wrong for row in range(100)]).tolist()
+    row = {"labels": labels, "accuracy %": 100.0 - total[-1]}
+    return Outcome(name, total, row, totals=totals or [total[-1]])
+
+
+SEVERAL = [
+    ([("A", range(10)), ("B", range(50))], "With 20 labels take A: it makes 0.20 times"),
+    ([("B", range(50)), ("A", range(10))], "With 20 labels take A: it makes 0.20 times"),
+    ([("A", range(10)), ("B", range(1, 12))], "differences between A and B may be chance"),
+    ([("A", range(9)), ("B", range(9)), ("C", range(60))], "between A and B may be chance"),
+    ([("A", range(20)), ("B", range(40, 99))], "Up to row 20 B made 0.00 times its mistakes."),
+    ([("A", range(3)), ("B", range(40, 99))], "the mistakes of B."),  # three rows are no start
+    ([("A", range(10))], ""),
+]
+
+
+@pytest.mark.parametrize(("learners", "said"), SEVERAL, ids=[each[1] for each in SEVERAL])
+def test_the_verdict(learners, said):
+    found = verdict.verdict([outcome(*each) for each in learners])
+    assert said in found
+    assert bool(said) == bool(found)
+    assert ("Up to row" in found) == ("Up to row" in said)
+
+
+def test_seeds_that_disagree_are_no_verdict():
+    """By rows it is sure, by seeds it is not."""
+    sure = outcome("A", range(10), totals=[10, 9, 11]), outcome("B", range(40), totals=[40, 41, 39])
+    assert "take A" in verdict.verdict(sure)
+    unsure = outcome("A", range(10), totals=[1, 1, 28]), outcome("B", range(40), totals=[0, 60, 60])
+    assert "may be chance" in verdict.verdict(unsure)
+
+
+def test_the_mean_of_several_seeds(file):
+    table = read_table(file, "y")
+    given = CONTENDERS["river-tree-random"], table, parse_budget("40", 240), None
+    runs = [run(*given, seed) for seed in (3, 4, 5)]
+    found = mean_of(runs)
+    accuracies = [each.row["accuracy %"] for each in runs]
+    assert len({*accuracies}) > 1
+    assert found.row["accuracy %"] == pytest.approx(np.mean(accuracies))
+    assert found.row["±"] == pytest.approx(np.std(accuracies, ddof=1))
+    assert list(found.row)[:2] == ["accuracy %", "±"]
+    assert found.totals == [each.mistakes[-1] for each in runs]
+    assert found.mistakes[-1] == pytest.approx(np.mean(found.totals))
+    failed = run(contenders.Contender("bad", broken), table, parse_budget("40", 240))
+    assert mean_of([runs[0], failed]) is failed
+    assert "±" not in mean_of(runs[:1]).row
+
+
+def test_a_column_that_gives_the_label_away_is_named(tmp_path):
+    frame = rows(n=400)
+    frame["copy"] = (frame["y"] == "yes") + np.linspace(0, 0.5, 400)  # a number
+    frame["word"] = frame["y"].map({"yes": "sent back", "no": None})  # a gap tells it
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    found = [*verdict.giveaways(read_table(tmp_path / "data.csv", "y", drop=["at"]))]
+    assert [note.partition(":")[0] for note in found] == ["copy", "word"]
+    assert "tells 100.0% of the labels" in found[1]
+    assert "--drop 'word'" in found[1]
 
 
 # What is refitted answers and asks as it would row by row
@@ -518,3 +677,20 @@ def test_it_is_fitted_whenever_labels_have_grown_by_a_twentieth(counting):
         learner.learn_one({"row": row}, 1)
     assert learner.scores_one({"row": 9}) != before
     assert counting.called == [256, 256]
+
+
+def test_labels_of_one_number_are_told_of(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n1,01\n2,1\n3,1.0\n4,2\n")
+    table = read_table(path, "y")
+    assert table.labels == ("01", "1", "1", "2")
+    assert table.notes == ("labels '01' and '1' are two classes of one number",)
+
+
+def test_a_column_whose_name_is_that_of_a_category_is_learned(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("b=c,a missing,y\n" + "".join(f"{i % 2},{i % 3},{i % 2}\n" for i in range(60)))
+    table = read_table(path, "y")
+    outcome = run(CONTENDERS["ineural"], table, parse_budget("50%", len(table)))
+    assert outcome.error == ""
+    assert outcome.row["accuracy %"] > 80

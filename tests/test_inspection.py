@@ -197,7 +197,7 @@ def test_progress_hands_on_the_steps_and_says_how_it_stands(model, monkeypatch):
     """In one line, written anew; it needs no further package."""
     monkeypatch.setitem(sys.modules, "rich", None)
     monkeypatch.setattr(words, "EVERY", 0)
-    monkeypatch.setenv("COLUMNS", "101")
+    monkeypatch.setenv("COLUMNS", "141")
     file = Terminal()
     steps = [step["Step"] for step in inspection.progress(run(model, step=10), model, 300, file)]
     assert steps == [*range(10, 301, 10)]
@@ -206,7 +206,7 @@ def test_progress_hands_on_the_steps_and_says_how_it_stands(model, monkeypatch):
     assert "Prediction" not in before
     reason = model.last_decision.reason
     assert f"{model.n_queries} asked · {30 - model.n_queries} left · last: {reason}" in before
-    assert last == f"{before.rstrip()} · 0 s".ljust(100) + "\n"
+    assert last == f"{before.rstrip()} · 0 s".ljust(140) + "\n"
     assert file.getvalue().count("\r") == 31
     steps = inspection.progress(run(model), model, file=file)
     next(steps)

@@ -202,6 +202,7 @@ def test_what_cannot_be_saved_says_so(message, tmp_path):
 # Files
 
 
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="owners and modes of files")
 def test_files_are_replaced_at_once_and_keep_their_rights(model, tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     save(model, os.fsencode(path))
@@ -397,7 +398,7 @@ BOMBS = {
     "counts": {"around": {"$tuple": ["INeurALSampler", {}, {"_seen": COUNTS}]}},
     "shape": header(b'{"a":{"dtype":"F32","shape":[%s],"data_offsets":[0,4]}}' % NUMBERS),
     "lists": kept.signed(f'{{"a":[{",".join(["[[]]"] * (8 << 18))}]}}', {}),
-    "lists that just fit": kept.signed(f'{{"a":[{",".join(["[[]]"] * 49_000)}]}}', {}),
+    "lists that just fit": kept.signed(f'{{"a":[{",".join(["[[]]"] * 600_000)}]}}', {}),
     "deep": kept.signed('{"a":' + "[" * 900_000, {}),
     "long": header(b" " * (32 << 20)),
 }
@@ -409,9 +410,9 @@ def test_bombs_are_refused_at_once(opened, kind):
     data = BOMBS[kind]
     if isinstance(data, dict):
         data = kept.sealed(document | data, arrays)
-    start = time.monotonic()
+    start = time.process_time()
     refused(data)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
     tracemalloc.start()
     refused(data)
     assert tracemalloc.get_traced_memory()[1] < 300 << 20

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from numba.core import event
 from river import preprocessing
 from streams import blobs, dump, learned, python, rounds, shifting
 
@@ -206,6 +207,7 @@ def in_a_fork(call):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="forks of processes with threads")
 @alone
 def test_a_fork_goes_on_after_a_large_frame():
     """Several threads of torch have scored it, and a fork has none of them."""
@@ -218,6 +220,7 @@ def test_a_fork_goes_on_after_a_large_frame():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="forks of processes with threads")
 @alone
 def test_forks_beside_threads_that_learn(models):
     """Each of 25 finds whole models, predicts and learns at once; so does their parent after."""
@@ -342,6 +345,26 @@ print("compiled", jit.notices.n, "functions in")
     counts = [int(each.partition("compiled ")[2].partition(" functions in")[0]) for each in said]
     assert counts[0] > 20
     assert counts[1] <= 1  # a call of PyTorch within a loop cannot be kept
+
+
+def test_the_error_of_another_listener_is_not_hidden():
+    """One that hears of a compilation before the notices do, and fails."""
+
+    class Failing(event.Listener):
+        def on_start(self, event):
+            raise RuntimeError("another package")
+
+        def on_end(self, event):
+            pass
+
+    others = event._registered["numba:compile"]
+    others.insert(0, Failing())
+    try:
+        with pytest.raises(RuntimeError, match="another package"):
+            jit.numba.njit(lambda a: a + 1)(1)
+    finally:
+        del others[0]
+    assert jit.numba.njit(lambda a: a + 1)(1) == 2
 
 
 def test_others_can_compile_a_function_without_a_module():

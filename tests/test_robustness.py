@@ -532,7 +532,7 @@ examples = st.tuples(  # all names of a half of them are text, which has an orde
 )
 
 
-@pytest.mark.filterwarnings("ignore:.* are two features")
+@pytest.mark.filterwarnings("ignore:.* are two features", "ignore:.* varies by less than")
 @settings(max_examples=25)
 @given(st.lists(examples, max_size=12), examples, st.randoms(use_true_random=False))
 def test_any_stream_in_any_order_of_keys(stream, last, random):

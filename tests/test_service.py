@@ -18,6 +18,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import hypothesis.strategies as st
+import odd_requests
 import pytest
 from hypothesis import given, settings
 from river import compose, datasets
@@ -189,8 +190,8 @@ TASK = {"data": {"id": "\ud800"}}  # half of a character
 EVENT = {"action": "ANNOTATION_CREATED", "annotation": {"result": []}, "task": TASK}
 REFUSED = [  # path, body, status, what the answer says
     ("/predictions", '{"id": "a", "x": {"age": 2}}', 409, "with another x"),
-    ("/predictions", '{"id": "b", "x": {"age": "old"}}', 422, "INeurAL(categories=True)"),
-    ("/predictions", '{"id": "b", "x": {"age": null}}', 422, "INeurAL(missing=True)"),
+    ("/predictions", '{"id": "b", "x": {"age": "old"}}', 422, "--categories"),
+    ("/predictions", '{"id": "b", "x": {"age": null}}', 422, "--missing"),
     ("/predictions", '{"id": "b", "x": {"age": [1]}}', 422, "valid number"),
     ("/predictions", '{"id": "", "x": {"age": 1}}', 422, "at least 1 character"),
     ("/labels", '{"id": "a", "label": "bad"}', 409, "has the label 'good' already"),
@@ -200,7 +201,7 @@ REFUSED = [  # path, body, status, what the answer says
     ("/predictions", '{"id"', 422, "JSON decode error"),
     ("/labels", "[]", 422, "valid dictionary"),
     ("/predictions", '{"id": "a", "x": {"age": [NaN]}}', 422, "valid number"),
-    ("/predictions", '{"id": "b", "x": {"age": 1e999}}', 422, "inf, beyond"),
+    ("/predictions", '{"id": "b", "x": {"age": 1e999}}', 422, "not finite"),
     ("/predictions", '{"id": "b", "x": {"age": 1' + 4000 * "0" + "}}", 422, "inf, beyond"),
     ("/predictions", '{"id": "b", "x": {"age": 1' + 9000 * "0" + "}}", 400, "parsing the body"),
     ("/predictions", b'{"id": "\xff"}', 400, "parsing the body"),
@@ -247,10 +248,100 @@ def test_asks_are_a_queue(http):
 def test_a_token_is_asked_for(journal):
     with serving(service.service(journal, token="secret")) as client:
         assert client.get("/health").status_code == 200
+        for path in ("/docs", "/redoc", "/openapi.json"):
+            assert client.get(path).status_code == 404
         for path in ("/asks", "/label-studio/tasks"):
             assert client.get(path).status_code == 401
             assert client.get(path, headers={"Authorization": "Bearer other"}).status_code == 401
             assert client.get(path, headers={"Authorization": "Bearer secret"}).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", " ", "schlüssel", "two words", "a\n"])
+def test_a_token_that_no_header_can_hold_is_refused(token, journal):
+    with pytest.raises(ValueError, match="SERVICE_TOKEN must be visible ASCII"):
+        service.service(journal, token)
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("takes", [False, True], ids=["numbers", "text and gaps"])
+def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path, takes):
+    """No 500, no restart, a model that is saved after each row; nothing that blocks the queue."""
+    first = sampler(60, categories=takes, missing=takes)
+    loop, n, queries = copy.deepcopy(first), 0, {}
+    journal = Journal(tmp_path, first, every=1)
+    with serving(service.service(journal)) as http:
+
+        def sent(method, path, **options):
+            answer = http.request(method, path, **options)
+            assert answer.status_code < 500, (path, f"{options!r:.200}", answer.text[:300])
+            health = http.get("/health")
+            assert (health.status_code, health.json()["n_unsaved"]) == (200, 0), path
+            return 1
+
+        for body in odd_requests.PREDICTED:
+            n += sent("POST", "/predictions", content=body, headers=JSON)
+        for path in odd_requests.GOT:
+            n += sent("GET", path)
+        for body in odd_requests.LABELLED:
+            n += sent("POST", "/labels", content=body, headers=JSON)
+        for path, bodies in (
+            ("webhook", odd_requests.TASKS),
+            ("export", [f"[{each}]" for each in odd_requests.TASKS]),
+        ):
+            for body in bodies:
+                n += sent("POST", f"/label-studio/{path}", content=body, headers=JSON)
+        for path in ("/skips", "/withdrawals"):
+            for id in ("0", "1", "1", "nobody", "", "\x00"):
+                n += sent("POST", path, json={"id": id})
+        for method in ("GET", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PATCH"):
+            for path in ("/predictions", "/asks"):
+                n += sent(method, path, content=b"{}")
+        for kind in ("text/plain", "application/xml", "multipart/form-data", "application/json; x"):
+            n += sent("POST", "/labels", content=b'{"id": "0"}', headers={"Content-Type": kind})
+        for text in odd_requests.RAW:
+            with socket.create_connection((http.base_url.host, http.base_url.port)) as raw:
+                raw.settimeout(0.3)
+                raw.sendall(text)
+                with contextlib.suppress(TimeoutError, ConnectionError):
+                    assert b" 500 " not in raw.recv(4096)[:20]
+            n += sent("GET", "/asks")
+        assert posted(http, "/predictions", id="last", x={"a": 1.0})[0] == 200
+        found = to_bytes(journal._model)
+        rows = journal._rows.execute(
+            "SELECT number, id, x, NULL FROM rounds UNION ALL "
+            "SELECT labels.number, id, x, label FROM labels JOIN rounds USING (id) ORDER BY 1"
+        ).fetchall()
+    assert n > 150
+    for number, id, x, label in rows:
+        if label is None:
+            queries[id] = loop.decide_one(json.loads(x)).query
+        elif label == "null":
+            loop.withdraw(queries[id])
+        else:
+            loop.answer(queries[id], json.loads(label))
+        loop.n_rows = number
+    assert to_bytes(loop) == found
+    assert to_bytes(load(tmp_path / "model.safetensors")) == found
+
+
+def test_what_cannot_be_saved_ends_nothing(opened):
+    """The service goes on, and saves when it can."""
+    kept = opened(every=1)
+    kept._model.width = lambda t, k, n: 0.1
+    predicted(kept, 0, 1)
+    assert kept.health()["n_unsaved"] == 2
+    kept._model.width = None
+    predicted(kept, 2)
+    assert kept.health()["n_unsaved"] == 0
+
+
+def test_a_budget_of_one_is_no_share_of_all(opened):
+    kept = opened()
+    for budget in (1.0, 1, 1.0):
+        kept.change_budget(budget)
+        assert kept.health()["budget"] == repr(budget)
 
 
 # The journal
@@ -596,7 +687,7 @@ def test_what_the_container_runs_serves_and_is_healthy(http, tmp_path, monkeypat
     service.main()
     assert (served["host"], served["port"]) == ("0.0.0.0", 8000)
     said = "budget: at most 125 labels at once, then 5 in 100 rounds: at most 174 in 1,000 rounds\n"
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"{said}page to label on: http://0.0.0.0:8000/\n"
     *python, code = health
     assert python == ["python", "-c"]
     exec(code.replace("8000", str(http.base_url.port)), {})

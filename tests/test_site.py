@@ -1,6 +1,7 @@
 """The documentation in a real browser, as it is built, without a network."""
 
 import contextlib
+import os
 import re
 import shutil
 import threading
@@ -19,6 +20,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 WIDTHS = 390, 820, 1_440
 COLUMNS = 76  # of code
+LEAST_LETTERS = 10  # pixels of a letter of a figure
 RAW_TEX = r"\\[(\[a-zA-Z]+"
 
 pytest.importorskip("mkdocs", reason="the documentation is not installed")
@@ -61,6 +63,26 @@ CODE = """() => {
     const blocks = [...document.querySelectorAll("pre code")];  // but for the package's own source
     return blocks.filter((e) => !e.closest("details")).flatMap((e) => e.textContent.split("\\n"));
 }"""
+# Words of a heading of a table that go on in the next line.
+BROKEN = """() => {
+    const broken = [];
+    for (const head of document.querySelectorAll(".md-content th")) {
+        const walk = document.createTreeWalker(head, NodeFilter.SHOW_TEXT);
+        for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+            for (const word of node.data.matchAll(/[^\\s]+/g)) {
+                const range = document.createRange();
+                range.setStart(node, word.index);
+                range.setEnd(node, word.index + word[0].length);
+                const tops = [...range.getClientRects()].map((box) => Math.round(box.top));
+                if (new Set(tops).size > 1 && !/[-\\/·]/.test(word[0])) broken.push(word[0]);
+            }
+        }
+    }
+    return broken;
+}"""
+# The figures that are shown, and how many pixels each is wide.
+SHOWN = """() => [...document.querySelectorAll(".md-content img")].filter((e) => e.offsetWidth)
+    .map((e) => [e.currentSrc.split("#")[0], e.getBoundingClientRect().width])"""
 FIGURES = """() => [...document.querySelectorAll(".md-content img")].map((e) => ({
     src: e.src, shown: e.offsetWidth > 0, drawn: e.complete && e.naturalWidth > 0, alt: e.alt
 }))"""
@@ -74,9 +96,11 @@ class Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Address of the site, served from a folder that it was built in."""
-    folder = tmp_path_factory.mktemp("site")
-    given = "-m", "mkdocs", "build", "--strict", "-d", folder
-    python(*given, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
+    folder = os.environ.get("BUILT_SITE")  # of these pages, built before
+    if folder is None:
+        folder = tmp_path_factory.mktemp("site")
+        given = "-m", "mkdocs", "build", "--strict", "-d", folder
+        python(*given, cwd=ROOT, NO_MKDOCS_2_WARNING="1")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -130,6 +154,30 @@ def visiting(browser, site, scheme="light"):
     context.close()
 
 
+def smallest_letters(svg):
+    """The size of the smallest text of a figure of matplotlib, over the width of the figure.
+
+    A letter is an outline in hundredths of its size; an exponent is scaled once more.
+    """
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])
+    sizes = []
+    for text in re.split(r"<g [^>]*(?=scale\([\d.]+ -[\d.]+\))", svg)[1:]:
+        size, group = re.match(r"scale\(([\d.]+).*?\)(.*?)</g>", text, re.DOTALL).groups()
+        within = re.findall(r"scale\((0\.\d+)\)", group)
+        sizes.append(100 * float(size) * min(map(float, within), default=1.0))
+    sizes += map(float, re.findall(r"font(?:-size)?: ?([\d.]+)px", svg))
+    return min(sizes) / width
+
+
+def small_letters(page):
+    """Figures with letters of less than ten pixels, as they are shown now."""
+    for address, width in page.evaluate(SHOWN):
+        if address.endswith(".svg"):
+            size = width * smallest_letters(page.request.get(address).text())
+            if size < LEAST_LETTERS:
+                yield f"{address}: letters of {size:.1f} pixels"
+
+
 def problems_of(page, scheme):
     problems = [f"TeX: {each}" for each in re.findall(RAW_TEX, page.evaluate(TEXT))]
     code = page.evaluate(CODE)
@@ -138,6 +186,8 @@ def problems_of(page, scheme):
         page.set_viewport_size({"width": width, "height": 900})
         problems += [f"{width}, too wide: {each}" for each in page.evaluate(TOO_WIDE)]
         problems += [f"{width}, scrolled: {each}" for each in page.evaluate(SCROLLED)]
+        problems += [f"{width}, a broken heading: {each}" for each in page.evaluate(BROKEN)]
+        problems += [f"{width}, {each}" for each in small_letters(page)]
         if page.evaluate("document.documentElement.scrollWidth") > width:
             problems.append(f"{width}, the page scrolls sideways")
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
@@ -163,6 +213,13 @@ def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, sit
             "'<div style=\"width: 2000px\">wide</div>')"
         )
         assert page.evaluate(TOO_WIDE)  # which would be found
+        page.set_content(
+            "<div class=md-content><table><th style='width: 1em; "
+            "overflow-wrap: anywhere'>horizon</table></div>"
+        )
+        assert page.evaluate(BROKEN)
+        small = (ROOT / "docs/assets/labels-light.svg").read_text()
+        assert 300 * smallest_letters(small) < LEAST_LETTERS < 700 * smallest_letters(small)
         assert sum(map(len, links.values())) > 20 * len(PAGES)
         for link in sorted(set().union(*links.values())):
             target, anchor = urldefrag(link)

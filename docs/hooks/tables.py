@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import html
 import re
+import zlib
 from typing import Any
 
 TABLE = re.compile(r"(?:<!-- best: (.*?) -->\s*)?(<table>.*?</table>)", re.DOTALL)
@@ -21,6 +22,7 @@ CELL = re.compile(r"<(t[hd])([^>]*)>(.*?)</\1>", re.DOTALL)
 WANTED = re.compile(r"(lowest|highest) in (rows|columns) ([\d+, -]+) of each (row|column)")
 # 0.61, 1,745 ± 68 (0.95), 5 %, -3, ≈ 2 s, 38 min
 MOST_COLUMNS, LONG = 4, 80  # of a table that fits a narrow screen; letters of a cell that does not
+FOLDED = 40  # cells above which a wide table is folded on a narrow screen
 NUMBER = re.compile(
     r"[<>≤≥≈~]?\s*[-−+]?(\d[\d,]*\.?\d*)(?![\d.])(?:\s*(?:%|±|\(|to|(?:µs|ms|s|min|h|kB|MB|GB)\b).*)?"
 )
@@ -106,7 +108,19 @@ def dressed(found: re.Match[str]) -> str:
         return f"<tr>{CELL.sub(cell, found[1])}</tr>"
 
     made = ROW.sub(row, table)
-    return made.replace("<table>", '<table data-wide="">', 1) if wide else made
+    if not wide:
+        return made
+    made = made.replace("<table>", '<table data-wide="">', 1)
+    return folded(made, len(values)) if len(values) * len(heads) > FOLDED else made
+
+
+def folded(table: str, n_rows: int) -> str:
+    """A table that narrow screens show when it is asked for; no script is needed."""
+    id = f"table-{zlib.crc32(table.encode())}"
+    return (
+        f'<div class="folded"><input type="checkbox" id="{id}"><label for="{id}">Show the table of '
+        f"{n_rows} rows</label><div>{table}</div></div>"
+    )
 
 
 def on_page_content(content: str, **_: Any) -> str:

@@ -167,7 +167,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
             above.tick_params(labelbottom=False)
             below.set(xlabel="round", ylabel="labels (%)", ylim=(0, None))
 
-    draw(folder / "changes", 6 * -(-len(shown) // 3), paint, panel=(3.2, 1.9))
+    draw(folder / "changes", 6 * -(-len(shown) // 3), paint, height=1.5)
 
 
 def beside_the_point(cell: Cell) -> bool:

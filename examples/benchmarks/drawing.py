@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogFormatter
 from numpy.typing import NDArray
 
 STYLES = {"light": "default", "dark": "dark_background"}  # base of light.mplstyle, dark.mplstyle
@@ -22,7 +23,8 @@ SAME = {
     **dict.fromkeys(("NeurONAL learn_one", "NeurONAL predict_one"), "NeurONAL"),
     **dict.fromkeys(("peer learn_one", "peer predict_one"), "peer"),
 }
-POINTS = 40  # per line or edge, because a figure of a page has at most 150 kB
+WIDE, NARROW = 7.2, 3.6  # inches; pages show them at 690 and 345 pixels or more
+POINTS = 30  # per line or edge, because a figure of a page has at most 150 kB
 
 NUMBER = re.compile(r"-?\d+\.\d+")
 OUTLINE = re.compile(r'(?<= d=")[^"]+')
@@ -42,7 +44,7 @@ def colours(names: Iterable[str]) -> dict[str, str]:
 
 
 def thinned(values: NDArray[Any]) -> NDArray[Any]:
-    """At most 40 values along the last axis, evenly spaced, including the last value."""
+    """At most 30 values along the last axis, evenly spaced, including the last value."""
     n = values.shape[-1]
     step = math.ceil(n / POINTS)
     return values[..., (n - 1) % step :: step]
@@ -66,31 +68,40 @@ def compact(svg: str) -> str:
     return OUTLINE.sub(outline, svg)
 
 
-def both(path: Path, make: Callable[[], Any]) -> None:
-    """Write PATH-light.svg and PATH-dark.svg of the figure that `make` returns in each style."""
+def both(path: Path, make: Callable[[float], Any]) -> None:
+    """Write four files of the figure that `make` returns for a width in inches.
+
+    They are PATH-light.svg and PATH-dark.svg, and PATH-narrow-light.svg and PATH-narrow-dark.svg
+    for narrow screens.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     for theme, below in STYLES.items():
         with plt.style.context([below, Path(__file__).with_name(f"{theme}.mplstyle")]):
-            figure = make()
-            file = path.with_name(f"{path.name}-{theme}.svg")
-            figure.savefig(file, metadata={"Date": None})
-            file.write_text(compact(file.read_text()))
-            plt.close(figure)
+            for width, name in ((WIDE, path.name), (NARROW, f"{path.name}-narrow")):
+                figure = make(width)
+                file = path.with_name(f"{name}-{theme}.svg")
+                figure.savefig(file, metadata={"Date": None})
+                file.write_text(compact(file.read_text()))
+                plt.close(figure)
 
 
-def draw(
-    path: Path, n_panels: int, paint: Callable[[Any], None], panel: tuple[float, float] = (3.2, 2.6)
-) -> None:
-    """Write PATH-light.svg and PATH-dark.svg with `n_panels` panels and one legend below them.
+def plain_ticks(axis: Any) -> None:
+    """Write 1,000 for 10³ on a logarithmic axis: an exponent would be too small to read."""
+    if isinstance(axis.get_major_formatter(), LogFormatter):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
-    `paint` draws on an array (rows, columns) of axes; `panel` is the size of a panel in inches.
+
+def draw(path: Path, n_panels: int, paint: Callable[[Any], None], height: float = 2.2) -> None:
+    """Write the four files of a figure with `n_panels` panels and one legend below them.
+
+    `paint` draws on an array (rows, columns) of axes, which has one column on narrow screens.
+    `height` is that of a panel in inches.
     """
-    n_columns = 2 if n_panels == 4 else min(3, n_panels)
-    n_rows = -(-n_panels // n_columns)
-    width = panel[0] * n_columns
 
-    def make() -> Any:
-        size = (width, panel[1] * n_rows)
+    def make(width: float) -> Any:
+        n_columns = 1 if width == NARROW else 2 if n_panels == 4 else min(3, n_panels)
+        n_rows = -(-n_panels // n_columns)
+        size = (width, height * n_rows)
         figure, axes = plt.subplots(
             n_rows, n_columns, figsize=size, layout="constrained", squeeze=False
         )
@@ -98,12 +109,14 @@ def draw(
         handles: dict[str, Any] = {}  # by label, each once for all panels
         for each in axes.flat:
             each.set_visible(each.has_data())
+            plain_ticks(each.xaxis)
+            plain_ticks(each.yaxis)
             handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
         if handles:
             fitting = int(width / (0.5 + 0.07 * max(map(len, handles))))
-            own: dict[str, Any] = {"frameon": False, "fontsize": 8}
-            own["ncols"] = max(1, min(3, len(handles), fitting))
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", **own)
+            columns = max(1, min(3, len(handles), fitting))
+            given: Any = {"loc": "outside lower center", "frameon": False, "ncols": columns}
+            figure.legend(handles.values(), handles.keys(), **given)
         return figure
 
     both(path, make)

@@ -19,6 +19,7 @@ import changes
 import common
 import companions
 import estimates
+import foreign
 import labels
 import messages
 import pandas as pd  # type: ignore[import-untyped]
@@ -192,6 +193,7 @@ FIGURES: dict[str, Figure] = {
     "tabular.mistakes": tabular.mistakes,
     "tabular.summaries": tabular.summaries,
     "tabular.seconds": tabular.seconds,
+    "foreign.table": foreign.mistakes,
     "tabular.of_parts": of_parts,
     "tabular.of_queries": of_queries,
     "changes.panel": changes.panel,

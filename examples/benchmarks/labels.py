@@ -91,7 +91,7 @@ def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
         panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
         panel.minorticks_off()
 
-    draw(folder / "labels", 1, paint, panel=(7.0, 3.8))
+    draw(folder / "labels", 1, paint, height=3.4)
 
 
 def adopt(path: Path) -> None:

@@ -1,7 +1,7 @@
 """Labels that come 50 rounds late, and labels that are wrong at first: two tables of Phishing.
 
 In the first table a label finds its question by its features or by its name. The sampler is alone,
-the last step of a pipeline, or around one. The pipeline has a scaler: `MinMaxScaler`, which stands
+the last step of a pipeline, or around one. The pipeline has a scaler: `MaxAbsScaler`, which stands
 still after the first rows, or `StandardScaler`, which makes ever new numbers of the three values
 that a feature of Phishing has. Each way is compared with itself without a delay. The second table
 has a tenth of wrong labels, each of which is corrected after 100 rounds, or never. Both have 5 % of
@@ -24,7 +24,7 @@ from river_ineural import INeurAL, active
 
 LATE, CORRECTED, END = 50, 100, 400  # rounds; the accuracy at the end is of the last 400
 SCALERS: dict[str, Any] = {
-    "MinMaxScaler": preprocessing.MinMaxScaler,
+    "MaxAbsScaler": preprocessing.MaxAbsScaler,
     "StandardScaler": preprocessing.StandardScaler,
 }
 Examples = list[tuple[dict[Any, Any], Any]]

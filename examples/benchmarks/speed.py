@@ -271,7 +271,7 @@ def draw_lines(path: Path, at: Sequence[Any], rows: pd.DataFrame, **axes: Any) -
             panels[0, 0].plot(at, rows[name], style, markersize=4, color=colour, label=name)
         panels[0, 0].set(yscale="log", **axes)
 
-    draw(path, 1, paint, panel=(7, 3.8))
+    draw(path, 1, paint, height=3.4)
 
 
 def main() -> None:

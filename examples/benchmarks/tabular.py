@@ -134,7 +134,7 @@ def draw_budgets(rows: pd.DataFrame, folder: Path) -> None:
             panel.set_xlabel("mistakes over those of I-NeurAL")
             panel.minorticks_off()
 
-    draw(folder / "tabular", len(budgets), paint, panel=(7.0, 4.4))
+    draw(folder / "tabular", len(budgets), paint, height=3.8)
 
 
 def main() -> None:

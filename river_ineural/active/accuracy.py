@@ -92,7 +92,7 @@ class Accuracy:
     ...     if now % 10 == 0:
     ...         told.label(now, "good" if now % 100 else "bad")
     >>> print(told.estimate())
-    91.5% (85.7% to 95.6%, 100 labels)
+    90.5% (84.9% to 94.6%, 100 labels)
     """
 
     def __init__(self) -> None:

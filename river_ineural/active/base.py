@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.accuracy import Accuracy
-from river_ineural.active.budget import Budget, BudgetManager, combined, whole_labels
+from river_ineural.active.budget import Budget, BudgetManager, combined
 from river_ineural.active.counts import Counts
 from river_ineural.active.decision import REASONS, Decision, Reason, Wanted, by_chance
-from river_ineural.active.html import html_table
+from river_ineural.active.html import of_sampler
 from river_ineural.active.pairs import Pairs, Round
 from river_ineural.active.pipelines import (
     accepted,
@@ -32,9 +32,6 @@ from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
-
-if TYPE_CHECKING:
-    pass
 
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
@@ -109,20 +106,12 @@ class BudgetedSampler(Locked, Counts, Pairs):
             if self._last is None:
                 return None
             # Made here, so that a round whose decision is not read costs nothing.
+            said = self._last, self._probabilities(self._last[0])
             trust = getattr(find_learner(self.classifier)[0], "trust", {})
-            return Decision.made(
-                self._last, self._probabilities(self._last[0]), trust, self.n_rounds
-            )
+            return Decision.made(*said, trust, self.n_rounds)
 
     def _repr_html_(self) -> str:
-        rows = {
-            "classifier": type(self.classifier).__name__,
-            "budget": self._budget_manager.budget,
-            "asked": f"{self.n_queries:,} labels in {self.n_rounds:,} rounds",
-            "left": whole_labels(self._budget_manager.left),
-            "reasons": {reason: n for reason, n in self.n_by_reason.items() if n},
-        }
-        return html_table(type(self).__name__, rows)
+        return of_sampler(self, self._budget_manager)
 
     @property
     def n_drifts(self) -> int:
@@ -294,10 +283,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         --------
         >>> from river_ineural import INeurAL, active
         >>> model = active.INeurALSampler(INeurAL(seed=1), budget=9, seed=1)
-        >>> query = model.decide_one({"size": 4.0}).query
-        >>> model.n_queries, model.n_pending
-        (1, 1)
-        >>> model.withdraw(query)
+        >>> model.withdraw(model.decide_one({"size": 4.0}).query)
         >>> model.n_queries, model.n_pending
         (0, 0)
         """
@@ -321,10 +307,10 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 check_caller()
             y = plain(y)
             waited = bool(self._questions.waiting)
-            query, alike = self._questions.find(x, self._budget_manager.n_rounds)
+            query, distance = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)
             if waited:
-                self._questions.heard(query, alike)
+                self._questions.heard(query, distance)
             if query is None and (complaint := self._questions.complaint()):
                 warn(complaint)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from river_ineural.features.validation import check_integer, check_real
@@ -72,7 +73,7 @@ class Budget:
             return self.limit
         if self.horizon is None:
             return None
-        return floor(self.limit * self.horizon)
+        return floor(Fraction(self.limit) * self.horizon)
 
     @property
     def bucket(self) -> int | None:
@@ -156,9 +157,9 @@ def checked_limit(limit: Any) -> float | int | None:
     return check_integer("budget", limit, least=0)
 
 
-def floor(labels: float) -> int:
+def floor(labels: float | Fraction) -> int:
     """⌊labels⌋, but for rounding: 0.29 · 100 is 28.999…"""
-    return int(labels + 1e-9)
+    return int(labels + Fraction(1, 10**9))
 
 
 def combined(budget: Budget | float | int | None, horizon: int | None) -> Budget:
@@ -218,7 +219,7 @@ class BudgetManager:
 
     def _count(self) -> None:
         if self.bucket is None or self.rate is None:
-            self.left = self.size - self.n_asked
+            self.left = max(0.0, self.size - self.n_asked)  # a total may have been lowered
         else:
             self.left = self.bucket + self.rate * (self.n_rounds - self._since) - self._missing
 

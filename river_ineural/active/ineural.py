@@ -26,13 +26,11 @@ from river_ineural.active.pipelines import (
     steps_learn,
     transformed,
 )
-from river_ineural.active.width import ConstantWidth, Width
+from river_ineural.active.width import Width, beta_of
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
 from river_ineural.networks.threads import uninterrupted
-
-DEFAULT_WIDTH = ConstantWidth()
 
 
 def check_width(name: str, width: Any) -> Any:
@@ -49,9 +47,8 @@ class INeurALSampler(BudgetedSampler):
     The label of round t is asked for when (Algorithm 1, line 11)
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^(3/4)
-                       · (share of labels there)
+                       · (labels learned + 10) / (labels learned + 10 + labels pending)
 
-    The last factor is about the labels learned divided by those learned plus those pending.
     A label is also asked for if fewer than two classes are known, if labels point to a change of
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label
@@ -160,8 +157,10 @@ class INeurALSampler(BudgetedSampler):
         else:
             scores, added = learner.scores_one(example), {}
         labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
+        t = self._budget_manager.n_rounds + 1
+        beta = beta_of(self.width, t, len(labels), learner.n_layers)
         self._budget_manager.round()
-        wanted = self._wanted_at(learner, len(labels), margin)
+        wanted = self._wanted_at(learner, len(labels), margin, beta)
         ask = self._decide(x, given, scores, wanted, added, top, second)
         label = labels[top] if labels else None  # line 10
         sure = self.self_training and len(labels) > 1 and margin >= rule.PSEUDO_LABEL_GAP
@@ -174,18 +173,23 @@ class INeurALSampler(BudgetedSampler):
         return scores, label, ask
 
     def _threshold(
-        self, manager: BudgetManager, k: int, learner: Any, changing: bool, full: bool = False
+        self,
+        manager: BudgetManager,
+        k: int,
+        learner: Any,
+        changing: bool,
+        beta: float,
+        full: bool = False,
     ) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
-        t, k, width, left = manager.n_rounds, max(2, k), self.width, 1.0
+        t, k, left = manager.n_rounds, max(2, k), 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
             dependent = getattr(learner, "temporal_dependence", False)
             left = rule.share(manager, not changing, k, dependent)
-        beta = DEFAULT_WIDTH.beta if width is None else width(t, k, learner.n_layers)
         n_pending = self._questions.count(t) if self._questions.waiting else 0
         return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
 
-    def _wanted_at(self, learner: Any, n_classes: int, margin: float) -> Wanted:
+    def _wanted_at(self, learner: Any, n_classes: int, margin: float, beta: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
 
         None is wanted at a NaN gap: such a model would waste the budget.
@@ -202,7 +206,7 @@ class INeurALSampler(BudgetedSampler):
         changing = getattr(learner, "changing", False)
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
-        threshold = self._threshold(manager, n_classes, learner, changing)
+        threshold = self._threshold(manager, n_classes, learner, changing, beta)
         if margin < threshold:
             return "change" if changing else "gap", margin, threshold, 1.0
         reason: Reason
@@ -216,7 +220,7 @@ class INeurALSampler(BudgetedSampler):
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
             spent = manager.left < 1
             refused = spent and margin < self._threshold(
-                manager, n_classes, learner, changing, True
+                manager, n_classes, learner, changing, beta, True
             )
             reason = "budget" if refused else "none"
         return reason, margin, threshold, p
@@ -291,7 +295,9 @@ class INeurALSampler(BudgetedSampler):
             ahead = copy.copy(self._budget_manager)
             ahead.round()
             changing = getattr(learner, "changing", False)
-            threshold = self._threshold(ahead, len(learner.known_labels), learner, changing)
+            k = len(learner.known_labels)
+            beta = beta_of(self.width, ahead.n_rounds, k, learner.n_layers)
+            threshold = self._threshold(ahead, k, learner, changing, beta)
             return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod

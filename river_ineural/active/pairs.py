@@ -9,6 +9,7 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.pipelines import check_caller, checked_rows
+from river_ineural.active.questions import check_names
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
@@ -59,6 +60,7 @@ class Pairs(ActiveLearningClassifier):
         with self._lock:
             if not self.n_rounds:
                 check_caller()
+            check_names(x)
             return self._round(x, kwargs)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:

@@ -217,7 +217,7 @@ def confirmed_gap(confirmed: float, gap: float, correct: bool) -> float:
     >>> confirmed_gap(1.0, 1.3, correct=True), confirmed_gap(1.3, 1.5, correct=False)
     (1.3, 1.0)
     """
-    if gap <= SURE or gap != gap:
+    if not SURE < gap < math.inf:
         return confirmed
     return max(confirmed, gap) if correct else SURE
 

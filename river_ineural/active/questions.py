@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import sys
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from numbers import Real
@@ -15,15 +14,20 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
-from river_ineural.features.keys import KINDS, plain
+from river_ineural.features.keys import KINDS, check_keys, plain, plain_value, size_of
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
-MOST_BYTES = 64 << 20  # of the examples of waiting questions
+MOST_BYTES = 64 << 20  # of the examples of waiting questions in a file
+MOST_RECENT = 1 << 19  # of each of the latest examples
 COMPARED = 1_000  # waiting questions that a label is compared with, at most
 RECENT = 8  # latest examples that are kept, so that a label is compared with others too
 ROUNDED = 1e-6  # largest relative difference of values that are equal but for rounding
-CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of the second's
+CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of the second's,
+CHANCE = 0.1  # and if another example would be so near with at most this probability
+FURTHER = 3.0  # times the usual distance of a label from its question are too far,
+SELDOM = 1 / 6  # if more than this part of the labels were so far
+KEPT, MOST_FASTER = 0.75, 1.5  # of the usual distance, a geometric mean, at each label
 FEW = 5  # labels that show whether features come back as they were
 MANY, MOSTLY = 10, 0.8  # labels that answer no question before a warning, and their least part
 
@@ -66,7 +70,7 @@ class Questions:
     >>> questions = Questions()
     >>> questions.add({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0}, 1, "gap", 0.1)
     >>> questions.count(1), questions.find({"b": 2.0, "a": 1.0}, 1)
-    (1, (1, False))
+    (1, (1, 0.0))
     >>> questions.settle(1, Answered(1, "good"))
     >>> questions.count(1)
     0
@@ -78,8 +82,9 @@ class Questions:
         self.recent: deque[Any] = deque(maxlen=RECENT)  # the latest examples, as they were given
         self.forgotten = 0  # the latest question that is neither waiting nor remembered
         # Labels that came with features while some waited; of these, those that answered none, and
-        # those whose question had clearly other features.
-        self.n_heard = self.n_unmatched = self.n_alike = 0
+        # those whose question had clearly other features; and of these, those far from it.
+        self.n_heard = self.n_unmatched = self.n_alike = self.n_far = 0
+        self.usual = 0.0  # distance of a label from its question
         self.told = False  # whether a warning has said so
         self._size = 0
 
@@ -87,7 +92,8 @@ class Questions:
         """Ask for the label of x in round `now`, the latest so far."""
         same, x = example is x, copied(x)  # the caller may change it later
         self.put(now, reason, gap, x, x if same else copied(example))
-        self.recent.append(x)
+        if self.waiting[now].size <= MOST_RECENT:
+            self.recent.append(x)
         while len(self.waiting) > MOST or self._size > MOST_BYTES:
             self._forget_oldest()
 
@@ -151,21 +157,26 @@ class Questions:
         for query, answered in self.settled.items():
             self.settled[query] = Answered(0, answered.label)
 
-    def find(self, x: Any, now: int) -> tuple[int | None, bool]:
-        """The waiting question that a label of x answers, None if there is none, and whether its
-        features are clearly others.
+    def find(self, x: Any, now: int) -> tuple[int | None, float]:
+        """The waiting question that a label of x answers, None if there is none, and how far it is;
+        0 if its features are the same but for rounding.
         """
         self.count(now)
+        x = x if type(x) is not dict or KINDS.issuperset(map(type, x.values())) else copied(x)
         query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
         if query is None and isinstance(x, Mapping) and self.waiting:
             return self._nearest(x)
-        return query, False
+        return query, 0.0
 
-    def heard(self, query: int | None, alike: bool) -> None:
+    def heard(self, query: int | None, distance: float) -> None:
         """Count a label that was learned, while questions waited, with what `find` returned."""
         self.n_heard += 1
         self.n_unmatched += query is None
-        self.n_alike += alike
+        if distance:
+            self.n_alike += 1
+            self.n_far += self.n_alike > FEW and distance > FURTHER * self.usual
+            usual = self.usual or distance
+            self.usual = min(distance, MOST_FASTER * usual) ** (1 - KEPT) * usual**KEPT
 
     def complaint(self) -> str | None:
         """What to warn of, once: labels that answer no question while as many questions wait."""
@@ -179,37 +190,41 @@ class Questions:
             "question, which no feature changes: answer(decide_one(x).query, y)."
         )
 
-    def _nearest(self, x: Mapping[Any, Any]) -> tuple[int | None, bool]:
+    def _nearest(self, x: Mapping[Any, Any]) -> tuple[int | None, float]:
         """The waiting question that x, which equals none, is meant for; None if that is not clear.
 
         It has the same names, but for values of 0 that only one of both has, and the same values
         that are no numbers. Its numbers are equal but for rounding to float32. Else a scaler may
         have moved since, unless five labels or more, and most of those that found a question, had
-        equal features. These ways are tried in turn:
+        equal features. Each feature is then divided by its deviation among the questions that wait
+        and the latest eight. These ways are tried in turn:
 
-        - The distance is below 0.6 of that of all others, among the questions that wait and the
-          latest eight. Each feature is divided by its deviation among these.
+        - The distance from the nearest is a part of that from all others, below 0.6, and of n > 1
+          features that vary below 0.1^(1/n): of examples that have nothing to do with it, one in
+          ten is as near. One feature is never that clear.
         - The oldest question whose numbers are all 0, as of a scaler that has learned nothing yet.
         - The oldest one that is about as near as the nearest, for most labels come in order. It is
-          tried if most labels so far, five at least, had changed features and found a question.
+          tried once five labels had changed features. If more than a sixth of these were further
+          than three times the usual distance, labels that nobody asked for come too, and this one
+          must be nearer.
 
         Examples
         --------
         >>> questions = Questions()
         >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
         ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
-        >>> questions.find({"a": 0.69}, 3), questions.find({"a": 0.15}, 3)
-        ((2, True), (None, False))
+        >>> [questions.find({"a": value}, 3)[0] for value in (0.69, 0.15, 0.6)]
+        [2, None, 2]
         """
         names = [name for name, value in x.items() if is_number(value)]
         oldest = itertools.islice(self.waiting.items(), COMPARED)
         n_equal = self.n_heard - self.n_unmatched - self.n_alike
         if n_equal >= FEW and n_equal > self.n_alike:  # features come back as they were
             alike = (each for each in oldest if rounded(each[1].x, x, names))
-            return next((query for query, each in alike if aligned(each.x, x, names)), None), False
+            return next((query for query, each in alike if aligned(each.x, x, names)), None), 0.0
         pairs = [(query, row) for query, each in oldest if (row := aligned(each.x, x, names))]
         if not pairs:
-            return None, False
+            return None, 0.0
         queries, rows = zip(*pairs, strict=True)
         others = [row for each in self.recent if (row := aligned(each, x, names))]
         found, given = np.array([*rows, *others]), np.array([1.0, *(x[name] for name in names)])
@@ -217,14 +232,19 @@ class Questions:
         spread = np.vstack([found, given]).std(axis=0)
         distance = np.linalg.norm(difference / np.where(spread > 0, spread, 1.0), axis=1)
         first = int(distance.argmin())
-        second = distance[(found != found[first]).any(axis=1)].min(initial=np.inf)
+        second = float(distance[(found != found[first]).any(axis=1)].min(initial=np.inf))
         if first < n and rounded(self.waiting[queries[first]].x, x, names):
-            return int(queries[first]), False
-        clear = first < n and second < np.inf and distance[first] < CLEAR * second
+            return int(queries[first]), 0.0
+        n_varying = int((spread > 0).sum())
+        part = min(CLEAR, CHANCE ** (1 / n_varying)) if n_varying > 1 else CLEAR
+        clear = first < n and second < np.inf and distance[first] < part * second
         likely = np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1)
-        if not likely.any() and self.n_alike >= FEW and 2 * self.n_alike > self.n_heard:
-            likely = distance[:n] * CLEAR <= distance[:n].min()
-        return (int(queries[likely.argmax()]), True) if likely.any() else (None, False)
+        if not likely.any() and self.n_alike >= FEW:
+            often = self.n_far > SELDOM * self.n_alike
+            near = distance[:n] <= (FURTHER * self.usual if often else np.inf)
+            likely = near & (distance[:n] * CLEAR <= distance[:n].min())
+        chosen = likely.argmax()
+        return (int(queries[chosen]), float(distance[chosen])) if likely.any() else (None, 0.0)
 
 
 def aligned(z: Any, x: Mapping[Any, Any], names: list[Any]) -> list[float] | None:
@@ -258,6 +278,12 @@ def rounded(z: Any, x: Mapping[Any, Any], names: list[Any]) -> bool:
     return True
 
 
+def check_names(x: Any) -> None:
+    """Raise TypeError or ValueError unless a file can hold the names in x."""
+    if isinstance(x, Mapping) and not {*map(type, x)} <= {str}:
+        check_keys([plain(name) for name in x], "feature name")
+
+
 def equal(one: Any, other: Any) -> bool:
     """Whether both are equal; arrays, which do not say, are not."""
     try:
@@ -280,11 +306,5 @@ def copied(x: Any) -> Any:
     """A copy of a dict, with plain names and values, or of a list; anything else as it is."""
     if type(x) is dict:
         usual = KINDS.issuperset(map(type, x)) and KINDS.issuperset(map(type, x.values()))
-        return dict(x) if usual else {plain(name): plain(value) for name, value in x.items()}
+        return dict(x) if usual else {plain(name): plain_value(value) for name, value in x.items()}
     return copy.copy(x) if isinstance(x, Mapping | list) else x
-
-
-def size_of(x: Any) -> int:
-    """Bytes of an example, about: of a dict its values too."""
-    parts = x.values() if isinstance(x, Mapping) else x if isinstance(x, list) else (x,)
-    return sum(map(sys.getsizeof, parts), 64 + 64 * len(parts))

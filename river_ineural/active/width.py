@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -92,3 +93,14 @@ class TheoreticalWidth:
             + self.c2 * 3 * n_layers / math.sqrt(2 * t)
             + math.sqrt(confidence / t)
         )
+
+
+DEFAULT = ConstantWidth()
+
+
+def beta_of(width: Width | None, t: int, n_classes: int, n_layers: int) -> float:
+    """β_t of a width, by default `ConstantWidth`; TypeError if it returns no number."""
+    beta = (DEFAULT if width is None else width)(t, max(2, n_classes), n_layers)
+    if not isinstance(beta, numbers.Real) or beta != beta:
+        raise TypeError(f"width must return a number, and {width!r} returns {beta!r}.")
+    return float(beta)

@@ -168,12 +168,11 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         self.hidden_dim = check_integer("hidden_dim", hidden_dim, least=1)
         self._stored = Stored(capacity)
         self.capacity = self._stored.capacity
-        self.max_features = check_integer("max_features", max_features, least=1)
-        self.max_classes = check_integer("max_classes", max_classes, least=2)
         self.seed = check_seed(seed)
         self._rng = np.random.default_rng(self.seed)
-        self._features = FeatureIndex(self.max_features)
-        self._labels = LabelIndex(self.max_classes)
+        self._features, self._labels = FeatureIndex(max_features), LabelIndex(max_classes)
+        self.max_features = self._features.max_features
+        self.max_classes = self._labels.max_classes
         self._weights: list[Tensor] = []  # W (m, d), a (m,), V (k, m), b (k,)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class TangentUCB(Cached, base.Classifier):
         self.hidden_dim = hidden_dim = check_integer("hidden_dim", hidden_dim, least=1)
         self.gamma = check_real("gamma", gamma, least=0)
         self.ridge = ridge = check_real("ridge", ridge, least=1e-6)
-        self.features = FeatureIndex(check_integer("max_features", max_features, least=1))
+        self.features = FeatureIndex(max_features)
         self.rng = np.random.default_rng(check_seed(seed))
         self.labels = LabelIndex(TWO)
         self.first = np.zeros((TWO, hidden_dim, 0), np.float32)  # W

@@ -12,19 +12,9 @@ from numpy.typing import NDArray
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
+import river_ineural.classifier.settings as of
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.classifier.models import Learner
-from river_ineural.classifier.settings import (
-    MOST_CONTEXTS,
-    MOST_EXAMPLES,
-    MOST_LAYERS,
-    MOST_STEPS,
-    SMALLEST,
-    check_classes,
-    check_detector,
-    check_explorers,
-    first_learner,
-)
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.features.index import Checked
 from river_ineural.features.parameters import Fixed, Live
@@ -66,14 +56,14 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     _order = Order.LEARNER
 
     hidden_dim = Fixed[int](integer(1))
-    n_layers = Fixed[int](integer(2, MOST_LAYERS))
-    lr = Live[float](real(SMALLEST))
-    batch_size = Fixed[int](integer(1, MOST_CONTEXTS))
-    n_steps = Live[float](real(0, MOST_STEPS))
-    capacity = Fixed[int](integer(2, MOST_EXAMPLES))
-    explorers = Fixed[tuple[str, ...]](check_explorers)
-    drift_detector = Fixed[base.BinaryDriftDetector | str | None](check_detector)
-    classes = Fixed[tuple[ClfTarget, ...] | None](check_classes)
+    n_layers = Fixed[int](integer(2, of.MOST_LAYERS))
+    lr = Live[float](real(of.SMALLEST, of.LARGEST))
+    batch_size = Fixed[int](integer(1, of.MOST_CONTEXTS))
+    n_steps = Live[float](real(0, of.MOST_STEPS))
+    capacity = Fixed[int](integer(2, of.MOST_EXAMPLES))
+    explorers = Fixed[tuple[str, ...]](of.check_explorers)
+    drift_detector = Fixed[base.BinaryDriftDetector | str | None](of.check_detector)
+    classes = Fixed[tuple[ClfTarget, ...] | None](of.check_classes)
     categories = Fixed[bool](choice(True, False))
     missing = Fixed[bool](choice(True, False))
     max_features = Fixed[int](integer(1))
@@ -81,12 +71,12 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     device = Fixed[str](advice="`to` moves the model")
     seed = Fixed[int | None](lambda _, seed: check_seed(seed))
 
-    def __init__(self, **parameters: Any) -> None:
-        parameters["explorers"] = parameters["explorers"] or ()  # [] of `_get_params`
-        for name, value in parameters.items():
-            setattr(self, name, value)
+    def __init__(self, given: dict[str, Any]) -> None:
+        given["explorers"] = given["explorers"] or ()  # [] of `_get_params`
+        for name in given.keys() - {"self", "__class__"}:  # the locals of a constructor
+            setattr(self, name, given[name])
         self._lock = lock(self._order)
-        self._learner = first_learner(self, self._form, self._recipe, self._dtype)
+        self._learner = of.first_learner(self, self._form, self._recipe, self._dtype)
 
     @property
     def known_labels(self) -> tuple[ClfTarget, ...]:
@@ -145,7 +135,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def check_one(
         self, x: dict[FeatureName, Any], y: Any = UNKNOWN, w: float = ONE
     ) -> dict[FeatureName, Any]:
-        """Raise what `learn_one` would raise, or without y a prediction; the model does not change.
+        """Raise what `learn_one` would raise, of x alone without y; the model does not change.
 
         Returns an encoded copy of x, which is not checked again.
         """
@@ -154,6 +144,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             features = self._learner.features
             names, values = features.read(x) if features.encoder else (x, features.values(x))
+            features.n_with(names)  # raises if a new name cannot be learned
             if y is not UNKNOWN:
                 self._learner.check(names, y)
         checked = Checked(names)

@@ -41,12 +41,12 @@ class INeurAL(NeuralClassifier):
     n_layers
         Depth L of each network, in [2, 1,000].
     lr
-        Learning rate η1 of f1, above 0.
+        Learning rate η1 of f1, in [1e-37, 1,000].
     batch_size
         Contexts b of each step, in [1, 65,536]. They are drawn as ⌈b/2⌉ whole examples, also with
         more than two classes, where ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, in [0, 1e6]; half of them if examples have
+        Steps after each example whose label was given, in [0, 1,000]; half of them if examples have
         few of many features, as of words. A fraction of a step is carried over to the next example.
         `n_steps` and `lr` may be set later on.
     capacity
@@ -72,10 +72,10 @@ class INeurAL(NeuralClassifier):
         `"age missing"`, is 1, and the median among the latest 255 labelled examples replaces the
         number. Otherwise they are errors. A feature that is not in x is 0 either way.
     max_features
-        Features that are held, at most. Beyond it new features replace those not learned for
+        Features that are held, in [1, 100,000]. New ones beyond it replace those not learned for
         longest, with one warning. A single x with more is an error.
     max_classes
-        Classes, at most; at least 2. Examples of later classes are ignored, with one warning.
+        Classes, in [2, 2,000]. Examples of later classes are ignored, with one warning.
     device
         "cpu", "cuda" or "cuda:N".
     seed
@@ -125,20 +125,4 @@ class INeurAL(NeuralClassifier):
         device: str = "cpu",
         seed: int | None = None,
     ) -> None:
-        super().__init__(
-            hidden_dim=hidden_dim,
-            n_layers=n_layers,
-            lr=lr,
-            batch_size=batch_size,
-            n_steps=n_steps,
-            capacity=capacity,
-            explorers=explorers,
-            drift_detector=drift_detector,
-            classes=classes,
-            categories=categories,
-            missing=missing,
-            max_features=max_features,
-            max_classes=max_classes,
-            device=device,
-            seed=seed,
-        )
+        super().__init__(locals())

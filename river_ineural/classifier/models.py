@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.drift import DriftDetector
-from river_ineural.features.constants import CONSTANT
+from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
 from river_ineural.features.index import FeatureIndex, place
 from river_ineural.features.labels import LabelIndex
@@ -168,6 +168,9 @@ class Learner:
             if change:
                 for model in self.models:
                     model.scaling.accept(change)
+            if (small := (values != 0) & (abs(values) < CLOSEST)).any():
+                same = (columns >= 0) & ~self.model.scaling.varies()[columns]
+                self.features.watch.small(names, small.any(axis=0) & same)
         if pseudo_label:
             self.model.train(n * PSEUDO_LABEL_STEPS, lr, pseudo_label)
             return

@@ -51,7 +51,7 @@ class NeurONAL(NeuralClassifier):
         Width m of both networks, at least 1. The default is larger than that of `INeurAL`, which
         has m units a class.
     lr
-        Learning rate η1 of f1, above 0.
+        Learning rate η1 of f1, in [1e-37, 1,000].
     batch_size
         Twice the examples of each step, in [1, 65,536].
     n_layers, n_steps, capacity, explorers
@@ -106,20 +106,4 @@ class NeurONAL(NeuralClassifier):
         device: str = "cpu",
         seed: int | None = None,
     ) -> None:
-        super().__init__(
-            hidden_dim=hidden_dim,
-            n_layers=n_layers,
-            lr=lr,
-            batch_size=batch_size,
-            n_steps=n_steps,
-            capacity=capacity,
-            explorers=explorers,
-            drift_detector=drift_detector,
-            classes=classes,
-            categories=categories,
-            missing=missing,
-            max_features=max_features,
-            max_classes=max_classes,
-            device=device,
-            seed=seed,
-        )
+        super().__init__(locals())

@@ -24,8 +24,8 @@ from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Networks, Recipe
 
-SMALLEST = 1e-37  # learning rate that float32 can hold
-MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1e6, 1_000_000
+SMALLEST, LARGEST = 1e-37, 1e3  # learning rates with which no weight leaves float32, ever
+MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1_000, 1_000_000
 
 
 def check_explorers(name: str, explorers: Any) -> tuple[str, ...]:

@@ -13,18 +13,23 @@ def add(commands: Any) -> None:
     """Add the command to the subcommands of a parser."""
     command: argparse.ArgumentParser = commands.add_parser(
         "compare",
-        help="learners side by side on a CSV file of yours",
-        description="Predict each row of a CSV file in turn, ask for some labels, and compare "
+        help="learners side by side on a file of yours",
+        description="Predict each row of a file in turn, ask for some labels, and compare "
         "learners that all may ask for as many: a table, and a page with a figure.",
+        usage="river-ineural compare FILE --target COLUMN [OPTION ...]",
         epilog="example: river-ineural compare data.csv --target y --time t --delay 1d",
     )
     say = command.add_argument
-    say("file", type=Path, help="CSV with a header; may be compressed")
+    say("file", type=Path, help="CSV with a header, may be compressed; parquet; ARFF")
     say("--target", required=True, metavar="COLUMN", help="of the labels")
     say("--time", metavar="COLUMN", help="to sort by; default: order of the file")
     say("--delay", help="until a label comes: 1d or 12h with --time, else a number of rows")
     say("--budget", default="5%", help="labels: 5%%, or 150 (default 5%%)")
-    say("--horizon", action="store_true", help="let learners know the number of rows with --time")
+    say(
+        "--horizon",
+        action=argparse.BooleanOptionalAction,
+        help="whether learners know the number of rows (default: only without --time)",
+    )
     say("--models", nargs="+", metavar="NAME", help="default: six; a wrong one lists all")
     say("--categories", nargs="+", default=[], metavar="COLUMN", help="numbers that are codes")
     say("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to learn nothing from")
@@ -34,6 +39,7 @@ def add(commands: Any) -> None:
     say("--thousands", help="mark between thousands (default: none)")
     say("--date-format", metavar="FORMAT", help="of times, as '%%d.%%m.%%Y' (default: ISO 8601)")
     say("--seed", type=int, default=0, help="of the learners (default 0)")
+    say("--seeds", type=int, default=1, metavar="N", help="run N seeds, from --seed on (default 1)")
     say("--report", type=Path, help="page to write (default: FILE-compare.html)")
     command.set_defaults(run=run)
 
@@ -41,11 +47,13 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace, line: str) -> str:
     """Run the comparison; returns why contenders failed, or an empty text if none failed."""
     try:
-        from river_ineural.compare import contenders, reading, reporting, running
+        from river_ineural.compare import contenders, reading, reporting, running, verdict
     except ModuleNotFoundError as error:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
         ) from None
+    if options.seeds < 1:
+        raise ValueError(f"--seeds must be at least 1, got {options.seeds}")
     models, known = options.models or contenders.DEFAULT, contenders.CONTENDERS
     for name in models:
         if name not in known:
@@ -53,21 +61,33 @@ def run(options: argparse.Namespace, line: str) -> str:
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
     if not page.parent.is_dir():  # checked before anything is run
         raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
+    if page.exists() and page.samefile(options.file):
+        raise ValueError(f"--report {page} is the file to read: say another name")
     csv = {name: getattr(options, name) for name in ("sep", "encoding", "decimal", "thousands")}
     columns = options.target, options.time, options.drop, options.categories
     table = reading.read_table(options.file, *columns, options.date_format, **csv)
     delay = running.parse_delay(options.delay, table) if options.delay else None
-    total = options.horizon or not options.time  # in time order later rows may differ
-    budget = running.parse_budget(options.budget, len(table), total)
-    given = table, budget, delay, options.seed
-    sys.stderr.writelines(f"{note}\n" for note in table.notes)
+    if options.horizon is None:
+        options.horizon = not options.time  # in time order later rows may differ
+    budget = running.parse_budget(options.budget, len(table), options.horizon)
+    seeds = range(options.seed, options.seed + options.seeds)
+    notes = [*table.notes, *verdict.giveaways(table)]
+    sys.stderr.writelines(f"{note}\n" for note in notes)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two
-        outcomes = [running.run(known[name], *given) for name in models]
+        outcomes = [
+            running.mean_of(
+                [running.run(known[name], table, budget, delay, seed) for seed in seeds]
+            )
+            for name in models
+        ]
     failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
     if len(failures) < len(outcomes):
-        page.write_text(reporting.page(table, outcomes, options, line), encoding="utf8")
-        print(reporting.results(outcomes).to_string(float_format="{:.1f}".format))
+        said = verdict.verdict(outcomes)
+        written = reporting.page(table, outcomes, options, line, said, notes)
+        page.write_text(written, encoding="utf8")
+        print(f"{reporting.text_table(outcomes)}\n")
         label, share = next(iter(table.shares.items()))
-        print(f"\n{share:.1%} of the labels are {label!r}.\n{reporting.REST}\nPage: {page}")
+        always = f"{share:.1%} of the labels are {label!r}."
+        print("\n".join(filter(None, (said, always, reporting.REST, f"Page: {page}"))))
     return "; ".join(failures)

@@ -1,17 +1,25 @@
-"""Read a CSV file with pandas as a stream of examples in order."""
+"""Read a table of a file with pandas as a stream of examples in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
+from river_ineural.compare.formats import as_csv, declared
+from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
 
 SEPARATORS = ",;\t|"
@@ -19,6 +27,12 @@ MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
+DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( \d{1,2}:\d\d(:\d\d)?)?"
+DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"
+FORMATS = [day + time for day in DAYS for time in ("", " %H:%M", " %H:%M:%S")]
+SIGNS = "$€£¥₹%"  # around numbers, which are read without them
+EMPTY: Mapping[Any, Any] = {}
+DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
 MOST_CLASSES = 100  # the default limit of `INeurAL`
 
@@ -57,8 +71,7 @@ class Table:
 
     def examples(self) -> Iterator[dict[FeatureName, Any]]:
         """Feature dicts of floats and text; None where a value is missing."""
-        frame = self.features.astype(object).where(self.features.notna(), None)
-        return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
+        return examples_of(self.features)
 
 
 def read_table(
@@ -70,24 +83,28 @@ def read_table(
     date_format: str | None = None,
     **csv: Any,
 ) -> Table:
-    """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz).
+    """Read a CSV file with a header, compressed if its name says so (.gz, .zip, .bz2, .xz), or a
+    parquet or ARFF file.
 
     `csv` holds parameters of `pandas.read_csv`: encoding, sep, decimal and thousands. The first
     three are guessed if they are None. Rows without a label are left out, and the others sorted by
     `time`. Input that cannot be read raises a ValueError that says where and what to do.
     """
+    categories = [*categories, *declared(path)]
     cells, notes = read_cells(path, target, categories, **csv)
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
             raise ValueError(
                 f"no column {wanted!r} in {path.name}: there are {list(cells)}, unless --separator "
-                "says another separator"
+                "says another separator, or --encoding how text is written, as utf-16"
             )
     if f"{target}.1" in cells:  # pandas' name for a second one
-        raise ValueError(f"{path.name} has two columns {target!r}, which would tell: rename one")
+        raise ValueError(
+            f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
+        )
     missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
-        notes.append(f"{n:,} rows are left out, as {label!r} is no label")
+        notes.append(f"{n:,} rows are left out, because {label!r} is not a label")
     cells, at = cells[~missing], None
     if time:
         at = sorted_times(cells[time], date_format)
@@ -95,25 +112,50 @@ def read_table(
         if is_numeric_dtype(at):  # numbers that only grow are no feature
             drop = [*drop, time]
     labels = cells.pop(target)
-    if (numbers := pd.to_numeric(labels, errors="coerce")).notna().all():  # 1.0 equals 1
-        labels = numbers.convert_dtypes().astype(str)
+    if pd.to_numeric(labels, errors="coerce").notna().all():
+        labels = labels.str.replace(r"\.0*$", "", regex=True)  # 1.0 is 1
+        first: dict[Decimal, str] = {}
+        for label in labels.unique():
+            if (other := first.setdefault(Decimal(label), label)) != label:
+                notes.append(f"labels {other!r} and {label!r} are two classes of one number")
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
             f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
             f"predicts classes, at least 2 and at most {MOST_CLASSES}"
         )
+    features, of_columns = read_features(
+        cells.drop(columns={*drop} - {target}), path.name, categories, date_format
+    )
+    return Table(features, tuple(labels), at, (*notes, *of_columns))
+
+
+def read_features(
+    cells: pd.DataFrame,
+    file: str,
+    categories: Sequence[str] = (),
+    date_format: str | None = None,
+) -> tuple[pd.DataFrame, list[str]]:
+    """The features of all rows, as `Table` has them, and notes on columns for the reader."""
     features: dict[str, pd.Series[Any]] = {}
-    for name, column in cells.drop(columns={*drop} - {target}).items():
-        values, note = read_column(column, date_format, name in categories)
-        useless = why_useless(values)
+    notes: list[str] = []
+    for name, column in cells.items():
+        values, note = read_column(column, date_format, name in categories, cells.attrs)
+        useless = "" if note.startswith("left out") else why_useless(values)
         notes += [f"{name}: {each}" for each in (useless, note) if each]
-        if not useless:
+        if not useless and not note.startswith("left out"):
             times = isinstance(values.dtype, pd.DatetimeTZDtype)
+            name = name.replace("=", ":") + "'" * name.endswith(MISSING_FLAG)  # see `Encoder`
+            values = values.rename(name)
             features |= parts_of_times(values) if times else {name: values}
     if not features:
-        raise ValueError(f"no column of {path.name} is left to learn from: {'; '.join(notes)}")
-    frame = pd.DataFrame(features).reset_index(drop=True)
-    return Table(frame, tuple(labels), at, tuple(notes))
+        raise ValueError(f"no column of {file} is left to learn from: {'; '.join(notes)}")
+    return pd.DataFrame(features).reset_index(drop=True), notes
+
+
+def examples_of(features: pd.DataFrame) -> Iterator[dict[FeatureName, Any]]:
+    """Feature dicts of floats and text; None where a value is missing."""
+    frame = features.astype(object).where(features.notna(), None)
+    return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
 
 
 def guessed(path: Path, how: dict[str, Any]) -> list[str]:
@@ -132,8 +174,15 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
     return notes
 
 
+def without_signs(text: pd.Series[str]) -> pd.Series[str]:
+    """Numbers without signs of currency, and with the minus of ASCII."""
+    minus = text.str.replace("\N{MINUS SIGN}", "-")
+    return minus.str.replace(f"[{SIGNS}]", "", regex=True).str.strip()
+
+
 def has_decimal_commas(text: pd.Series[str]) -> bool:
     """Whether cells are numbers with decimal commas, which do not separate thousands."""
+    text = without_signs(text)
     numbers = text.str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").mean()
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
@@ -141,32 +190,51 @@ def has_decimal_commas(text: pd.Series[str]) -> bool:
 
 
 def read_cells(
-    path: Path, target: str, categories: Sequence[str], **csv: Any
+    path: Path,
+    target: str | None = None,
+    categories: Sequence[str] = (),
+    as_written: bool = False,
+    **csv: Any,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read the cells, with labels and categories as text; returns them and notes on guesses."""
+    """Read the cells, with labels and categories as text; returns them and notes on guesses.
+
+    `as_written` leaves the text of all cells as it is.
+    """
     how: dict[str, Any] = {"skipinitialspace": True, **csv}
+    kinds: dict[str, Any] = {
+        "na_values": MISSING,
+        "converters": {target: str.strip} if target else {},
+        "dtype": dict.fromkeys({*categories} - {target}, str),
+    }
+    if as_written:
+        kinds = {"dtype": str, "keep_default_na": False}
+    source: Any = path
     try:
-        notes = guessed(path, how)
-        cells = pd.read_csv(
-            path,
-            na_values=MISSING,
-            converters={target: str.strip},
-            dtype=dict.fromkeys(categories, str),
-            low_memory=False,  # one dtype for a whole column
-            **how,
-        )
+        if text := as_csv(path):
+            how, source, notes = {"skipinitialspace": True}, io.StringIO(text), []
+        else:
+            notes = guessed(path, how)
+        cells = pd.read_csv(source, low_memory=False, **kinds, **how)  # one dtype for a column
         if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
+    except DAMAGED as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
+        raise ValueError(f"{path.name} cannot be read, as it is damaged: {error}") from None
     except (LookupError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # not UTF-8
-            cells, notes = read_cells(path, target, categories, **{**csv, "encoding": "cp1252"})
-            return cells, ["guessed --encoding 'cp1252'", *notes]
+            encoding = "utf-16" if error.object[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "cp1252"
+            csv["encoding"] = encoding
+            cells, notes = read_cells(path, target, categories, as_written, **csv)
+            return cells, [f"guessed --encoding {encoding!r}", *notes]
         raise ValueError(
             f"{path.name} cannot be read: {error} (line 1 is the header; --separator says what "
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None
-    ends = [name for name in cells if name.startswith("Unnamed: ") and cells[name].isna().all()]
+    cells.attrs = {mark: how.get(mark) for mark in ("decimal", "thousands")}
+    empty = cells.isna() | (cells == "")
+    ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
 
 
@@ -180,32 +248,52 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
     values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
         raise ValueError(
-            f"column {cells.name!r} is to tell the time, and '{none.iloc[0]}' tells none: write a "
-            "number or 2024-12-31 23:59 in every row, or say how times are written with "
+            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: "
+            "write a number or 2024-12-31 23:59 in every row, or say how times are written with "
             "--date-format, as '%d.%m.%Y %H:%M'"
         )
     return values.sort_values(kind="stable")
 
 
 def read_column(
-    cells: pd.Series[Any], date_format: str | None = None, category: bool = False
+    cells: pd.Series[Any],
+    date_format: str | None = None,
+    category: bool = False,
+    marks: Mapping[Any, Any] = EMPTY,
 ) -> tuple[pd.Series[Any], str]:
     """The values of a column that pandas has read, and a note for the reader. Values are float64 if
-    nine of ten cells are numbers or booleans, times if all are, else text; a category is text.
+    nine of ten cells are numbers or booleans, times if all are, else text; a category is text. In
+    numbers are `marks`, "decimal" and "thousands".
     """
     given, note = cells.dropna().infer_objects(), ""
     text = given.astype(str).str.strip()
     if category:
         return text.reindex(cells.index), note
-    numbers = pd.to_numeric(given, errors="coerce").astype(float)
+    bare, signs, typed = text, set[str](), is_numeric_dtype(given)
+    if not typed:
+        signs = {*text.str.cat()} & {*SIGNS}
+        bare = without_signs(text)
+        for mark, plain in (marks.get("thousands"), ""), (marks.get("decimal"), "."):
+            bare = bare.str.replace(mark, plain, regex=False) if mark else bare
+    numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
     if len(odd) <= (1 - NEARLY_ALL) * len(given):
+        if signs:
+            note = f"read without {' and '.join(sorted(signs))}"
         if len(odd):
-            note = f"{len(odd):,} cells, as {odd.iloc[0]!r}, are no numbers of use: missing"
+            note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
     if (times := to_times(text, date_format)).notna().all():
         return times.reindex(cells.index), note
+    if not date_format and text.str.fullmatch(DATE).all():
+        found = [form for form in FORMATS if to_times(text, form).notna().all()]
+        if len(found) == 1:
+            note = f"guessed --date-format {found[0]!r}"
+            return to_times(text, found[0]).reindex(cells.index), note
+        note = f"left out: {text.iloc[0]!r} is a date: say --date-format, as '%d/%m/%Y'"
+        return pd.Series(np.nan, cells.index), note
+    odd = bare[numbers.isna()]
     if odd.str.match(MARKED).mean() >= NEARLY_ALL:
         raise ValueError(
             f"column {given.name!r} holds {odd.iloc[0]!r}: say --decimal, --thousands or "

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from rich.console import Console
@@ -19,12 +22,25 @@ from river_ineural.compare.reading import Table
 
 @dataclass
 class Outcome:
-    """The result of a contender."""
+    """The result of a contender, or the mean over several seeds."""
 
     name: str
-    mistakes: list[int] = field(default_factory=list)  # total up to each row
+    mistakes: Sequence[float] = ()  # total up to each row; a row without a prediction is one
     row: dict[str, float] = field(default_factory=dict)  # row of the table; empty after a failure
     error: str = ""  # why the contender failed; empty if it did not
+    totals: Sequence[float] = ()  # mistakes of each seed
+
+
+def mean_of(runs: Sequence[Outcome]) -> Outcome:
+    """The mean of the runs of a contender, with the deviation of its accuracy; or a failure."""
+    if failed := [each for each in runs if each.error]:
+        return failed[0]
+    row = {name: float(np.mean([each.row[name] for each in runs])) for name in runs[0].row}
+    if len(runs) > 1:
+        spread = float(np.std([each.row["accuracy %"] for each in runs], ddof=1))
+        row = {"accuracy %": row.pop("accuracy %"), "±": spread, **row}
+    mistakes = np.mean([each.mistakes for each in runs], axis=0).tolist()
+    return Outcome(runs[0].name, mistakes, row, totals=[each.mistakes[-1] for each in runs])
 
 
 def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
@@ -43,8 +59,8 @@ def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
         return Budget(min(1.0, rate), burst=burst)
     except ValueError:
         raise ValueError(
-            f"--budget {text!r} is none: write 5% or 0.05 for a share of the rows, at most all of "
-            "them, or 150 for so many labels"
+            f"--budget {text!r} is not a budget: write 5% or 0.05 for a share of the rows, at most "
+            "all of them, or 150 for so many labels"
         ) from None
 
 
@@ -58,8 +74,8 @@ def parse_delay(text: str, table: Table) -> float:
         return delay
     except ValueError:
         raise ValueError(
-            f"--delay {text!r} is none: write 1d, 12h or 30min with --time COLUMN, a number if "
-            "that column has numbers, or without --time a number of rows"
+            f"--delay {text!r} is not a delay: write 1d, 12h or 30min with --time COLUMN, a number "
+            "if that column has numbers, or without --time a number of rows"
         ) from None
 
 
@@ -70,35 +86,43 @@ def run(
     delay: Any = None,  # from `parse_delay`; None: a label arrives before the next row
     seed: int = 0,
 ) -> Outcome:
-    """Predict each row in turn and learn requested labels as they arrive; records a failure."""
+    """Predict each row in turn and learn requested labels as they arrive; records a failure.
+
+    A row that the learner does not predict, since it knows no label yet, is a mistake.
+    """
     outcome, start = Outcome(contender.name), time.perf_counter()
     codes, _ = pd.factorize(pd.Series(table.labels))  # River's regression expects 0 and 1
     moments = iter(table.moments or ())
     moment = (lambda x: next(moments)) if delay is not None and table.moments else None
-    accuracy, f1 = metrics.Accuracy(), metrics.MacroF1()  # type: ignore[no-untyped-call]
+    scores, mistakes = metrics.Accuracy(), list[int]()  # type: ignore[no-untyped-call]
     console = Console(stderr=True)
     shown: Any = {"console": console, "transient": True, "disable": not console.is_terminal}
     try:
         model = contender.sampler(table, budget, seed)
         stream = zip(contender.examples(table), codes.tolist(), strict=True)
         shown_rows = track(stream, contender.name, len(table), **shown)
-        scores = accuracy + f1
         for _ in evaluate.iter_progressive_val_score(shown_rows, model, scores, moment, delay):
-            n_predicted = round(accuracy.cm.n_samples)
-            outcome.mistakes.append(n_predicted - round(accuracy.cm.total_true_positives))
-        if not n_predicted:
+            mistakes.append(len(mistakes) + 1 - round(scores.cm.total_true_positives))
+        if not scores.cm.n_samples:
             raise ValueError("it predicted nothing, as no label came before the last row")
+        outcome.mistakes, outcome.totals = mistakes, [mistakes[-1]]
         told = model.accuracy
         outcome.row = {
-            "accuracy %": 100 * accuracy.get(),  # type: ignore[no-untyped-call]
+            "accuracy %": 100 * (1 - mistakes[-1] / len(table)),
             "told %": 100 * told.value,
-            "±": 50 * (told.high - told.low),
-            "F1 %": 100 * f1.get(),  # type: ignore[no-untyped-call]
-            "mistakes": outcome.mistakes[-1],
-            "rows": n_predicted,  # nothing is predicted before a label is known
+            "told ±": 50 * (told.high - told.low),
+            "F1 %": 100 * macro_f1(scores.cm, codes),
+            "mistakes": mistakes[-1],
             "labels": model.n_queries,
             "s": time.perf_counter() - start,
         }
     except Exception as error:  # a failure is a result; the others still run
         outcome.error = " ".join(f"{type(error).__name__}: {error}".split())
     return outcome
+
+
+def macro_f1(matrix: Any, codes: Any) -> float:
+    """Mean over the classes of 2 · right / (rows of the class + predictions of the class)."""
+    rows = Counter(codes.tolist())
+    each = [2 * matrix.true_positives(c) / (n + matrix.sum_col[c]) for c, n in rows.items()]
+    return float(np.mean(each))

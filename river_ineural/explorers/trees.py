@@ -57,7 +57,7 @@ def drawn(seed: int, at: int) -> np.uint64:
     return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
 
 
-@loop
+@inlined
 def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     """How often the bootstrap sample of a tree holds an example: a Poisson variable of mean 1."""
     u, n = drawn(seed, serial * n_trees + tree), 0

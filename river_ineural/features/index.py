@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import Encoder
-from river_ineural.features.jit import loop
-from river_ineural.features.keys import check_keys, plain
+from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, plain
+from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
 from river_ineural.features.watch import Watch
 
@@ -67,7 +67,7 @@ class FeatureIndex:
         encoder: Encoder | None = None,
     ) -> None:
         self.encoder = encoder
-        self.max_features = max_features
+        self.max_features = check_integer("max_features", max_features, 1, MOST_FEATURES)
         self.first_column = first_column
         self.recycles = recycles
         self.columns: dict[FeatureName, int] = {}
@@ -244,7 +244,7 @@ class FeatureIndex:
         The names are sorted, so neither key order nor hashing decides which column a name gets.
         """
         new = sorted_names(plain(name) for name in names if name not in self.columns)
-        check_keys(new, "feature name")
+        check_keys(new, "feature name", OF_NAMES // self.max_features)
         if not all(isinstance(name, str) for name in new):
             check_keys([*self.names, *new], "feature name")
         return new
@@ -275,16 +275,9 @@ def place(
 ) -> NDArray[np.float64]:
     """Put values (B, n) into their columns (n,) of (B, n_columns); those of -1 are left out."""
     placed = np.zeros((len(values), n_columns))
-    scatter(values, columns, placed)
+    known = columns >= 0
+    if known.all():
+        placed[:, columns] = values
+    else:
+        placed[:, columns[known]] = values[:, known]
     return placed
-
-
-@loop
-def scatter(values: Any, columns: Any, placed: Any) -> None:
-    """Write what `place` returns over zeros."""
-    for j in range(len(columns)):
-        if columns[j] >= placed.shape[1]:
-            raise IndexError("a column is beyond the last one")
-        if columns[j] >= 0:
-            for i in range(len(values)):
-                placed[i, columns[j]] = values[i, j]

@@ -79,24 +79,25 @@ class Notices(event.Listener):
     """Say once that compilation takes a while, log each function, and warn if none is kept."""
 
     def __init__(self) -> None:
-        self.started: list[float] = []  # of compilations that go on, the outermost first
-        self.spent, self.n = 0.0, 0  # seconds, and functions of this package
+        self.started: dict[Any, float] = {}  # by function that is compiled, perhaps within another
+        self.spent = self.until = 0.0  # seconds in all, and the time up to which they are counted
+        self.n = 0  # functions of this package
         self.told = self.warned = False
 
     def on_start(self, event: Any) -> None:
         """The compilation of a function begins, perhaps within that of another."""
-        self.started.append(time.perf_counter())
+        self.started[event.data["dispatcher"]] = time.perf_counter()
 
     def on_end(self, event: Any) -> None:
         """The compilation ends."""
-        seconds, function = time.perf_counter() - self.started.pop(), event.data["dispatcher"]
+        function, now = event.data["dispatcher"], time.perf_counter()
+        begun = self.started.pop(function, now)  # another listener may have failed at the start
         module = function.py_func.__module__ or ""  # None of what `exec` makes
         if not module.startswith("river_ineural."):
             return
         self.n += 1
-        if not self.started:
-            self.spent += seconds
-        logger.info("compiled %s.%s in %.1f s", module, function.py_func.__name__, seconds)
+        self.spent, self.until = self.spent + now - max(begun, self.until), now
+        logger.info("compiled %s.%s in %.1f s", module, function.py_func.__name__, now - begun)
         if self.spent > PATIENCE and not self.told:
             self.told = True
             print(f"river_ineural: {NOTICE}", file=sys.stderr)

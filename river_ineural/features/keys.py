@@ -1,8 +1,15 @@
-"""Names and labels that a file can hold."""
+"""Names and labels that a file can hold, and the limits of a model that follow from it.
+
+They are checked where a value enters: by parameters, by each label, and by the reader of files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+import math
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +17,11 @@ import numpy as np
 LARGEST = 10**300  # largest integer key: it fits float64
 MOST = 2_000  # most keys whose hashes an attacker could make equal
 FEW = 1 << 20  # integers below this are too few for such an attack
+MOST_FEATURES, MOST_CLASSES = 100_000, 2_000  # of a model
+OF_NAMES = 32 << 20  # bytes of the names of all features
+OF_LABEL = 1_600  # bytes of a label
+DEEPEST = 20  # tuples within a tuple
+PART = 20  # bytes that each comma or bracket counts as; a value counts as two
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_"
 SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
@@ -27,32 +39,66 @@ def plain(key: Any) -> Any:
     return next((of(key) for kind, of in PLAIN.items() if isinstance(key, kind)), key)
 
 
-def check_key(key: Any, what: str = "name") -> None:
-    """Raise TypeError unless a file can hold the key, the name of a feature or a label."""
+def plain_value(value: Any) -> Any:
+    """The value of a feature as a file can hold it: numbers of other types become floats."""
+    if type(value) not in KINDS:
+        value = plain(value)
+        if isinstance(value, Real | Decimal):
+            try:
+                return float(value)
+            except (OverflowError, ValueError):  # a signaling NaN, for one
+                return math.nan
+        if type(value).__name__ in ("NAType", "NaTType"):
+            return None
+    return value
+
+
+def size_of(value: Any) -> int:
+    """Bytes that a value takes in a file, at most."""
+    if isinstance(value, str):
+        return 2 * PART + len(json.dumps(value)) + PART * sum(map(value.count, ",[{"))
+    if isinstance(value, Mapping):
+        return 2 * PART + sum(size_of(key) + size_of(part) for key, part in value.items())
+    if isinstance(value, tuple | list):
+        return 2 * PART + sum(map(size_of, value))
+    return 2 * PART + len(repr(value))
+
+
+def check_key(key: Any, what: str = "name", most: float = math.inf, depth: int = 0) -> None:
+    """Raise TypeError or ValueError unless a file can hold the key, the name of a feature or a
+    label, in `most` bytes.
+    """
     kind = type(key)
     if kind is tuple:
+        if depth == DEEPEST:
+            raise ValueError(f"{what} has more than {DEEPEST} tuples in one another: use text.")
         for part in key:
-            check_key(part, what)
-        return
-    if kind is int and abs(key) > LARGEST:
+            check_key(part, what, depth=depth + 1)
+    elif kind is int and abs(key) > LARGEST:
         raise TypeError(f"{what} is an integer beyond 1e300: use text.")
-    if kind not in KINDS:
+    elif kind not in KINDS:
         raise TypeError(
             f"{what} {key!r:.80} ({kind.__name__}) cannot be saved: use text or a number."
         )
-    if key != key:
+    elif key != key:
         raise TypeError(f"{what} is NaN, which is another one each time: use text or a number.")
+    if depth == 0 and most < math.inf and (size := size_of(key)) > most:
+        raise ValueError(
+            f"{what} {key!r:.40}… takes {size:,} bytes in a file, more than {most:,}: shorten it."
+        )
 
 
-def check_keys(keys: Collection[Any], what: str = "name") -> None:
-    """Raise unless a file can hold all keys, and all keys differ.
+def check_keys(keys: Collection[Any], what: str = "name", most: float = math.inf) -> None:
+    """Raise unless a file can hold all keys, each in `most` bytes, and all keys differ.
 
     Python hashes text with a secret, but numbers without one. The author of a file could choose
     numbers that all collide in a dict, which would then take minutes to fill.
     """
-    if not {*map(type, keys)} <= {str}:
+    text = {*map(type, keys)} <= {str}
+    if not text or most < math.inf:
         for key in keys:
-            check_key(key, what)
+            check_key(key, what, most)
+    if not text:
         n = sum(not _secret(key) for key in keys)
         if n > MOST:
             raise ValueError(

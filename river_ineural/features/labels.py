@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
-from river_ineural.features.keys import KINDS, check_key, check_keys, plain
-from river_ineural.features.validation import warn
+from river_ineural.features.keys import KINDS, MOST_CLASSES, OF_LABEL, check_key, check_keys, plain
+from river_ineural.features.validation import check_integer, warn
 
 LABELS = KINDS - {type(None), bytes}
 
@@ -19,7 +19,7 @@ class LabelIndex:
     """Class indices of at most `max_classes` labels: `classes` first, then others as seen."""
 
     def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
-        self.max_classes = max_classes
+        self.max_classes = check_integer("max_classes", max_classes, 2, MOST_CLASSES)
         self._warned = False
         self.labels = list(dict.fromkeys(self.checked(label) for label in classes))
         if len(self.labels) > max_classes:
@@ -38,8 +38,8 @@ class LabelIndex:
         y = plain(y)
         if type(y) not in LABELS:
             raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
-        if isinstance(y, int):
-            check_key(y, "label")
+        if isinstance(y, int | str):
+            check_key(y, "label", OF_LABEL)
         if isinstance(y, float | np.floating) and not math.isfinite(y):
             raise ValueError(f"label {y!r} is not finite: drop the example or label it.")
         return y  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from river_ineural.features.constants import (
     SQUASHED,
     TWO_VALUED,
 )
-from river_ineural.features.jit import loop
+from river_ineural.features.jit import inlined, loop
 from river_ineural.features.standardizing import take, there
 
 Array = NDArray[Any]
@@ -191,20 +191,13 @@ class Scaling:
 
     def varies(self) -> NDArray[np.bool_]:
         """Which columns vary by more than rounding, (d,)."""
-        found = np.empty(self.moments.shape[1], np.bool_)
-        vary(max(1, self.n), self.moments, found)
+        mean, square = self.moments[:2]
+        least = np.maximum(ROUNDING * np.abs(mean), CLOSEST)
+        found: NDArray[np.bool_] = np.sqrt(square / max(1, self.n)) > least
         return found
 
 
-@loop
-def vary(n: int, moments: Array, found: Array) -> None:
-    """Write which columns vary by more than rounding, (d,), from the moments of n examples."""
-    for j in range(len(found)):
-        least = max(ROUNDING * abs(moments[0, j]), CLOSEST)
-        found[j] = np.sqrt(moments[1, j] / n) > least
-
-
-@loop
+@inlined
 def observe(x: Array, n: int, moments: Array) -> None:
     """Update the statistics of n examples with the rows of x (B, d), one after the other.
 
@@ -266,7 +259,7 @@ def rescale(n: int, squash: bool, moments: Array, scaling: Array) -> None:
     scaling[0, 0] = -np.sqrt(total)
 
 
-@loop
+@inlined
 def follow(values: Array, columns: Array, recent: Array) -> bool:
     """Update `recent` with values (B, n) of columns (n,), and return whether a feature has made
     32 small changes in a row: its values then stay in a much smaller range than usual.

@@ -55,6 +55,8 @@ def checked(name: FeatureName, value: Any, where: str = "feature {!r} is") -> fl
         real = float(value)
     except OverflowError:  # an int beyond float64
         real = math.inf
+    except ValueError:  # a signaling NaN
+        real = math.nan
     if math.isnan(real):
         raise ValueError(f"{where} {value}: {advice(name, math.nan)}.")
     if abs(real) > LARGEST:

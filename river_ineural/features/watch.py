@@ -8,11 +8,13 @@ from typing import Any
 
 from river.base.typing import FeatureName
 
+from river_ineural.features.constants import CLOSEST
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.validation import warn
 
 LEAST_LABELS = 10  # before that, names are not compared
 RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
+UNITS = "It counts as constant: give its logarithm, or other units."
 ID = 0.9  # share of new strings in a column of ids
 FEW_STRINGS, MANY_STRINGS = 12, 100  # of a column, before it can be one of ids, and is told of
 REMEDY = (
@@ -87,6 +89,12 @@ class Watch:
             self.names = names
             given = [name for name in names if not self.source(name)] if self.encoder else names
             self.common = {*given} if self.common is None else self.common.intersection(given)
+
+    def small(self, names: tuple[FeatureName, ...], small: Any) -> None:
+        """Warn of the first of names whose values are all too small to tell apart, (names,)."""
+        if small.any() and self.n_labels >= LEAST_LABELS:
+            name = names[int(small.argmax())]
+            self.once("small", f"feature {name!r} varies by less than {CLOSEST:g}. {UNITS}")
 
     def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> set[FeatureName] | None:
         """The names that all labels have and that are not among these.
@@ -170,3 +178,5 @@ class Watch:
         self.n_added += by > 0
         if column := self.source(name):
             self.n_made[column] += by
+            if not self.n_made[column]:  # so that there are no more of them than features
+                self.strings.pop(column, None)

@@ -26,7 +26,7 @@ def rows_of(draws: Array, drawn_from: tuple[int, int, int, int], rows: Array) ->
         rows[i] = draws[i] * n_labelled if i < split else first + int(draws[i] * n_pseudo)
 
 
-@loop
+@inlined
 def gather(
     rows: Array,  # (B,)
     stored: tuple[Array, Array, Array],  # x (capacity, d), targets (capacity, 2, k), weight

@@ -19,7 +19,7 @@ import river_ineural.persistence.samplers  # which adds to PARTS
 from river_ineural import INeurAL, NeurONAL, active
 from river_ineural.classifier.base import return_to_device
 from river_ineural.features.constants import CONSTANT
-from river_ineural.features.keys import check_keys
+from river_ineural.features.keys import OF_LABEL, OF_NAMES, check_keys
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import SCHEMA
 from river_ineural.networks.device import available
@@ -184,8 +184,8 @@ def sizes_of(document: Document, kind: Any, n_weights: int) -> dict[str, Any]:
     """The sides of arrays by name; by class, attributes that follow from the document."""
     given, names, room = document.parameters, document.names, document.room
     used = CONSTANT + len(names) if room else 0
-    check_keys(names)
-    check_keys(document.labels, "label")
+    check_keys(names, most=OF_NAMES // given["max_features"])
+    check_keys(document.labels, "label", OF_LABEL)
     k = len(LabelIndex(given["max_classes"], document.labels)) if used else 0
     fine = used <= room <= used + used // 4 and (room or not names)
     need(fine, "room", f"that of {len(names)} names", room)

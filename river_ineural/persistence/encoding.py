@@ -23,8 +23,9 @@ from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
 from river_ineural.features.keys import LARGEST, SCALARS, check_keys
 from river_ineural.persistence.parts import Arrays, LoadError
 
-MOST_BYTES = 16 << 20  # of the JSON
-MOST_ITEMS = 260_000  # commas, brackets and braces of it
+# The limits of a model (`features.keys`) and of questions keep its JSON within these.
+MOST_BYTES = 96 << 20
+MOST_ITEMS = 2_000_000  # commas, brackets and braces
 MOST_HEADER = 1 << 20  # bytes of names and shapes of arrays
 DOCUMENT = "document"  # the array that holds the JSON
 BEGINNING = b'{"__metadata__":{"river_ineural":"'  # start of the header
@@ -100,10 +101,10 @@ def checksum(data: bytes) -> bytes:
     return b"%08x" % zlib_ng.crc32(every[AT + 8 :], zlib_ng.crc32(every[:AT]))
 
 
-def within_limits(text: bytes, n_bytes: int = MOST_BYTES, n_items: int = MOST_ITEMS) -> bytes:
+def within_limits(text: bytes, n_items: int = MOST_ITEMS) -> bytes:
     """Return the JSON; raise LoadError if reading it would take much time or memory."""
     n = sum(map(text.count, (b",", b"[", b"{")))
-    if len(text) > n_bytes or n > n_items:
+    if len(text) > MOST_BYTES or n > n_items:
         raise LoadError(f"names, labels and counts take {len(text):,} bytes and {n:,} items")
     return text
 

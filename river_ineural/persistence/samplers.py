@@ -28,7 +28,7 @@ from river_ineural.persistence.parts import (
     taken,
 )
 
-MOST_BYTES, MOST_ITEMS = 64 << 20, 2_000_000  # of the JSON of questions
+MOST_ITEMS = 4_000_000  # of the JSON of questions: see `Questions`
 Parts = Annotated[dict[str, list[float]], Meta(max_length=100)]
 Last = tuple[dict[Any, float], bool, Reason, float, float, Level, Parts, Class, Class]
 
@@ -52,6 +52,8 @@ class OfQuestions(Part):
     n_unmatched: Count = 0
     n_alike: Count = 0
     told: bool = False
+    n_far: Count = 0
+    usual: Level = 0.0
 
     @classmethod
     def written(cls, thing: Questions, path: str, arrays: Arrays) -> dict[str, Any]:
@@ -64,12 +66,12 @@ class OfQuestions(Part):
         found["settled"] = [[query, *each] for query, each in thing.settled.items()]
         found["recent"] = [*thing.recent]
         text = json.dumps(encoded(found, path)).encode()
-        arrays[path] = np.frombuffer(within_limits(text, MOST_BYTES, MOST_ITEMS), np.uint8)
+        arrays[path] = np.frombuffer(within_limits(text, MOST_ITEMS), np.uint8)
         return {}
 
     def fill(self, thing: Questions, path: str, arrays: Arrays, sizes: Sizes) -> None:
         array = taken(arrays, path, ["u1", "bytes"], dict(sizes))
-        text = within_limits(array.tobytes(), MOST_BYTES, MOST_ITEMS)
+        text = within_limits(array.tobytes(), MOST_ITEMS)
         part = convert(json.loads(text, object_hook=decoded), OfQuestions)
         queries = [each[0] for each in part.waiting]
         few = max(len(queries), len(part.settled)) <= MOST and len(part.recent) <= RECENT
@@ -104,12 +106,12 @@ class OfAccuracy(Part):
         found = {name: getattr(thing, name) for name in cls.__struct_fields__}
         found["noted"] = [[query, *each] for query, each in thing.noted.items()]
         text = json.dumps(encoded(found, path)).encode()
-        arrays[path] = np.frombuffer(within_limits(text, MOST_BYTES, MOST_ITEMS), np.uint8)
+        arrays[path] = np.frombuffer(within_limits(text, MOST_ITEMS), np.uint8)
         return {}
 
     def fill(self, thing: Accuracy, path: str, arrays: Arrays, sizes: Sizes) -> None:
         array = taken(arrays, path, ["u1", "bytes"], dict(sizes))
-        text = within_limits(array.tobytes(), MOST_BYTES, MOST_ITEMS)
+        text = within_limits(array.tobytes(), MOST_ITEMS)
         part = convert(json.loads(text, object_hook=decoded), OfAccuracy)
         hessian, blocks, classes = np.array(part.hessian), part.blocks, [*part.classes.values()]
         finite = np.isfinite([*part.weights, *hessian.ravel()]).all()

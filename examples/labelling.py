@@ -1,0 +1,199 @@
+"""A page to label on, and a CSV file that the service predicts row by row.
+
+`GET /` of `examples/service.py` is `labelling.html`, which shows one question at a time. With
+
+    python examples/service.py --csv rows.csv --classes yes no
+
+the service predicts the rows of the file in random order until the sampler asks for a label, and
+goes on when that question is settled. `GET /rows.csv` returns every row with its label.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from fastapi import APIRouter, HTTPException
+from fastapi.responses import HTMLResponse, Response
+from journal import Ask, Journal
+from rows import Features, Label, labels_of
+
+from river_ineural import INeurAL, active
+from river_ineural.active.budget import combined
+from river_ineural.active.pipelines import find_learner
+from river_ineural.compare.reading import examples_of, read_cells, read_features
+from river_ineural.inspection.words import MEANING
+
+__all__ = ["LABELS", "Rows", "page", "router", "sampler_for"]
+
+LABELS = 100  # of a file, unless --budget says another number
+AT_ONCE = 200  # rows predicted in one request; the page then shows how far it is
+ADDED = "label", "probability", "said_by"  # columns of /rows.csv after those of the file
+PAGE = Path(__file__).with_name("labelling.html")
+# The page loads nothing, and sends to this service alone.
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+class Rows:
+    """The rows of a CSV file: their cells as written, and the examples that the sampler gets.
+
+    ValueError is raised if the file has no rows, no column to learn from, or a column whose name
+    `/rows.csv` adds.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.cells, notes = read_cells(path, as_written=True)
+        if taken := [name for name in ADDED if name in self.cells]:
+            raise ValueError(f"{path.name} has a column {taken[0]!r}, which /rows.csv adds: rename")
+        if self.cells.empty:
+            raise ValueError(f"{path.name} has no rows")
+        features, of_columns = read_features(read_cells(path)[0], path.name)
+        self.notes = [*notes, *of_columns]
+        self.examples = list(examples_of(features))
+        self.numbers = {name_of(i): i for i in range(len(self))}
+        self.order = np.random.default_rng(1).permutation(len(self)).tolist()
+        self.n_predicted = 0
+        self._turn = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def shown(self, id: str) -> Features | None:
+        """The cells of a row, as people see them; None if the id is of no row of the file."""
+        return dict(self.cells.iloc[self.numbers[id]]) if id in self.numbers else None
+
+    def go_on(self, journal: Journal) -> bool:
+        """Predict rows until a label is asked for; False if there are more, and none was asked for.
+
+        After a new start, rows that were predicted before get the same answer again.
+        """
+        with self._turn:
+            for i in itertools.islice(self.order, self.n_predicted, self.n_predicted + AT_ONCE):
+                asked = journal.predict(name_of(i), self.examples[i]).ask
+                self.n_predicted += 1
+                if asked and journal.asks(most=1):
+                    return True
+            return self.n_predicted == len(self)
+
+    def labelled(self, journal: Journal) -> pd.DataFrame:
+        """All rows in the order of the file, with label, probability, and who said the label.
+
+        The label is that of a person, else the most probable one for the model as it is now. The
+        probability is the one that the model gives to it.
+        """
+        with journal.reading() as (model, rows):
+            known = labels_of(rows)
+            added = [
+                said(model.classifier.predict_proba_one(x), known.get(name_of(i)))
+                for i, x in enumerate(self.examples)
+            ]
+        return self.cells.assign(**dict(zip(ADDED, zip(*added, strict=True), strict=True)))
+
+
+def name_of(row: int) -> str:
+    """The id of a row, whose number is counted from 0 here, and from 1 in the id."""
+    return f"row {row + 1}"
+
+
+def said(probabilities: dict[Any, float], label: Label | None) -> tuple[str, str, str]:
+    """Label, probability and who said it; no text before the model knows a label."""
+    by = "model" if label is None else "person"
+    if label is None:
+        label = max(probabilities, key=probabilities.__getitem__, default=None)
+    if label is None:
+        return "", "", ""
+    p = probabilities.get(label)
+    return str(label), "" if p is None else f"{p:.3f}", by
+
+
+def sampler_for(
+    rows: Rows, classes: Iterable[str], budget: float | int | None
+) -> active.INeurALSampler:
+    """A new sampler for a file; a budget of None is `LABELS` labels."""
+    limit = LABELS if budget is None else budget
+    classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
+    return active.INeurALSampler(classifier, budget=active.Budget(limit, len(rows)), seed=1)
+
+
+def labels_left(model: active.BudgetedSampler) -> int | None:
+    """Labels that may be asked for now; None without a limit."""
+    budget, decision = combined(model.budget, model.horizon), model.last_decision
+    if budget.total is not None:
+        return max(0, budget.total - model.n_queries)
+    left = budget.bucket if decision is None else decision.budget_left
+    return None if left in (None, math.inf) else int(left)
+
+
+def accuracy_of(model: active.BudgetedSampler) -> dict[str, float] | None:
+    """The estimated accuracy with its interval; None where the sampler has none yet."""
+    estimate = getattr(model, "accuracy", None)
+    found = {name: getattr(estimate, name, math.nan) for name in ("value", "low", "high")}
+    return None if any(map(math.isnan, found.values())) else found
+
+
+def question(ask: Ask, rows: Rows | None) -> dict[str, Any]:
+    """A question as the page shows it."""
+    why = MEANING[ask.reason].removeprefix("asked: ")  # type: ignore[index]
+    shown = rows.shown(ask.id) if rows else None
+    return {
+        "id": ask.id,
+        "x": shown or ask.x,
+        "why": why,
+        "gap": ask.gap,
+        "suggestion": ask.prediction,
+    }
+
+
+def page() -> HTMLResponse:
+    """The page itself, which holds no data."""
+    return HTMLResponse(PAGE.read_text(), headers={"Content-Security-Policy": POLICY})
+
+
+def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = ()) -> APIRouter:
+    """The HTTP paths of the page, but for those that any client uses.
+
+    With `classes` the page offers these, and no others.
+    """
+    paths, named = APIRouter(), [*classes]
+
+    @paths.post("/next")
+    def next() -> dict[str, Any]:
+        waiting = journal.asks(most=1)
+        done = True
+        if rows is not None and not waiting:
+            done = rows.go_on(journal)
+            waiting = journal.asks(most=1)
+        with journal.reading() as (model, _):
+            told = {
+                "classes": named or [*find_learner(model.classifier)[0].known_labels],
+                "spent": model.n_queries,
+                "left": labels_left(model),
+                "accuracy": accuracy_of(model),
+            }
+        return {
+            **told,
+            "question": question(waiting[0], rows) if waiting else None,
+            "named": bool(named),
+            "done": done,
+            "predicted": None if rows is None else rows.n_predicted,
+            "rows": None if rows is None else len(rows),
+        }
+
+    @paths.get("/rows.csv")
+    def table() -> Response:
+        if rows is None:
+            raise HTTPException(404, "there is no file: start the service with --csv rows.csv")
+        text = rows.labelled(journal).to_csv(index=False)
+        name = {"Content-Disposition": 'attachment; filename="rows.csv"'}
+        return Response(text, media_type="text/csv", headers=name)
+
+    return paths

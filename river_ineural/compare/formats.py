@@ -1,0 +1,66 @@
+"""Parquet and ARFF files as the text of a CSV file, which pandas then reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+__all__ = ["as_csv", "declared"]
+
+ATTRIBUTE = re.compile(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s*(.*)$")
+DATA = re.compile(r"(?im)^\s*@data.*$")
+
+
+def as_csv(path: Path) -> str | None:
+    """The text of a file; None for CSV files.
+
+    The end of the file's name tells the format: `.parquet` or `.arff`. ValueError is raised if the
+    file cannot be read.
+    """
+    kinds = {".parquet": of_parquet, ".arff": of_arff}
+    return kinds[path.suffix](path) if path.suffix in kinds else None
+
+
+def declared(path: Path) -> list[str]:
+    """The columns that a file declares as categories."""
+    if path.suffix != ".arff":
+        return []
+    return [name for name, kind in attributes(path.read_text("utf8")) if kind.startswith("{")]
+
+
+def attributes(text: str) -> list[tuple[str, str]]:
+    """Name and type of the columns of an ARFF file."""
+    found = ATTRIBUTE.findall(DATA.split(text, maxsplit=1)[0])
+    return [(name.strip("'\""), kind) for name, kind in found]
+
+
+def of_parquet(path: Path) -> str:
+    """Each row of the file as a line."""
+    try:
+        import polars
+    except ModuleNotFoundError:
+        raise ValueError("a parquet file needs polars: pip install polars") from None
+    try:
+        return polars.read_parquet(path).write_csv()
+    except polars.exceptions.PolarsError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+
+
+def of_arff(path: Path) -> str:
+    """Attributes become the header; rows stay as they are, with `?` for a missing value."""
+    text = path.read_text("utf8")
+    found, data = attributes(text), DATA.split(text, maxsplit=1)[1:]
+    if not (found and data):
+        raise ValueError("it has no @attribute or no @data")
+    lines = [line.strip() for line in data[0].splitlines()]
+    lines = [line for line in lines if line and not line.startswith("%")]
+    if lines and lines[0].startswith("{"):
+        raise ValueError("sparse rows, as {0 1, 3 2}, are not read")
+    quote = '"' if sum(map(str.count, lines, len(lines) * ['"'])) else "'"
+    file = io.StringIO()
+    rows = csv.writer(file)
+    rows.writerow(name for name, _ in found)
+    rows.writerows(csv.reader(lines, quotechar=quote, skipinitialspace=True, escapechar="\\"))
+    return file.getvalue()

@@ -1,0 +1,85 @@
+"""What a comparison says in a sentence, and a warning of columns that give the label away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
+
+from river_ineural.compare.reading import Table
+from river_ineural.compare.running import Outcome
+
+__all__ = ["giveaways", "verdict"]
+
+SURE = 2.0  # standard errors from which a difference is not taken for chance
+EARLY = 0.1  # least share of the rows that makes a start of its own
+BINS = 64  # of the numbers of a column
+GIVEN_AWAY = 0.1  # share of the mistakes of the commonest label that one column leaves
+
+
+def z_of(differences: Any) -> float:
+    """The sum in its standard errors; infinite where each of two or more is the same."""
+    values = np.asarray(differences, float)
+    if len(values) < 2 or not values.any():
+        return 0.0
+    error = values.std(ddof=1) * math.sqrt(len(values))
+    return float(values.sum() / error) if error else math.copysign(math.inf, values.sum())
+
+
+def lead(one: Outcome, other: Outcome, n: int | None = None) -> float:
+    """By how many standard errors one makes fewer mistakes than another in the first n rows.
+
+    The error is that of the rows, or of the seeds if that is larger.
+    """
+    rows = np.diff(other.mistakes[:n], prepend=0) - np.diff(one.mistakes[:n], prepend=0)
+    found = z_of(rows)
+    if n is None and len(one.totals) > 1:
+        seeds = z_of(np.subtract(other.totals, one.totals))
+        found = min(found, seeds) if found > 0 else max(found, seeds)
+    return found
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    """Which learner to take, in one or two sentences; empty for fewer than two learners."""
+    ran = sorted((each for each in outcomes if not each.error), key=lambda each: each.mistakes[-1])
+    if len(ran) < 2:
+        return ""
+    best, second = ran[:2]
+    labels = f"With {best.row['labels']:,.0f} labels"
+    alike = [each.name for each in ran[1:] if lead(best, each) < SURE]
+    if alike:
+        names = f"{', '.join([best.name, *alike[:-1]])} and {alike[-1]}"
+        return f"{labels} the differences between {names} may be chance."
+    ratio = best.mistakes[-1] / second.mistakes[-1]
+    said = f"{labels} take {best.name}: it makes {ratio:.2f} times the mistakes of {second.name}."
+    ahead = [np.subtract(best.mistakes, each.mistakes) for each in ran[1:]]
+    early = max(range(len(ahead)), key=lambda i: ahead[i].max())
+    until, rival = int(ahead[early].argmax()) + 1, ran[1 + early]
+    if until >= EARLY * len(best.mistakes) and lead(rival, best, until) >= SURE:
+        some = rival.mistakes[until - 1] / best.mistakes[until - 1]
+        said += f" Up to row {until:,} {rival.name} made {some:.2f} times its mistakes."
+    return said
+
+
+def giveaways(table: Table) -> Iterator[str]:
+    """A note for each column that alone tells nearly all labels."""
+    labels = pd.Series(table.labels)
+    base = 1 - table.shares.iloc[0]
+    halves = np.arange(len(labels)) % 2 == 0
+    for name, column in table.features.items():
+        if is_numeric_dtype(column) and column.nunique() > BINS:
+            column = pd.qcut(column, BINS, labels=False, duplicates="drop")
+        codes = pd.Series(pd.factorize(column, use_na_sentinel=False)[0])
+        wrong = 0
+        for half in (halves, ~halves):
+            commonest = labels[half].groupby(codes[half]).agg(lambda of: of.mode().iloc[0])
+            wrong += int((codes[~half].map(commonest) != labels[~half]).sum())
+        if wrong <= GIVEN_AWAY * base * len(labels):
+            yield (
+                f"{name}: this column alone tells {1 - wrong / len(labels):.1%} of the labels. If "
+                f"it is known only after the label, leave it out: --drop {name!r}"
+            )

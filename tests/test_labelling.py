@@ -1,0 +1,256 @@
+"""The page of the service to label on, and a CSV file that goes from unlabelled to labelled."""
+
+import contextlib
+import csv
+import io
+import json
+import re
+import shutil
+import socket
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+for name in ("fastapi", "filelock", "httpx", "pydantic", "uvicorn"):
+    pytest.importorskip(name, reason="needs pip install -e '.[service]' in a checkout")
+
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+
+import httpx  # noqa: E402
+import labelling  # noqa: E402
+import service  # noqa: E402
+import uvicorn  # noqa: E402
+from journal import Journal  # noqa: E402
+
+CLASSES = "low", "high"
+N = 300
+CELLS = [
+    {"id": f"o{i}", "size": f"{(i * 37 % N) / 10:.1f}", "shop": "AB "[i % 3].strip(), "-": "?"}
+    for i in range(N)
+]
+TRUTH = [CLASSES[float(row["size"]) > 15] for row in CELLS]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "orders.csv"
+    with path.open("w", newline="") as opened:
+        rows = csv.DictWriter(opened, CELLS[0])
+        rows.writeheader()
+        rows.writerows(CELLS)
+    return path
+
+
+@contextlib.contextmanager
+def serving(file, budget=None, classes=CLASSES, token=None):
+    """A client of the service that was started with this file; the folder is beside it."""
+    rows = labelling.Rows(file)
+    journal = Journal(file.parent / "kept", labelling.sampler_for(rows, classes, budget))
+    app = service.service(journal, token, rows, classes)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            with httpx.Client(base_url=address, timeout=60) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(60)
+
+
+def sent(http, path, **body):
+    return http.post(path, json=body).raise_for_status().json()
+
+
+def asked(http):
+    """What the page is told when a question waits, or the file is through."""
+    while not (told := sent(http, "/next"))["done"]:
+        assert not told["question"]
+    return told
+
+
+def truth(id):
+    return TRUTH[int(id.removeprefix("row ")) - 1]
+
+
+def table(http):
+    return list(csv.DictReader(io.StringIO(http.get("/rows.csv").raise_for_status().text)))
+
+
+def test_a_file_is_labelled_and_its_cells_stay_as_they_were(file):
+    """To the end, with a question that is skipped and one that is withdrawn, and a new start."""
+    answers, others = {}, []
+    with serving(file, budget=30) as http:
+        assert {row["said_by"] for row in table(http)} == {"model"}  # of the classes named
+        first = asked(http)
+        assert (first["classes"], first["named"], first["left"]) == ([*CLASSES], True, 29)
+        for path in ("/skips", "/withdrawals"):
+            others.append((asked(http)["question"])["id"])
+            sent(http, path, id=others[-1])
+        while len(answers) < 12:
+            told = asked(http)
+            id = told["question"]["id"]
+            assert told["question"]["x"] == CELLS[int(id[4:]) - 1]
+            answers[id] = truth(id)
+            sent(http, "/labels", id=id, label=answers[id])
+        waiting = asked(http)["question"]
+    with serving(file, budget=30) as http:
+        assert asked(http)["question"] == waiting
+        while question := (told := asked(http))["question"]:
+            assert question["id"] not in {*answers, *others}
+            answers[question["id"]] = truth(question["id"])
+            sent(http, "/labels", id=question["id"], label=truth(question["id"]))
+        assert (told["predicted"], told["rows"], told["done"]) == (N, N, True)
+        assert told["spent"] == len(answers) + 1 == 30 - told["left"]  # and the skipped one
+        wrong = next(iter(answers))
+        answers[wrong] = next(label for label in CLASSES if label != answers[wrong])
+        sent(http, "/labels", id=wrong, label=answers[wrong], correct=True)
+        found = table(http)
+    assert [{name: row[name] for name in CELLS[0]} for row in found] == CELLS
+    people = {f"row {i + 1}": row for i, row in enumerate(found) if row["said_by"] == "person"}
+    assert {id: row["label"] for id, row in people.items()} == answers
+    assert all(0 <= float(row["probability"]) <= 1 for row in found)
+    said = [row["label"] for row in found]
+    right = sum(label == true for label, true in zip(said, TRUTH, strict=True))
+    assert right > 0.9 * N  # of 300, with 29 labels, one of them wrong
+    of_model = [float(row["probability"]) for row in found if row["said_by"] == "model"]
+    assert min(of_model) >= 0.5  # of two classes
+
+
+def test_a_request_predicts_a_bounded_number_of_rows(file, monkeypatch):
+    """A budget of 0 asks nothing, so that the file is read in parts; then there is no more."""
+    monkeypatch.setattr(labelling, "AT_ONCE", 120)
+    with serving(file, budget=0) as http:
+        told = [sent(http, "/next") for _ in range(4)]
+    assert [each["predicted"] for each in told] == [120, 240, N, N]
+    assert [each["done"] for each in told] == [False, False, True, True]
+
+
+def test_another_file_of_the_same_name_is_not_mixed_with_the_first(file):
+    with serving(file) as http:
+        asked(http)
+    file.write_text(file.read_text().replace(".", ".1"))
+    with serving(file) as http:
+        assert http.post("/next", json={}).status_code == 200  # the question that waits
+        id = asked(http)["question"]["id"]
+        sent(http, "/labels", id=id, label="low")
+        answer = http.post("/next", json={})
+    assert (answer.status_code, "with another x" in answer.json()["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,label\n1,2\n", "column 'label', which /rows.csv adds: rename"),
+        ("a,b\n", "has no rows"),
+        ("a\n" + "".join(f"word {i}\n" for i in range(150)), "no column of orders.csv is left"),
+    ],
+)
+def test_a_file_that_cannot_be_labelled_says_why(text, said, file, monkeypatch, capsys):
+    file.write_text(text)
+    monkeypatch.chdir(file.parent)
+    monkeypatch.setattr(sys, "argv", ["service.py", "--csv", str(file), "--classes", "yes", "no"])
+    monkeypatch.setattr(service, "warm_up", lambda model: None)
+    with pytest.raises(SystemExit):
+        service.main()
+    assert said in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_without_a_file_the_page_shows_the_queue(tmp_path):
+    rows = labelling.Rows(file_of(tmp_path))
+    journal = Journal(tmp_path / "kept", labelling.sampler_for(rows, (), None))
+    paths = {route.path: route.endpoint for route in labelling.router(journal).routes}
+    assert paths["/next"]()["question"] is None
+    journal.predict("order 1", {"age": 3.0})
+    told = paths["/next"]()
+    assert told["question"]["x"] == {"age": 3.0}
+    assert (told["classes"], told["named"], told["rows"]) == ([], False, None)
+    journal.learn("order 1", "good")
+    assert paths["/next"]()["classes"] == ["good"]
+    with pytest.raises(service.HTTPException, match="--csv"):
+        paths["/rows.csv"]()
+    journal.close()
+
+
+def file_of(folder):
+    path = folder / "few.csv"
+    path.write_text("age\n1\n2\n")
+    return path
+
+
+@pytest.mark.parametrize("value", [0.9, float("nan")])
+def test_an_estimate_of_the_accuracy_is_told_where_there_is_one(value):
+    model = SimpleNamespace(accuracy=SimpleNamespace(value=value, low=0.8, high=1.0))
+    found = {"value": 0.9, "low": 0.8, "high": 1.0}
+    assert labelling.accuracy_of(model) == (found if value == 0.9 else None)
+    assert labelling.accuracy_of(SimpleNamespace()) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_twenty_questions_by_keyboard_on_a_narrow_screen(file, scheme):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    answers = {}
+    with serving(file, token="t") as http, sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        size = {"width": 390, "height": 844}
+        context = browser.new_context(viewport=size, color_scheme=scheme)
+        page, problems = context.new_page(), []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(str(http.base_url))
+        page.locator("#token input").fill("t")
+        page.keyboard.press("Enter")
+
+        def shown(but=None):
+            """The id of the question, when it is another one."""
+            found = page.locator("#name", has_text=re.compile(rf"^(?!{but}$)row \d+$"))
+            return found.text_content(timeout=60_000)
+
+        id = shown()
+        while len(answers) < 20:
+            assert not page.locator("#suggestion").is_visible()
+            answers[id] = truth(id)
+            page.keyboard.press(str(1 + CLASSES.index(answers[id])))
+            id = shown(id)
+        page.keyboard.press("h")
+        assert page.locator("#suggestion").text_content() in (
+            f"The model says {label}." for label in CLASSES
+        )
+        page.keyboard.press("u")  # the latest one gets the other label
+        last = [*answers][-1]
+        assert shown(id) == last
+        (given,) = page.locator("#classes .given").all()
+        assert answers[last] in given.text_content()
+        answers[last] = CLASSES[answers[last] == CLASSES[0]]
+        page.keyboard.press(str(1 + CLASSES.index(answers[last])))
+        assert shown(last) == id
+        left = page.locator("#spent").text_content()
+        page.keyboard.press("w")
+        shown(id)
+        assert "21 labels asked for, 79 left" in left  # twenty labels, and the one that is shown
+        assert "21 labels asked for, 79 left" in page.locator("#spent").text_content()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        for button in page.locator("button:visible, a:visible").all():
+            assert button.bounding_box()["height"] >= 44  # of a finger
+        light = page.evaluate(
+            "getComputedStyle(document.querySelector('#actions')).backgroundColor"
+        )
+        assert (min(json.loads(f"[{light[4:-1]}]")) > 200) == (scheme == "light")
+        with page.expect_download() as download:
+            page.locator("#file").press("Enter")
+        found = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text())))
+        browser.close()
+    assert not problems
+    said = {
+        f"row {i}": row["label"] for i, row in enumerate(found, 1) if row["said_by"] == "person"
+    }
+    assert said == answers
+    assert len(found) == N
