@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from river import drift
+from river import compose, drift
 from streams import dump, learned, small, told
 
 from river_ineural import INeurAL, NeurONAL, active
@@ -220,6 +220,19 @@ def test_questions_of_odd_numbers_are_answered_by_their_features():
         model = from_bytes(to_bytes(model))
         model.learn_one({"a": value, "b": 1.0}, 1)
         assert model.n_pending == 0
+
+
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.RandomSampler])
+def test_questions_of_times_that_a_pipeline_drops_are_saved(kind):
+    """And answered by their features."""
+    model = kind(compose.Discard("at", "day", "hour") | small(), budget=40, seed=1)
+    for hour in range(20):
+        now = dt.datetime(2024, 2, 29, hour, tzinfo=dt.UTC)
+        x = {"at": now, "day": now.date(), "hour": now.time(), "a": 1.0 * hour}
+        if model.decide_one(x).asked:
+            model = from_bytes(to_bytes(model))
+            model.learn_one(x, hour % 2)
+            assert model.n_pending == 0
 
 
 def test_a_width_that_is_no_number_counts_no_round():

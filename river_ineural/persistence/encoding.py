@@ -9,6 +9,7 @@ an object with one key, a "$" and the name of its class:
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import inspect
 import json
@@ -58,10 +59,13 @@ OBJECTS = [  # classes whose objects may be parameters
     *(Budget, ConstantWidth, TheoreticalWidth),
     *(binary.DDM, binary.EDDM, binary.FHDDM, binary.HDDMA, binary.HDDMW),
 ]
+TIMES: Any = dt.datetime, dt.date, dt.time
 TAGS: dict[str, tuple[Any, Any, Any]] = {  # class, encoder and decoder
     "$tuple": (tuple, list, tuple),
     "$dict": (dict, lambda value: [*map(list, value.items())], mapping),
     "$bytes": (bytes, bytes.hex, bytes.fromhex),
+    # Values that a step of a pipeline takes, in examples of questions.
+    **{f"${kind.__name__}": (kind, kind.isoformat, kind.fromisoformat) for kind in TIMES},
     **{f"${name}": (kind, kind.item, kind) for name, kind in SCALARS.items()},
     **{f"${kind.__name__}": (kind, given, functools.partial(made, kind)) for kind in OBJECTS},
 }
