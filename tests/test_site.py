@@ -157,14 +157,16 @@ def visiting(browser, site, scheme="light"):
 def smallest_letters(svg):
     """The size of the smallest text of a figure of matplotlib, over the width of the figure.
 
-    A letter is an outline in hundredths of its size; an exponent is scaled once more.
+    A letter is an outline in hundredths of its size, or in 64ths of these; an exponent is scaled
+    once more.
     """
     width = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])
     sizes = []
     for text in re.split(r"<g [^>]*(?=scale\([\d.]+ -[\d.]+\))", svg)[1:]:
         size, group = re.match(r"scale\(([\d.]+).*?\)(.*?)</g>", text, re.DOTALL).groups()
-        within = re.findall(r"scale\((0\.\d+)\)", group)
-        sizes.append(100 * float(size) * min(map(float, within), default=1.0))
+        scales = map(float, re.findall(r"scale\((0\.\d+)\)", group))
+        within = min((64 * scale if scale < 0.1 else scale for scale in scales), default=1.0)
+        sizes.append(100 * float(size) * within)
     sizes += map(float, re.findall(r"font(?:-size)?: ?([\d.]+)px", svg))
     return min(sizes) / width
 
