@@ -35,8 +35,8 @@ def blocks(page):
 
 def table(text):
     """Of what `compare` prints: name, and the numbers but for the seconds."""
-    found = re.findall(r"^(\S.*?)\s{2,}([\d.]+(?:\s+[\d.]+){6})$", text, re.M)
-    return {name: [float(number) for number in row.split()[:-1]] for name, row in found}
+    found = re.findall(r"^(\S.*?)\s{2,}([\d.]+(?:\s+[±\d.]+){6})$", text, re.M)
+    return {name: [float(number.lstrip("±")) for number in row.split()[:-1]] for name, row in found}
 
 
 def assert_alike(printed, said, number=r"\b0\.\d+\b", most=0.02):

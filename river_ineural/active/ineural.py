@@ -47,8 +47,9 @@ class INeurALSampler(BudgetedSampler):
     The label of round t is asked for when (Algorithm 1, line 11)
 
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^(3/4)
-                       · (labels learned + 10) / (labels learned + 10 + labels pending)
+                       · (n + 10) / (n + 10 + labels pending)
 
+    where n labels are learned.
     A label is also asked for if fewer than two classes are known, if labels point to a change of
     the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
     at random, because a network that is sure of a wrong answer would never ask again. If no label

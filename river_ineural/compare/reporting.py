@@ -25,13 +25,16 @@ def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), rows).sort_values("accuracy %", ascending=False)
 
 
-DIGITS = {"mistakes": 0, "labels": 0}  # others have one after the point
+DIGITS = {"told %": 0, "told ±": 0, "mistakes": 0, "labels": 0}  # others have one after the point
 
 
 def shown(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """The results as text, a column with as many digits in each row."""
     found = results(outcomes)
-    return found.apply(lambda column: column.map(f"{{:.{DIGITS.get(column.name, 1)}f}}".format))
+    found = found.apply(lambda column: column.map(f"{{:.{DIGITS.get(column.name, 1)}f}}".format))
+    if "told ±" in found:
+        found["told %"] += " ±" + found.pop("told ±")
+    return found
 
 
 def text_table(outcomes: Sequence[Outcome]) -> str:
