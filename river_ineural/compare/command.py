@@ -90,6 +90,6 @@ def run(options: argparse.Namespace, line: str) -> str:
         print(f"{reporting.text_table(outcomes)}\n")
         label, share = next(iter(table.shares.items()))
         always = f"{share:.1%} of the labels are {label!r}."
-        said = textwrap.fill(said, 76)
+        said = textwrap.fill(said, 76, break_on_hyphens=False)
         print("\n".join(filter(None, (said, always, reporting.REST, f"Page: {page}"))))
     return "; ".join(failures)
