@@ -163,7 +163,7 @@ def smallest_letters(svg):
     sizes = []
     for text in re.split(r"<g [^>]*(?=scale\([\d.]+ -[\d.]+\))", svg)[1:]:
         size, group = re.match(r"scale\(([\d.]+).*?\)(.*?)</g>", text, re.DOTALL).groups()
-        within = re.findall(r"scale\((0\.\d+)\)", group)
+        within = re.findall(r"<use [^>]*scale\((0\.\d+)\)", group)
         sizes.append(100 * float(size) * min(map(float, within), default=1.0))
     sizes += map(float, re.findall(r"font(?:-size)?: ?([\d.]+)px", svg))
     return min(sizes) / width

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -89,5 +90,6 @@ def run(options: argparse.Namespace, line: str) -> str:
         print(f"{reporting.text_table(outcomes)}\n")
         label, share = next(iter(table.shares.items()))
         always = f"{share:.1%} of the labels are {label!r}."
+        said = textwrap.fill(said, 76)
         print("\n".join(filter(None, (said, always, reporting.REST, f"Page: {page}"))))
     return "; ".join(failures)
