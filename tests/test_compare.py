@@ -21,6 +21,7 @@ pytest.importorskip("sklearn", reason="needs the extra: pip install -e '.[compar
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
+import river_ineural
 from river_ineural import active
 from river_ineural.__main__ import main
 from river_ineural.active import Budget, INeurALSampler
@@ -313,6 +314,17 @@ def test_a_command_line_that_cannot_be_understood_is_told_of_help_which_is_short
     else:
         (line,) = err.splitlines()
         assert (end.value.code, "--help" in line) == (2, True)
+
+
+def test_the_versions_are_those_of_all_packages(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--versions"])
+    found = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert end.value.code == 0
+    assert found["river-ineural"] == river_ineural.__version__
+    assert found["numpy"] == np.__version__
+    assert {"Python", "system", "river", "torch", "numba", "safetensors"} <= found.keys()
+    assert found["capymoa"]  # "-" if it is not there
 
 
 def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):

@@ -152,3 +152,31 @@ def test_what_is_returned_and_parameters_of_one_description_have_their_own_types
     (returned,) = found["returns"]
     assert str(returned.annotation) == "dict[str, float]"
     assert returned.description.strip() == "A sentence of\ntwo lines."
+
+
+def test_a_figure_of_a_page_becomes_four():
+    """Of light and dark, for wide and narrow screens; `.narrow` leaves out those for wide ones."""
+    pictures = hook("pictures", "mkdocs")
+    line = '<p><img alt="Labels &amp; budgets"{} src="../assets/a-light.svg#only-light" /></p>'
+    made = pictures.on_page_content(line.format(""))
+    images = re.findall(r'srcset="([^"]+)"><img alt="([^"]+)" src="([^"]+)">', made)
+    assert images == [
+        (f"../assets/a-narrow-{s}.svg", "Labels &amp; budgets", f"../assets/a-{s}.svg#only-{s}")
+        for s in ("light", "dark")
+    ]
+    made = pictures.on_page_content(line.format(' class="narrow"'))
+    assert re.findall('src="([^"]+)"', made) == [
+        f"../assets/a-narrow-{s}.svg#only-{s}" for s in ("light", "dark")
+    ]
+    other = '<p><img alt="a" src="../assets/logo.svg" /></p>'
+    assert pictures.on_page_content(other) == other
+
+
+def test_a_long_wide_table_is_folded():
+    tables = hook("tables", "mkdocs")
+    heads = tuple("abcde")
+    for n_rows, folds in ((8, False), (9, True)):
+        made = tables.on_page_content(table(heads, *[tuple("12345")] * n_rows))
+        assert ('<div class="folded">' in made) == folds
+        assert not folds or f"Show the table of {n_rows} rows" in made
+    assert 'class="folded"' not in tables.on_page_content(table(("a", "b"), *[("1", "2")] * 50))

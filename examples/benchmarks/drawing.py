@@ -24,7 +24,7 @@ SAME = {
     **dict.fromkeys(("peer learn_one", "peer predict_one"), "peer"),
 }
 WIDE, NARROW = 7.2, 3.6  # inches; pages show them at 690 and 345 pixels or more
-POINTS = 30  # per line or edge, because a figure of a page has at most 150 kB
+POINTS = 24  # per line or edge, because a figure of a page has at most 150 kB
 
 NUMBER = re.compile(r"-?\d+\.\d+")
 OUTLINE = re.compile(r'(?<= d=")[^"]+')
@@ -44,7 +44,7 @@ def colours(names: Iterable[str]) -> dict[str, str]:
 
 
 def thinned(values: NDArray[Any]) -> NDArray[Any]:
-    """At most 30 values along the last axis, evenly spaced, including the last value."""
+    """At most 24 values along the last axis, evenly spaced, including the last value."""
     n = values.shape[-1]
     step = math.ceil(n / POINTS)
     return values[..., (n - 1) % step :: step]

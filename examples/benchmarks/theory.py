@@ -186,6 +186,7 @@ def draw_curves(rows: pd.DataFrame, folder: Path) -> None:
                 found = [of(rows, column, rounds=n, **where) for n in lengths]
                 band(panel, lengths, found, ms=3, color=colour, label=learner)
             panel.set(title=name, xlabel="T", ylabel=SYMBOLS[column], xscale="log")
+            panel.yaxis.label.set_size(11.5)  # whose index is smaller
             if column == "returned":  # R_T may be 0
                 panel.set_yscale("symlog", linthresh=1e-3)
                 panel.set_ylim(0, 1)
