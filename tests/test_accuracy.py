@@ -81,7 +81,9 @@ def test_a_margin_is_asked_about_as_often_as_it_says(budget, theta, n_asked):
         if model._budget_manager.left >= 1:
             wanted.append((reason != "none", p))
     if wanted:
-        assert np.mean([asks for asks, _ in wanted]) == pytest.approx(wanted[0][1], abs=1 / 400)
+        asks, probabilities = zip(*wanted, strict=True)
+        assert len({*probabilities}) == 1
+        assert np.mean(asks) == pytest.approx(probabilities[0], abs=1 / 400)
 
 
 SAMPLERS = {
