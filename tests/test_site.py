@@ -145,6 +145,7 @@ def visiting(browser, site, scheme="light"):
 
     size = {"width": 1_400, "height": 900}
     context = browser.new_context(viewport=size, color_scheme=scheme)
+    context.set_default_timeout(120_000)  # on a busy machine a page takes longer than 30 s
     context.route(lambda url: not url.startswith(site), elsewhere)
     page = context.new_page()
     page.on("console", said)
