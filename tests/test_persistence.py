@@ -410,9 +410,9 @@ def test_bombs_are_refused_at_once(opened, kind):
     data = BOMBS[kind]
     if isinstance(data, dict):
         data = kept.sealed(document | data, arrays)
-    start = time.process_time()
+    start = time.thread_time()
     refused(data)
-    assert time.process_time() - start < 2
+    assert time.thread_time() - start < 15  # what is refused would take a minute, or all memory
     tracemalloc.start()
     refused(data)
     assert tracemalloc.get_traced_memory()[1] < 300 << 20

@@ -485,10 +485,10 @@ def test_a_small_file_does_not_take_much(opened, kind):
     """Many windows are not filled; what each group would copy is small."""
     document, arrays, _ = opened
     data = kept.sealed(kept.changed(document, AGG, ["Agg", BOMBS[kind], GROUPS]), arrays)
-    start = time.monotonic()
+    start = time.thread_time()
     with contextlib.suppress(LoadError):
         from_bytes(data)
-    assert time.monotonic() - start < 10  # without the limit on `how` more than a minute
+    assert time.thread_time() - start < 20  # without the limit on `how` more than a minute
 
 
 @pytest.mark.parametrize(
