@@ -7,7 +7,8 @@ weights, is `networks.weights.draw`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from river_ineural.explorers.forest import NO_NODES
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
-from river_ineural.networks.loops import NOTHING, Loops
 from river_ineural.networks.threads import uninterrupted
 from river_ineural.networks.weights import Networks
 from river_ineural.recovery import Examples
@@ -40,6 +40,23 @@ class Said(NamedTuple):
     estimates: Floats  # of the residual r1 - f1, by each explorer: (n, B, k)
     trust: tuple[float, ...]  # in each explorer
     scores: Floats  # f1 and the estimates, each times its trust, (B, k)
+
+
+class Added(Mapping[str, list[float]]):
+    """What each explorer added to each score of the first example, computed when it is read."""
+
+    def __init__(self, names: tuple[str, ...], said: Said) -> None:
+        self.names, self.said = names, said
+
+    def __getitem__(self, name: str) -> list[float]:
+        i = self.names.index(name)
+        return [self.said.trust[i] * each for each in self.said.estimates[i, 0].tolist()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 class Model:
@@ -85,11 +102,16 @@ class Model:
         networks, explorers = self.networks, self.explorers
         exploring = networks.shape.explores and (every or explorers.explores)
         forest: Any = explorers.by_name.get("forest")
-        nodes, loops = forest.nodes if forest else NO_NODES, cast(Loops, networks.loops)
+        nodes, loops = forest.nodes if forest else NO_NODES, networks.loops
+        assert loops
         found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
-        given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
-        with uninterrupted() if loops.most_rows < 1 else NOTHING:
-            say(*given, explorers.of_said, loops.raw, found)
+        given: Any = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
+        given += explorers.of_said, loops.raw, found
+        if loops.most_rows < 1:
+            with uninterrupted():
+                say(*given)
+        else:
+            say(*given)
         f1, scores = found[0], found[-1]
         for row, (i, each) in enumerate(explorers.others, 3):
             if every or explorers.trust[i]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from river import base
@@ -26,7 +26,7 @@ from river_ineural.active.pipelines import (
 )
 from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
-from river_ineural.active.questions import Answered, Question, Questions
+from river_ineural.active.questions import Answered, Question, Questions, check_names
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.features.keys import plain
 from river_ineural.features.parameters import Fixed, Live
@@ -34,6 +34,9 @@ from river_ineural.features.validation import check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
 
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
+
+# The scores of a round, what explorers added to them by name, and their first and second class.
+Told = tuple[dict[ClfTarget, float], Mapping[str, list[float]], int, int]
 
 
 class BudgetedSampler(Locked, Counts, Pairs):
@@ -120,13 +123,17 @@ class BudgetedSampler(Locked, Counts, Pairs):
         return int(getattr(learner, "n_drifts", 0))
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
+        check_names(x)
         scores = self.classifier.predict_proba_one(x, **kwargs)
         label = max(scores, key=scores.__getitem__) if scores else None
         return scores, label, self._ask_for_label(x, scores)
 
     def _ask_for_label(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> bool:
         self._budget_manager.round()
-        return self._decide(x, x, y_pred, self._wanted(x, y_pred))
+        label = max(y_pred, key=y_pred.__getitem__) if y_pred else None
+        wanted = self._wanted(x, y_pred)
+        gap = gap_of(y_pred.values()) if wanted[1] != wanted[1] and len(y_pred) > 1 else wanted[1]
+        return self._decide(x, x, wanted, label, gap, (y_pred, {}, 0, 0))
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
         """Why the label is wanted, the gap, the threshold, and the probability of wanting it."""
@@ -136,16 +143,14 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self,
         x: dict[FeatureName, Any],
         example: dict[FeatureName, Any],
-        scores: dict[ClfTarget, float],
         wanted: Wanted,
-        added: dict[str, list[float]] | None = None,
-        top: int = 0,
-        second: int = 0,
+        label: ClfTarget | None,
+        margin: float,
+        said: Told,
     ) -> bool:
         """Whether a wanted label is asked for: if the budget allows it, it counts from now on.
 
-        `example` is x as `_answering` sees it. `added` is what explorers added to the scores, of
-        which classes `top` and `second` are first and second.
+        `example` is x as `_answering` sees it; `label` is predicted, by this margin.
         """
         (reason, gap, threshold, p), manager, ask = wanted, self._budget_manager, False
         if self.audit:
@@ -156,12 +161,10 @@ class BudgetedSampler(Locked, Counts, Pairs):
             ask = True
             manager.spend()
             self._questions.add(x, example, manager.n_rounds, reason, gap)
-        label = max(scores, key=scores.__getitem__) if scores else None
-        margin = gap if gap == gap or len(scores) < 2 else gap_of(scores.values())
         beyond = p < 1 and margin >= threshold  # False without a threshold
         self._accuracy.round(manager.n_rounds, label, margin, p, ask, beyond)
         self.n_by_reason[reason] += 1
-        self._last = scores, ask, reason, gap, threshold, manager.left, added or {}, top, second
+        self._last = said[0], ask, reason, gap, threshold, manager.left, *said[1:]
         return ask
 
     def _of_few_classes(self, n_classes: int) -> Wanted:

@@ -26,6 +26,7 @@ from river_ineural.active.pipelines import (
     steps_learn,
     transformed,
 )
+from river_ineural.active.questions import check_names
 from river_ineural.active.width import Width, beta_of
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
@@ -149,25 +150,29 @@ class INeurALSampler(BudgetedSampler):
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """One round of Algorithm 1, lines 3 to 13 and 18."""
         learner, pipelines = find_learner(self.classifier)
+        explained = getattr(learner, "explained_one", None)
+        if pipelines or explained is None:  # else the learner checks names
+            check_names(x)
         if pipelines:  # lines 3 and 4: the x of this round
             given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
         else:
             given, example = x, learner.check_one(x)
-        if hasattr(learner, "explained_one"):
-            scores, added = learner.explained_one(example)  # lines 5 to 7
-        else:
+        if explained is None:
             scores, added = learner.scores_one(example), {}
+        else:
+            scores, added = explained(example)  # lines 5 to 7
         labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
-        t = self._budget_manager.n_rounds + 1
-        beta = beta_of(self.width, t, len(labels), learner.n_layers)
-        self._budget_manager.round()
-        wanted = self._wanted_at(learner, len(labels), margin, beta)
-        ask = self._decide(x, given, scores, wanted, added, top, second)
-        label = labels[top] if labels else None  # line 10
-        sure = self.self_training and len(labels) > 1 and margin >= rule.PSEUDO_LABEL_GAP
+        k, manager = len(labels), self._budget_manager
+        beta = beta_of(self.width, manager.n_rounds + 1, k, learner.n_layers)
+        manager.round()
+        wanted = self._wanted_at(learner, k, margin, beta)
+        label = labels[top] if k else None  # line 10
+        ask = self._decide(x, given, wanted, label, margin, (scores, added, top, second))
         if ask:  # lines 12 and 13; the label comes by `learn_one`
-            self._last_ask = self._budget_manager.n_rounds
-        elif sure and getattr(learner, "takes_pseudo_labels", True):
+            self._last_ask = manager.n_rounds
+        elif (self.self_training and k > 1 and margin >= rule.PSEUDO_LABEL_GAP) and getattr(
+            learner, "takes_pseudo_labels", True
+        ):
             with uninterrupted():  # line 18: with lines 19 to 26
                 learner.learn_one(example, label, pseudo_label=True)
                 self.n_pseudo_labels += 1
@@ -183,11 +188,13 @@ class INeurALSampler(BudgetedSampler):
         full: bool = False,
     ) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
-        t, k, left = manager.n_rounds, max(2, k), 1.0
+        left = 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
-            dependent = getattr(learner, "temporal_dependence", False)
-            left = rule.share(manager, not changing, k, dependent)
-        n_pending = self._questions.count(t) if self._questions.waiting else 0
+            total = manager.bucket is None
+            dependent = total and getattr(learner, "temporal_dependence", False)
+            left = rule.share(manager, not changing, max(2, k), dependent)
+        questions = self._questions
+        n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
         return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
 
     def _wanted_at(self, learner: Any, n_classes: int, margin: float, beta: float) -> Wanted:

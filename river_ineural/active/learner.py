@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from river.base.typing import ClfTarget, FeatureName
@@ -83,6 +84,6 @@ class ChangingLearner(Learner, Protocol):
 
     def explained_one(
         self, x: dict[FeatureName, Any]
-    ) -> tuple[dict[ClfTarget, float], dict[str, list[float]]]:
+    ) -> tuple[dict[ClfTarget, float], Mapping[str, list[float]]]:
         """`scores_one`, and what each part of the learner added to each score, by name."""
         ...

@@ -9,7 +9,6 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.pipelines import check_caller, checked_rows
-from river_ineural.active.questions import check_names
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
@@ -23,7 +22,7 @@ class Pairs(ActiveLearningClassifier):
     A subclass decides a round in `_round`.
     """
 
-    n_rounds: Any  # predictions made so far
+    _called = False  # since this object was made, so that the caller is known
     _lock: AbstractContextManager[Any] = nullcontext()  # of one that threads may share
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -58,9 +57,9 @@ class Pairs(ActiveLearningClassifier):
     def _turn(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """Decide a round, while no other thread does, unless the caller takes pairs for labels."""
         with self._lock:
-            if not self.n_rounds:
+            if not self._called:
                 check_caller()
-            check_names(x)
+                self._called = True
             return self._round(x, kwargs)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:

@@ -100,7 +100,9 @@ DEFAULT = ConstantWidth()
 
 def beta_of(width: Width | None, t: int, n_classes: int, n_layers: int) -> float:
     """β_t of a width, by default `ConstantWidth`; TypeError if it returns no number."""
-    beta = (DEFAULT if width is None else width)(t, max(2, n_classes), n_layers)
+    if width is None:
+        return DEFAULT.beta
+    beta = width(t, max(2, n_classes), n_layers)
     if not isinstance(beta, numbers.Real) or beta != beta:
         raise TypeError(f"width must return a number, and {width!r} returns {beta!r}.")
     return float(beta)

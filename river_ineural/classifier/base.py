@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from river_ineural.features.validation import (
     integer,
     real,
 )
-from river_ineural.learner import Said
+from river_ineural.learner import Added, Said
 from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.scores import nearest_distribution, probabilities, table
@@ -41,6 +41,7 @@ Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
+UNWEIGHTED = np.ones(1)
 
 
 class NeuralClassifier(Locked, base.MiniBatchClassifier):
@@ -143,12 +144,14 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             check_weight(w)
         with self._lock:
             features = self._learner.features
-            names, values = features.read(x) if features.encoder else (x, features.values(x))
-            features.n_with(names)  # raises if a new name cannot be learned
+            example, values = features.read(x)
+            names = tuple(example)
+            if not features.all_known(names):
+                features.n_with(names)  # raises if a new name cannot be learned
             if y is not UNKNOWN:
                 self._learner.check(names, y)
-        checked = Checked(names)
-        checked.array = values
+        checked = Checked(example)
+        checked.names, checked.array = names, values
         return checked
 
     def learn_one(
@@ -177,11 +180,11 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             check_weight(w)
         with self._lock:
             learner, index = self._learner, self._learner.labels.index
-            names, values = (x, x.array) if type(x) is Checked else learner.features.read(x)
+            names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
             if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
-            given = names, values[None], [y], np.array([w])
-            learner.learn(*given, self.n_steps, self.lr, pseudo_label)
+            weights = UNWEIGHTED if w is ONE else np.array([w])
+            learner.learn(names, values[None], [y], weights, self.n_steps, self.lr, pseudo_label)
 
     def correct_one(self, number: int, y: ClfTarget | None) -> None:
         """Correct a label that was learned: its example is learned once more with y.
@@ -239,16 +242,14 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             return by_label(self._learner, self._said(x).scores[0])
 
-    def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, dict[str, list[float]]]:
+    def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, Mapping[str, list[float]]]:
         """`scores_one`, and by name what each explorer added to each score."""
         with self._lock:
-            names, values = (x, x.array) if type(x) is Checked else self._learner.features.read(x)
             learner = self._learner
+            names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
             said = learner.score(names, values[None])
-            pairs = zip(said.trust, said.estimates[:, 0].tolist(), strict=True)
-            added = [[trust * each for each in estimate] for trust, estimate in pairs]
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), dict(zip(learner.model.explorers.by_name, added, strict=True))
+            return dict(scores), Added(learner.model.explorers.names, said)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

@@ -168,9 +168,10 @@ class Learner:
             if change:
                 for model in self.models:
                     model.scaling.accept(change)
-            if (small := (values != 0) & (abs(values) < CLOSEST)).any():
+            if self.model.scaling.tiny:
+                small = ((values != 0) & (abs(values) < CLOSEST)).any(axis=0)
                 same = (columns >= 0) & ~self.model.scaling.varies()[columns]
-                self.features.watch.small(names, small.any(axis=0) & same)
+                self.features.watch.small(names, small & same)
         if pseudo_label:
             self.model.train(n * PSEUDO_LABEL_STEPS, lr, pseudo_label)
             return

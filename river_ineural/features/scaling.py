@@ -97,6 +97,7 @@ class Scaling:
         self.scaling = np.zeros((3, 0))
         self.recent = np.zeros((6, 0))
         self.narrow, self.sparse = True, False
+        self.tiny = False  # whether a latest value is too near 0 to tell it from 0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -163,7 +164,7 @@ class Scaling:
         if self.n + len(rows) > MEMORY:  # older ones fade
             self._count_as(max(0, MEMORY - len(rows)))
         statistics = self.n, self.narrow, self.moments, self.scaling
-        n_there, shrunk = update(rows, *statistics, values, columns, self.recent)
+        n_there, shrunk, self.tiny = update(rows, *statistics, values, columns, self.recent)
         self.n += len(rows)
         self.n_there += (n_there - len(rows) * self.n_there) / self.n
         if not self.narrow:
@@ -260,19 +261,21 @@ def rescale(n: int, squash: bool, moments: Array, scaling: Array) -> None:
 
 
 @inlined
-def follow(values: Array, columns: Array, recent: Array) -> bool:
+def follow(values: Array, columns: Array, recent: Array) -> tuple[bool, bool]:
     """Update `recent` with values (B, n) of columns (n,), and return whether a feature has made
-    32 small changes in a row: its values then stay in a much smaller range than usual.
+    32 small changes in a row: its values then stay in a much smaller range than usual. Also
+    returns whether a value is too near 0 to tell it from 0.
 
     `recent` (6, d) holds for each column: the latest value; the number of its changes, at most
     20,000; the mean square of these changes; the number of latest changes in a row that were small,
     with a square far below that mean; and the mean of the values after these small changes,
     with the sum of their squared distances from it. Repeated values are skipped.
     """
-    due = False
+    due = tiny = False
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             c, value = columns[j], values[i, j]
+            tiny |= value != 0 and abs(value) < CLOSEST
             if c < 0 or not abs(value - recent[0, c]) > 0:
                 continue
             square = (value - recent[0, c]) ** 2
@@ -287,7 +290,7 @@ def follow(values: Array, columns: Array, recent: Array) -> bool:
                 recent[3:, c] = 0
             recent[1, c] = min(recent[1, c] + 1, CHANGES)
             recent[2, c] += (square - recent[2, c]) / recent[1, c]
-    return due
+    return due, tiny
 
 
 @loop
@@ -300,7 +303,7 @@ def update(
     values: Array,
     columns: Array,
     recent: Array,
-) -> tuple[int, bool]:
+) -> tuple[int, bool, bool]:
     """`observe` rows (B, d) after n examples, `rescale`, and `follow` their values.
 
     Returns how many numbers in the rows are not 0, and what `follow` returns.
@@ -311,4 +314,5 @@ def update(
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             n_there += rows[i, j] != 0
-    return n_there, follow(values, columns, recent)
+    due, tiny = follow(values, columns, recent)
+    return n_there, due, tiny

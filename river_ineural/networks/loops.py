@@ -16,8 +16,6 @@ from river_ineural.networks.threads import uninterrupted
 
 Floats = NDArray[np.floating[Any]]
 
-NOTHING = nullcontext()  # is held back
-
 
 class Loops:
     """The functions `score` and `step` of `compiled` on the memory of a block of weights.
@@ -61,7 +59,7 @@ class Loops:
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
         """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
         found = np.empty((2, len(raw), self.n_classes), self.average.dtype)
-        with uninterrupted() if len(raw) > self.most_rows else NOTHING:
+        with uninterrupted() if len(raw) > self.most_rows else nullcontext():
             compiled.score(self.predicting, raw, scaling, exploring, found)
         return found
 

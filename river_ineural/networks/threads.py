@@ -50,8 +50,9 @@ class uninterrupted(AbstractContextManager[None]):
     def __enter__(self) -> None:
         self.handler: Any = None
         handler = _signal.getsignal(SIGINT)
-        main = threading.get_ident() == threading.main_thread().ident
-        if main and callable(handler) and type(handler) is not Held:
+        if type(handler) is Held or not callable(handler):
+            return
+        if threading.get_ident() == threading.main_thread().ident:
             self.held, self.handler = Held(), handler
             _signal.signal(SIGINT, self.held)
 

@@ -15,7 +15,7 @@ from river_ineural.features.validation import warn
 from river_ineural.networks import compiled
 from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
-from river_ineural.networks.loops import NOTHING, Loops
+from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
 from river_ineural.networks.part import Part
 from river_ineural.networks.threads import uninterrupted
@@ -195,7 +195,10 @@ class Networks:
                 some = slice(at, at + AT_ONCE)
                 batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
                 batch += *how, exploring[some], shares[some]
-                with uninterrupted() if draws.shape[1] > passes.most_rows else NOTHING:
+                if draws.shape[1] > passes.most_rows:
+                    with uninterrupted():
+                        fine &= compiled.train(*passes.trained, *batch)
+                else:
                     fine &= compiled.train(*passes.trained, *batch)
         else:
             rows = np.empty(draws.shape[1], np.int64)

@@ -13,6 +13,7 @@ import datetime as dt
 import functools
 import inspect
 import json
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -81,6 +82,8 @@ def encoded(value: Any, path: str) -> Any:
         return [encoded(part, f"{path}.{i}") for i, part in enumerate(value)]
     if kind is dict and all(type(key) is str and not key.startswith("$") for key in value):
         return {key: encoded(part, f"{path}.{key}") for key, part in value.items()}
+    if isinstance(value, Mapping) and kind not in TAG_OF:
+        return encoded(dict(value), path)
     if kind in TAG_OF:
         return {TAG_OF[kind]: encoded(TAGS[TAG_OF[kind]][1](value), path)}
     names = ", ".join(each.__name__ for each in OBJECTS)
