@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from river_ineural.active.budget import Budget
 from river_ineural.active.pairs import Pairs, Round
 from river_ineural.active.pipelines import check_caller
-from river_ineural.active.questions import check_names
 from river_ineural.features.validation import check_choice, check_integer, check_real, check_seed
 
 __all__ = ["GAMMAS", "INeurAL", "Networks", "theorem_rate"]
@@ -216,7 +215,6 @@ class INeurAL(Pairs):
         return wanted and self.n_queries < self.most
 
     def _round(self, x: X, kwargs: dict[str, Any]) -> Round:
-        check_names(x)
         vector = self._vector(x)
         scores = self.classifier.scores_one(x)  # lines 4 to 7
         self.n_rounds += 1  # line 3

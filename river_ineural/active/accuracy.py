@@ -186,14 +186,18 @@ class Accuracy:
     def _learn(self, noted: Noted, right: bool) -> None:
         """One step of Newton's method, in which older labels fade and the prior does not."""
         odds = math.log((1 + noted.gap) / (1 - noted.gap))
-        x = np.array([1.0, odds, float(noted.beyond)])
-        weights, (mean, precision) = np.array(self.weights), np.array(PRIOR).T
-        m = 1 / (1 + math.exp(-min(30.0, max(-30.0, weights @ x))))
-        kept = (1 - FADING) * precision
-        hessian = FADING * np.array(self.hessian) + np.diag(kept) + m * (1 - m) * np.outer(x, x)
-        slope = (m - right) * x + kept * (weights - mean)
-        self.weights = (weights - np.linalg.solve(hessian, slope)).tolist()
-        self.hessian = hessian.tolist()
+        x, weights, hessian = (1.0, odds, float(noted.beyond)), self.weights, self.hessian
+        sure = sum(weight * each for weight, each in zip(weights, x, strict=True))
+        m = 1 / (1 + math.exp(-min(30.0, max(-30.0, sure))))
+        slope = []
+        for i, (mean, precision) in enumerate(PRIOR):
+            kept, row = (1 - FADING) * precision, hessian[i]
+            slope.append((m - right) * x[i] + kept * (weights[i] - mean))
+            for j in range(len(x)):
+                row[j] = FADING * row[j] + m * (1 - m) * x[i] * x[j]
+            row[i] += kept
+        step = solved(hessian, slope)
+        self.weights = [weight - each for weight, each in zip(weights, step, strict=True)]
 
     def sums(self, rounds: int | None = None) -> list[float]:
         """The sums of the latest rounds; None: of all. Of the oldest block a part may count."""
@@ -236,6 +240,20 @@ class Accuracy:
             )
         )
         return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
+
+
+def solved(matrix: list[list[float]], right: list[float]) -> tuple[float, float, float]:
+    """The solution of three equations with a symmetric matrix, by Cramer's rule."""
+    (a, b, c), (_, d, e), (_, _, f) = matrix
+    p, q, r = right
+    aa, ab, ac = d * f - e * e, c * e - b * f, b * e - c * d
+    bb, bc, cc = a * f - c * c, b * c - a * e, a * d - b * b
+    whole = a * aa + b * ab + c * ac
+    return (
+        (aa * p + ab * q + ac * r) / whole,
+        (ab * p + bb * q + bc * r) / whole,
+        (ac * p + bc * q + cc * r) / whole,
+    )
 
 
 def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:

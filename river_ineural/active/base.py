@@ -26,9 +26,9 @@ from river_ineural.active.pipelines import (
 )
 from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
-from river_ineural.active.questions import Answered, Question, Questions, check_names
+from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
-from river_ineural.features.keys import plain
+from river_ineural.features.keys import check_names, plain
 from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted

@@ -26,8 +26,8 @@ from river_ineural.active.pipelines import (
     steps_learn,
     transformed,
 )
-from river_ineural.active.questions import check_names
 from river_ineural.active.width import Width, beta_of
+from river_ineural.features.keys import check_names
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution

@@ -22,7 +22,7 @@ class Pairs(ActiveLearningClassifier):
     A subclass decides a round in `_round`.
     """
 
-    _called = False  # since this object was made, so that the caller is known
+    _last: Any = None  # the latest decision
     _lock: AbstractContextManager[Any] = nullcontext()  # of one that threads may share
 
     def predict_proba_one(  # type: ignore[override]  # River's active learners return a pair
@@ -57,9 +57,8 @@ class Pairs(ActiveLearningClassifier):
     def _turn(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """Decide a round, while no other thread does, unless the caller takes pairs for labels."""
         with self._lock:
-            if not self._called:
+            if self._last is None:
                 check_caller()
-                self._called = True
             return self._round(x, kwargs)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:

@@ -14,7 +14,7 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
-from river_ineural.features.keys import KINDS, check_keys, plain, plain_value, size_of
+from river_ineural.features.keys import KINDS, plain, plain_value, size_of
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
@@ -276,12 +276,6 @@ def rounded(z: Any, x: Mapping[Any, Any], names: list[Any]) -> bool:
         if abs(value - x[name]) > ROUNDED * max(abs(value), abs(x[name])):
             return False
     return True
-
-
-def check_names(x: Any) -> None:
-    """Raise TypeError or ValueError unless a file can hold the names in x."""
-    if isinstance(x, Mapping) and not {*map(type, x)} <= {str}:
-        check_keys([plain(name) for name in x], "feature name")
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -13,7 +13,7 @@ from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import Encoder
 from river_ineural.features.jit import loop
-from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, plain
+from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, check_names, plain
 from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
 from river_ineural.features.watch import Watch
@@ -135,6 +135,7 @@ class FeatureIndex:
             return x.names, x.array
         if self.encoder is None or not isinstance(x, Mapping):
             return x, self.values(x)
+        check_names(x)
         numbers, made = self.encoder.split(x)
         values = self.values(numbers)
         if not made:

@@ -55,6 +55,10 @@ def plain_value(value: Any) -> Any:
 
 def size_of(value: Any) -> int:
     """Bytes that a value takes in a file, at most."""
+    if type(value) is float:
+        return 2 * PART + len(repr(value))
+    if type(value) is str and value.isascii() and value.isidentifier():
+        return 2 * PART + 2 + len(value)
     if isinstance(value, str):
         return 2 * PART + len(json.dumps(value)) + PART * sum(map(value.count, ",[{"))
     if isinstance(value, Mapping):
@@ -107,6 +111,12 @@ def check_keys(keys: Collection[Any], what: str = "name", most: float = math.inf
             )
     if len(set(keys)) < len(keys):
         raise ValueError(f"a {what} is repeated.")
+
+
+def check_names(x: Any) -> None:
+    """Raise TypeError or ValueError unless a file can hold the names in x."""
+    if isinstance(x, Mapping) and not {*map(type, x)} <= {str}:
+        check_keys([plain(name) for name in x], "feature name")
 
 
 def _secret(key: Any) -> bool:
