@@ -122,7 +122,7 @@ class Accuracy:
         self.spans[-1] += 1
         if label is None:
             return
-        gap = min(WIDEST, max(0.0, gap)) if gap == gap else 0.0
+        gap = float(min(WIDEST, max(0.0, gap))) if gap == gap else 0.0
         level, slope, far = self.weights
         sure = level + slope * math.log((1 + gap) / (1 - gap)) + (far if beyond else 0.0)
         error = 1 / (1 + math.exp(min(30.0, sure)))
@@ -159,7 +159,7 @@ class Accuracy:
         if noted is None or noted.y == y:
             return
         if noted.y is None:
-            self._learn(noted, noted.label == y)
+            self._learn(noted, bool(noted.label == y))  # perhaps NumPy's
         else:
             self._add(query, noted, noted.y, -1.0)
         if y is not None:
