@@ -77,7 +77,8 @@ class Learner:
     def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
         """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
         history = self.model.history
-        x = place(values, columns, self.model.networks.shape.n_features)
+        known, n_columns = self.features.has_all(columns), self.model.networks.shape.n_features
+        x = place(values, columns, n_columns, known)
         if self.features.encoder is not None:
             impute(x, history.x[history.labelled()[-LATEST:]], new)
         return x
