@@ -96,7 +96,7 @@ def oppose(
         radius[0] = min(max(grown, most * LEAST_RADIUS), most)
 
 
-@loop
+@inlined
 def perturb(direction: Array, radius: Array, x: Array) -> None:
     """Move x (B, d), but for the constant, against direction (B, d), by the radius."""
     zero, tiny = x.dtype.type(0), x.dtype.type(TINY)

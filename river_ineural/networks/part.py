@@ -11,6 +11,12 @@ from torch import Tensor
 from river_ineural.networks.compiled import copy_columns
 from river_ineural.networks.layout import Shape, Weights
 
+ALL, TRAINED, BACK = (
+    np.arange(4),
+    np.array([0, -1, 2, 3]),
+    np.array([0, 0, 2, 3]),
+)  # rows of a block
+
 
 class Part:
     """The weights of some columns, and of all deep and output layers.
@@ -34,35 +40,40 @@ class Part:
         self.shape = self.included._replace(n_features=len(columns))
 
     def of(self, block: Tensor) -> Tensor:
-        """A copy of these weights, taken from the rows of a block (n, P)."""
+        """A copy of these weights of a block (4, P).
+
+        The average of columns is left out where loops train: they predict where it lies.
+        """
         some = block.new_empty(len(block), self.shape.n_parameters)
-        self._copy(views(block, self.included), views(some, self.shape))
+        rows = TRAINED if block.device.type == "cpu" else ALL
+        source, target = views(block, self.included), views(some, self.shape)
+        self._copy(source, self.columns, target, self.all, rows)
         return some
 
     def put(self, some: Tensor, block: Tensor) -> None:
-        """Write these weights back into a block."""
-        self._copy(views(some, self.shape), views(block, self.included))
+        """Write these weights back into a block; of columns, the weights are the average, too.
 
-    def put_columns(self, source: Tensor, target: Tensor) -> None:
-        """Copy the weights of the columns from rows of a block into others."""
-        self._copy_columns(views(source, self.included), views(target, self.included))
+        A rare feature moves so seldom that an average of its weights would lag behind.
+        """
+        source, target = views(some, self.shape), views(block, self.included)
+        self._copy(source, self.all, target, self.columns, BACK)
 
-    def _copy(self, source: Weights[Any], target: Weights[Any]) -> None:
-        """Copy all of these weights, of which one side holds nothing else."""
-        self._copy_columns(source, target)
-        for layer, other in zip(source.shared, target.shared, strict=True):
-            other[...] = layer
-
-    def _copy_columns(self, source: Weights[Any], target: Weights[Any]) -> None:
-        out_of, into = (
-            self.all if weights.shape == self.shape else self.columns
-            for weights in (source, target)
-        )
+    def _copy(
+        self,
+        source: Weights[Any],
+        out_of: NDArray[np.int64],
+        target: Weights[Any],
+        into: NDArray[np.int64],
+        rows: NDArray[np.int64],
+    ) -> None:
+        """Copy columns, into each row of the target one of the source, and all other layers."""
         for layer, other in zip(source.first_layers, target.first_layers, strict=True):
             if isinstance(layer, np.ndarray):
-                copy_columns(layer, out_of, other, into)
+                copy_columns(layer, out_of, other, into, rows)
             else:
-                other[..., into] = layer[..., out_of]
+                other[..., into] = layer[rows][..., out_of]
+        for layer, other in zip(source.shared, target.shared, strict=True):
+            other[...] = layer
 
 
 def views(block: Tensor, shape: Shape) -> Weights[Any]:

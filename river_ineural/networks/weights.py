@@ -156,6 +156,10 @@ class Networks:
     def _score_few(self, x: Values, scaling: Scaling, exploring: bool) -> Floats:
         """f1 and f2 (2, 1, k) of an example (1, d) that has few of the features."""
         columns, x, scale = scaling.there(x)
+        if self.loops:
+            found = np.empty((2, 1, self.shape.n_classes), self.dtype)
+            compiled.score_few(self.loops.predicting, x, scale, columns, exploring, found)
+            return found
         part = Part(self.shape, columns, exploring)
         return self._passes(part.shape, part.of(self.block)).score(x, scale, exploring)
 
@@ -239,8 +243,6 @@ class Networks:
         batch = (x, targets, weight), np.arange(len(rows)), n_given
         taken = self._passes(part.shape, some).step(*batch, scale, *how)
         part.put(some, self.block)
-        # A rare feature moves so seldom that an average of its weights would lag behind.
-        part.put_columns(self.block[WEIGHTS:AVERAGE], self.block[AVERAGE:MEAN])
         return taken
 
     # Growth
