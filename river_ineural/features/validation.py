@@ -17,7 +17,7 @@ from river_ineural.features.keys import LARGEST
 
 Check = Callable[[str, Any], Any]  # gets a parameter's name and value, returns the value to keep
 
-SCHEMA = 1  # version of the contents of pickles and files
+SCHEMA = 1  # of the contents of pickles and files; from the first release on, changes raise it
 ONE = 1.0  # the usual weight, which needs no check
 PACKAGE = str(Path(__file__).parents[1])
 MOST = 2**53  # largest integer: float64 holds all up to it
