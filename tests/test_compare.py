@@ -161,12 +161,18 @@ def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
 
 
 PLAIN = "größe;y\n1.5;a\n2;b\n3;a\n"
+CHINESE = "大小,y\n1,一\n2,大小大小\n"
 LARGE = f"{2**53}", f"{2**53 + 1}", "1.5"
 READ = {  # a text, options; the features, and the labels
     "cp1252": (PLAIN.encode("cp1252"), {}, [1.5, 2, 3], "aba"),
     "decimal commas": (PLAIN.replace(".", ","), {}, [1.5, 2, 3], "aba"),
     "UTF-16 without a word": (PLAIN.encode("utf-16"), {}, [1.5, 2, 3], "aba"),
     "UTF-16": (PLAIN.encode("utf-16"), {"encoding": "utf-16"}, [1.5, 2, 3], "aba"),
+    "UTF-16 without a mark": (PLAIN.encode("utf-16-le"), {}, [1.5, 2, 3], "aba"),
+    "UTF-16, big end first": (PLAIN.encode("utf-16-be"), {}, [1.5, 2, 3], "aba"),
+    "UTF-16 of the other mark": (b"\xfe\xff" + PLAIN.encode("utf-16-be"), {}, [1.5, 2, 3], "aba"),
+    "UTF-16 of few letters": (CHINESE.encode("utf-16-le"), {}, [1, 2], ["一", "大小大小"]),
+    "UTF-16 in gz": (gzip.compress(PLAIN.encode("utf-16-be")), {}, [1.5, 2, 3], "aba"),
     "a byte order mark": (PLAIN.encode("utf-8-sig"), {}, [1.5, 2, 3], "aba"),
     "gz": (gzip.compress(PLAIN.encode()), {}, [1.5, 2, 3], "aba"),
     "tabs": ("x\ty\n1\ta\n\tb\n2\ta\n", {}, [1, np.nan, 2], "aba"),
