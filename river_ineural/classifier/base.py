@@ -180,7 +180,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             names, values = (x, x.array) if type(x) is Checked else learner.features.read(x)
             if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
-            given = names, values[None], [y], np.array([w])
+            given = names, values[None], [y], np.array([w], float)
             learner.learn(*given, self.n_steps, self.lr, pseudo_label)
 
     def correct_one(self, number: int, y: ClfTarget | None) -> None:

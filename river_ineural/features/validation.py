@@ -51,9 +51,10 @@ def check_real(name: str, value: Any, least: float = -math.inf, most: float = ma
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     """The one of `choices` that `value` equals; raises if there is none."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
-    return choices[choices.index(value)]
+    try:
+        return choices[choices.index(value)]
+    except (TypeError, ValueError):  # or it does not compare, as an array
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.") from None
 
 
 def check_seed(seed: Any) -> int | None:
