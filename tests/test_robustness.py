@@ -424,7 +424,7 @@ def test_a_weight_is_a_number_of_any_type(w):
 @pytest.mark.parametrize("device", [b"cpu", torch.device("cpu"), 0, 10**40])
 def test_a_device_is_the_name_that_a_file_holds(device):
     model = small()
-    with pytest.raises(ValueError, match="device=.* must be 'cpu', 'cuda' or 'cuda:N'"):
+    with pytest.raises(ValueError, match=r"device=.* must be 'cpu', 'cuda' or 'cuda:N'"):
         small(device=device)
     with raises_and_keeps(model, "device="):
         model.to(device)

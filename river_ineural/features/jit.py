@@ -71,21 +71,18 @@ def compiled(function: Function, **options: Any) -> Function:
 
 
 def undisturbed(function: Any, signature: Any) -> Any:
-    """Compile a function even if a listener of another package fails: it may be called while an
-    example is half learned.
-    """
+    """Compile a function, perhaps while an example is half learned, whatever other listeners do."""
     try:
         return type(function).compile(function, signature)
-    except Exception as error:  # of a listener; any other comes again
+    except Exception as error:  # of a listener, or one that comes again
         with global_compiler_lock:
             listeners = event._registered["numba:compile"]
             others, listeners[:] = listeners[:], [notices]
+            logger.warning("compiling without other listeners to numba:compile: %r", error)
             try:
-                made = type(function).compile(function, signature)
+                return type(function).compile(function, signature)
             finally:
                 listeners[:] = others
-        logger.warning("a listener to numba:compile has failed: %r", error)
-        return made
 
 
 def inlined(function: Function) -> Function:

@@ -77,20 +77,17 @@ def size_of(value: Any, odd: float = math.inf, depth: int = 0) -> float:
     if kind not in (dict, list, tuple) or depth > DEEPEST:
         return odd
     if kind is dict:
-        try:
-            check_keys(value)
-        except (TypeError, ValueError):
+        if depth and not {*map(type, value)} <= {str}:
             return odd
         value = itertools.chain.from_iterable(value.items())
     return 2 * PART + sum(size_of(part, odd, depth + 1) for part in value)
 
 
-def as_kept(x: Any) -> Any:
-    """An example as a file holds it."""
-    if type(x) is dict:
-        odd = {name for name, value in x.items() if size_of(value, depth=1) == math.inf}
-        return {name: Unkept() if name in odd else value for name, value in x.items()}
-    return Unkept() if size_of(x) == math.inf else x
+def as_kept(x: Any, depth: int = 0) -> Any:
+    """An example, or the value of a feature, as a file holds it."""
+    if type(x) is dict and depth == 0:
+        return {name: as_kept(value, 1) for name, value in x.items()}
+    return Unkept() if size_of(x, depth=depth) == math.inf else x
 
 
 def check_key(key: Any, what: str = "name", most: float = math.inf, depth: int = 0) -> None:
