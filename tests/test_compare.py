@@ -247,12 +247,14 @@ def test_arff_and_parquet_files(tmp_path):
     [
         ("a.arff", "@relation x\n1,2\n", "no @attribute or no @data"),
         ("a.arff", "@attribute y {a}\n@data\n{0 a}\n", "sparse rows, .* are not read"),
+        ("a.arff", "@attribute y {a,\udce9}\n@data\na\n", "a.arff cannot be read: 'utf-8' codec"),
         ("a.parquet", "no parquet", "a.parquet cannot be read"),
+        ("a.csv", "x,y\n1,a\n1,2,3,4\n", r"a.csv cannot be read: [^\n]* in line 3, saw 4 \(line"),
     ],
 )
 def test_arff_and_parquet_files_that_cannot_be_read(name, content, said, tmp_path):
     path = tmp_path / name
-    path.write_text(content)
+    path.write_bytes(content.encode("utf8", "surrogateescape"))
     with pytest.raises(ValueError, match=said):
         read_table(path, "y")
 

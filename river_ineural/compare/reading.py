@@ -243,8 +243,9 @@ def read_cells(
             csv["encoding"] = "cp1252"
             cells, notes = read_cells(path, target, categories, as_written, **csv)
             return cells, ["guessed --encoding 'cp1252'", *notes]
+        said = " ".join(str(error).split())
         raise ValueError(
-            f"{path.name} cannot be read: {error} (line 1 is the header; --separator says what "
+            f"{path.name} cannot be read: {said} (line 1 is the header; --separator says what "
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None
