@@ -76,13 +76,12 @@ def undisturbed(function: Any, signature: Any) -> Any:
         return type(function).compile(function, signature)
     except Exception as error:  # of a listener, or one that comes again
         with global_compiler_lock:
-            listeners = event._registered["numba:compile"]
-            others, listeners[:] = listeners[:], [notices]
-            logger.warning("compiling without other listeners to numba:compile: %r", error)
+            listeners = event._registered.pop("numba:compile")
+            logger.warning("compiling without listeners to numba:compile: %r", error)
             try:
                 return type(function).compile(function, signature)
             finally:
-                listeners[:] = others
+                event._registered["numba:compile"] = listeners
 
 
 def inlined(function: Function) -> Function:

@@ -6,7 +6,6 @@ They are checked where a value enters: by parameters, by each label, and by the 
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import json
 import math
 from collections.abc import Collection
@@ -79,7 +78,7 @@ def size_of(value: Any, odd: float = math.inf, depth: int = 0) -> float:
     if kind is dict:
         if depth and not {*map(type, value)} <= {str}:
             return odd
-        value = itertools.chain.from_iterable(value.items())
+        value = [*value, *value.values()]
     return 2 * PART + sum(size_of(part, odd, depth + 1) for part in value)
 
 
