@@ -76,7 +76,7 @@ def undisturbed(function: Any, signature: Any) -> Any:
         return type(function).compile(function, signature)
     except Exception as error:  # of a listener, or one that comes again
         with global_compiler_lock:
-            listeners = event._registered.pop("numba:compile")
+            listeners = event._registered.pop("numba:compile", [])
             logger.warning("compiling without listeners to numba:compile: %r", error)
             try:
                 return type(function).compile(function, signature)
