@@ -138,7 +138,7 @@ class History:
 
     def find(self, number: int) -> int | None:
         """The row of the given label of this number, from 1; None if it is there no longer."""
-        rows = np.flatnonzero(self.number[: self.capacities[0]] == number)
+        rows = np.flatnonzero(self.number[: self.n_labelled] == number)
         return int(rows[0]) if len(rows) else None
 
     def serial(self, row: int) -> int:

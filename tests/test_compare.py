@@ -161,12 +161,18 @@ def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
 
 
 PLAIN = "größe;y\n1.5;a\n2;b\n3;a\n"
+CHINESE = "大小,y\n1,一\n2,大小大小\n"
 LARGE = f"{2**53}", f"{2**53 + 1}", "1.5"
 READ = {  # a text, options; the features, and the labels
     "cp1252": (PLAIN.encode("cp1252"), {}, [1.5, 2, 3], "aba"),
     "decimal commas": (PLAIN.replace(".", ","), {}, [1.5, 2, 3], "aba"),
     "UTF-16 without a word": (PLAIN.encode("utf-16"), {}, [1.5, 2, 3], "aba"),
     "UTF-16": (PLAIN.encode("utf-16"), {"encoding": "utf-16"}, [1.5, 2, 3], "aba"),
+    "UTF-16 without a mark": (PLAIN.encode("utf-16-le"), {}, [1.5, 2, 3], "aba"),
+    "UTF-16, big end first": (PLAIN.encode("utf-16-be"), {}, [1.5, 2, 3], "aba"),
+    "UTF-16 of the other mark": (b"\xfe\xff" + PLAIN.encode("utf-16-be"), {}, [1.5, 2, 3], "aba"),
+    "UTF-16 of few letters": (CHINESE.encode("utf-16-le"), {}, [1, 2], ["一", "大小大小"]),
+    "UTF-16 in gz": (gzip.compress(PLAIN.encode("utf-16-be")), {}, [1.5, 2, 3], "aba"),
     "a byte order mark": (PLAIN.encode("utf-8-sig"), {}, [1.5, 2, 3], "aba"),
     "gz": (gzip.compress(PLAIN.encode()), {}, [1.5, 2, 3], "aba"),
     "tabs": ("x\ty\n1\ta\n\tb\n2\ta\n", {}, [1, np.nan, 2], "aba"),
@@ -241,12 +247,14 @@ def test_arff_and_parquet_files(tmp_path):
     [
         ("a.arff", "@relation x\n1,2\n", "no @attribute or no @data"),
         ("a.arff", "@attribute y {a}\n@data\n{0 a}\n", "sparse rows, .* are not read"),
+        ("a.arff", "@attribute y {a,\udce9}\n@data\na\n", "a.arff cannot be read: 'utf-8' codec"),
         ("a.parquet", "no parquet", "a.parquet cannot be read"),
+        ("a.csv", "x,y\n1,a\n1,2,3,4\n", r"a.csv cannot be read: [^\n]* in line 3, saw 4 \(line"),
     ],
 )
 def test_arff_and_parquet_files_that_cannot_be_read(name, content, said, tmp_path):
     path = tmp_path / name
-    path.write_text(content)
+    path.write_bytes(content.encode("utf8", "surrogateescape"))
     with pytest.raises(ValueError, match=said):
         read_table(path, "y")
 

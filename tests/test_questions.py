@@ -538,12 +538,14 @@ def test_frames_are_rows_in_order(library):
     assert to_bytes(model) == to_bytes(other)
     before = to_bytes(model)
     bad = library.DataFrame([*(x for x, _ in STREAM[:3]), {**X_BAD}])
-    for call in (
-        lambda: model.predict_many(bad),
-        lambda: model.learn_many(bad, y[:4]),
-        lambda: model.learn_many(X, y[:4]),
+    for call, said in (
+        (lambda: model.predict_many(bad), "feature 'f1' is inf"),
+        (lambda: model.learn_many(bad, y[:4]), "feature 'f1' is inf"),
+        (lambda: model.learn_many(X, y[:4]), "X has 40 rows, y 4"),
+        (lambda: model.predict_many(library.DataFrame()), "X has no column"),
+        (lambda: model.learn_many(library.DataFrame(), y[:0]), "X has no column"),
     ):
-        with pytest.raises((TypeError, ValueError)):
+        with pytest.raises((TypeError, ValueError), match=said):
             call()
     assert to_bytes(model) == before
 

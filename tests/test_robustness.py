@@ -290,10 +290,11 @@ BAD_PARAMETERS = {  # of each of these classes that has one of that name
     **dict.fromkeys(("lr", "exploration_lr"), (0.0, -1e-3, math.nan, math.inf, "fast")),
     **dict.fromkeys(("ridge", "margin"), (0.0, -1e-3, math.nan, "wide")),
     **{"n_steps": (-1, 1e7, math.inf), "delta": (0.0, 1.0, math.nan), "c3": (0.5,)},
-    **{"max_classes": (1,), "classes": ("ab", 5), "device": ("tpu", "cuda:99", "", "meta")},
+    **{"max_classes": (1,), "classes": ("ab", 5)},
+    "device": ("tpu", "cuda:99", "", "meta"),
     **dict.fromkeys(("p", "threshold"), (-0.1, 1.1, 2, "half")),
     **{"budget": SHARES, "limit": SHARES, "burst": (9,), "width": (0.05,)},
-    **dict.fromkeys(("categories", "missing", "self_training", "explores"), ("yes",)),
+    **dict.fromkeys(("categories", "missing", "self_training", "explores"), ("yes", np.ones(2))),
     "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest"), ("network",) * 2),
     **{"seed": (-1, 1.5, "x"), "optimizer": ("rmsprop",)},
     "drift_detector": (3, drift.ADWIN()),
@@ -398,6 +399,8 @@ def test_mutate_changes_all_or_nothing():
         ({"classifier": {"lr": 0.5}, "budget": 1.5}, "budget"),
         ({"gamma": 3, "seed": 4}, "mutable"),
         ({"budget": 4, "self_training": "x"}, "self_training"),
+        ({"classifier": small(), "gamma": -1}, "gamma"),
+        ({"classifier": small(), "budget": active.Budget(0.1), "horizon": 3}, "horizon"),
     ):
         with raises_and_keeps(model, match):
             model.mutate(change)
@@ -405,6 +408,33 @@ def test_mutate_changes_all_or_nothing():
     assert (model.budget, model.classifier.lr, model.gamma) == (9, 0.5, 2.0)
     model.predict_one(X)
     assert model.last_decision.budget_left + model.n_queries == 9
+
+
+@pytest.mark.parametrize("w", [Fraction(1, 4), np.longdouble(2), 3, np.int8(1), np.float16(0.5)])
+def test_a_weight_is_a_number_of_any_type(w):
+    models = [active.INeurALSampler(small(), seed=1) for _ in range(2)]
+    for model, weight in zip(models, (w, float(w)), strict=True):
+        for x, y in STREAM[:8]:
+            model.classifier.learn_one(x, y, w=weight)
+            model.answer(model.decide_one(x).query, y, w=weight)
+            model.learn_one(x, y, w=weight)
+    assert to_bytes(models[0]) == to_bytes(models[1])
+
+
+@pytest.mark.parametrize("device", [b"cpu", torch.device("cpu"), 0, 10**40])
+def test_a_device_is_the_name_that_a_file_holds(device):
+    model = small()
+    with pytest.raises(ValueError, match=r"device=.* must be 'cpu', 'cuda' or 'cuda:N'"):
+        small(device=device)
+    with raises_and_keeps(model, "device="):
+        model.to(device)
+
+
+def test_a_label_that_has_no_number_is_not_corrected():
+    model = learned(small(), STREAM[:3])  # the other rows of its history are empty
+    for number in (0, -1, 4, None, 1.5):
+        with raises_and_keeps(model, "no longer in the history", LookupError):
+            model.correct_one(number, 1)
 
 
 def test_those_learned_longest_ago_make_room():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections import OrderedDict, deque
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.decision import Reason
 from river_ineural.features.encoder import is_missing
-from river_ineural.features.keys import KINDS, plain, plain_value, size_of
+from river_ineural.features.keys import KINDS, OF_TIME, plain, plain_value, size_of
 
 PATIENCE = 5_000  # rounds after which a label is no longer expected
 MOST = 10_000  # waiting questions, and answered ones that are remembered, at most
@@ -48,7 +47,7 @@ class Asked(NamedTuple):
     gap: float
     x: Any  # as it was given
     example: Any  # as the classifier saw it
-    size: int  # in bytes
+    size: float  # in bytes
 
 
 class Answered(NamedTuple):
@@ -86,7 +85,7 @@ class Questions:
         self.n_heard = self.n_unmatched = self.n_alike = self.n_far = 0
         self.usual = 0.0  # distance of a label from its question
         self.told = False  # whether a warning has said so
-        self._size = 0
+        self._size = 0.0
 
     def add(self, x: Any, example: Any, now: int, reason: Reason, gap: float) -> None:
         """Ask for the label of x in round `now`, the latest so far."""
@@ -99,7 +98,7 @@ class Questions:
 
     def put(self, now: int, reason: Reason, gap: float, x: Any, example: Any) -> None:
         """Let a question wait; x and the example belong to this object."""
-        size = size_of(x) + (0 if example is x else size_of(example))
+        size = size_of(x, OF_TIME) + (0 if example is x else size_of(example, OF_TIME))
         self.waiting[now] = Asked(reason, gap, x, example, size)
         self._size += size
 
@@ -117,7 +116,8 @@ class Questions:
     def get(self, query: Any, now: int) -> Asked | Answered:
         """What is kept of the question of this name; LookupError says why nothing is."""
         self.count(now)
-        if found := self.waiting.get(query) or self.settled.get(query):
+        name: Any = query if isinstance(query, Real) else None  # a list would have no hash
+        if found := self.waiting.get(name) or self.settled.get(name):
             if isinstance(found, Answered) and found.label is None:
                 raise LookupError(f"Question {query} was withdrawn.")
             return found
@@ -135,7 +135,7 @@ class Questions:
         """Remember how a question was settled; it waits no longer."""
         if asked := self.waiting.pop(query, None):
             self._size -= asked.size
-        self.settled[query] = answered
+        self.settled[int(query)] = answered  # not 1.0 of a column of names
         if len(self.settled) > MOST:
             self.forgotten = max(self.forgotten, self.settled.popitem(last=False)[0])
 
@@ -162,7 +162,7 @@ class Questions:
         0 if its features are the same but for rounding.
         """
         self.count(now)
-        x = x if type(x) is not dict or KINDS.issuperset(map(type, x.values())) else copied(x)
+        x = copied(x)
         query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
         if query is None and isinstance(x, Mapping) and self.waiting:
             return self._nearest(x)
@@ -279,10 +279,10 @@ def rounded(z: Any, x: Mapping[Any, Any], names: list[Any]) -> bool:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether both are equal; arrays, which do not say, are not."""
+    """Whether both are equal; those that do not say, as arrays, are not."""
     try:
         return bool(one == other)
-    except (TypeError, ValueError):
+    except Exception:  # of any kind
         return False
 
 
@@ -297,8 +297,8 @@ def is_number(value: Any) -> bool:
 
 
 def copied(x: Any) -> Any:
-    """A copy of a dict, with plain names and values, or of a list; anything else as it is."""
-    if type(x) is dict:
+    """A dict of a mapping, with plain names and values, or a copied list; else x as it is."""
+    if isinstance(x, Mapping):
         usual = KINDS.issuperset(map(type, x)) and KINDS.issuperset(map(type, x.values()))
         return dict(x) if usual else {plain(name): plain_value(value) for name, value in x.items()}
-    return copy.copy(x) if isinstance(x, Mapping | list) else x
+    return [*x] if isinstance(x, list) else x

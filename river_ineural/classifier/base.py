@@ -183,7 +183,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
             if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
-            weights = UNWEIGHTED if w is ONE else np.array([w])
+            weights = UNWEIGHTED if w is ONE else np.array([w], float)
             learner.learn(names, values[None], [y], weights, self.n_steps, self.lr, pseudo_label)
 
     def correct_one(self, number: int, y: ClfTarget | None) -> None:

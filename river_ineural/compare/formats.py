@@ -27,7 +27,8 @@ def declared(path: Path) -> list[str]:
     """The columns that a file declares as categories."""
     if path.suffix != ".arff":
         return []
-    return [name for name, kind in attributes(path.read_text("utf8")) if kind.startswith("{")]
+    text = path.read_text("utf8", "replace")  # `as_csv` refuses what is not UTF-8
+    return [name for name, kind in attributes(text) if kind.startswith("{")]
 
 
 def attributes(text: str) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
+from pandas.io.common import get_handle  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
 from river_ineural.compare.formats import as_csv, declared
@@ -158,9 +159,25 @@ def examples_of(features: pd.DataFrame) -> Iterator[dict[FeatureName, Any]]:
     return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
 
 
+def utf_16(path: Path) -> str | None:
+    """The kind of UTF-16 of a text, from its mark or from where its zero bytes are; or None."""
+    with get_handle(path, "rb", is_text=False, compression="infer") as file:
+        start: bytes = file.handle.read(1000)
+    if start[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        return "utf-16"
+    first, second = start[::2].count(0), start[1::2].count(0)
+    if max(first, second) <= max(4 * min(first, second), len(start) / 16):
+        return None
+    return "utf-16-be" if first > second else "utf-16-le"
+
+
 def guessed(path: Path, how: dict[str, Any]) -> list[str]:
-    """Guess separator and decimal mark if they are not given; returns notes on unusual ones."""
-    text, notes = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}, []
+    """Guess what is not given of encoding, separator and decimal mark; notes on unusual ones."""
+    notes = []
+    if not how.get("encoding") and (found := utf_16(path)):
+        how["encoding"] = found
+        notes.append(f"guessed --encoding {found!r}")
+    text = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}
     if not how.get("sep"):
         heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
         how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
@@ -222,13 +239,13 @@ def read_cells(
             raise
         raise ValueError(f"{path.name} cannot be read, as it is damaged: {error}") from None
     except (LookupError, ValueError) as error:
-        if isinstance(error, UnicodeDecodeError) and not csv.get("encoding"):  # not UTF-8
-            encoding = "utf-16" if error.object[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "cp1252"
-            csv["encoding"] = encoding
+        if isinstance(error, UnicodeDecodeError) and not how.get("encoding"):  # not UTF-8
+            csv["encoding"] = "cp1252"
             cells, notes = read_cells(path, target, categories, as_written, **csv)
-            return cells, [f"guessed --encoding {encoding!r}", *notes]
+            return cells, ["guessed --encoding 'cp1252'", *notes]
+        said = " ".join(str(error).split())
         raise ValueError(
-            f"{path.name} cannot be read: {error} (line 1 is the header; --separator says what "
+            f"{path.name} cannot be read: {said} (line 1 is the header; --separator says what "
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None

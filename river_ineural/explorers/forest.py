@@ -98,7 +98,7 @@ class Forest:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without unused nodes, and without ranks, which are made anew."""
-        n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=-1)
+        n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=self.grown - 1)
         nodes = {name: getattr(self, name)[:, :n].copy() for name in PARTS}
         state = {name: part for name, part in self.__dict__.items() if name not in RANKS}
         return {**state, **nodes, "stale": self.stale.copy()}

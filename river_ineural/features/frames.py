@@ -35,8 +35,6 @@ class Frame:
         self.features, encoder = features, None if features is None else features.encoder
         self.frame = opened(X)
         self.names: list[Any] = self.frame.columns
-        if not self.names:
-            raise ValueError("X has no column: give at least one feature.")
         check_categories(self.frame)
         self.rows = encoded_rows(self.frame, encoder) if encoder else []
         if encoder:
@@ -139,9 +137,9 @@ def check_categories(frame: nw.DataFrame[Any]) -> None:
 
 
 def opened(X: IntoDataFrame) -> nw.DataFrame[Any]:
-    """The frame as narwhals reads it; raises unless X is one whose names differ."""
+    """The frame as narwhals reads it; raises unless X is one with columns whose names differ."""
     try:
-        return dataframe.into_frame(X)
+        frame = dataframe.into_frame(X)
     except TypeError:
         raise TypeError(
             f"X must be a data frame, got {type(X).__name__}: collect() a LazyFrame, and make "
@@ -151,6 +149,9 @@ def opened(X: IntoDataFrame) -> nw.DataFrame[Any]:
         raise ValueError(
             f"columns of X have the same name, rename or drop them first: {error}"
         ) from None
+    if not frame.columns:
+        raise ValueError("X has no column: give at least one feature.")
+    return frame
 
 
 def column(name: str, given: Any, n_rows: int) -> list[Any]:

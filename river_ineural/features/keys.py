@@ -1,13 +1,14 @@
-"""Names and labels that a file can hold, and the limits of a model that follow from it.
+"""Names, labels and values that a file can hold, and the limits of a model that follow from it.
 
 They are checked where a value enters: by parameters, by each label, and by the reader of files.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -20,12 +21,14 @@ FEW = 1 << 20  # integers below this are too few for such an attack
 MOST_FEATURES, MOST_CLASSES = 100_000, 2_000  # of a model
 OF_NAMES = 32 << 20  # bytes of the names of all features
 OF_LABEL = 1_600  # bytes of a label
-DEEPEST = 20  # tuples within a tuple
+DEEPEST = 20  # tuples, lists and dicts in one another
 PART = 20  # bytes that each comma or bracket counts as; a value counts as two
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 str_"
 SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
 KINDS = frozenset((type(None), bool, int, float, str, bytes, *SCALARS.values()))
+TIMES: Any = dt.datetime, dt.date, dt.time
+OF_TIME = 6 * PART  # bytes
 
 PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
 
@@ -53,19 +56,39 @@ def plain_value(value: Any) -> Any:
     return value
 
 
-def size_of(value: Any) -> int:
-    """Bytes that a value takes in a file, at most."""
-    if type(value) is float:
-        return 2 * PART + len(repr(value))
-    if type(value) is str and value.isascii() and value.isidentifier():
+class Unkept:
+    """What a file holds in place of a value that it cannot hold: it equals every such value."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Unkept or size_of(other, depth=1) == math.inf
+
+
+def size_of(value: Any, odd: float = math.inf, depth: int = 0) -> float:
+    """Bytes that a value takes in a file, at most; `odd` for each that a file cannot hold."""
+    kind = type(value)
+    if kind is str and value.isascii() and value.isidentifier():
         return 2 * PART + 2 + len(value)
-    if isinstance(value, str):
-        return 2 * PART + len(json.dumps(value)) + PART * sum(map(value.count, ",[{"))
-    if isinstance(value, Mapping):
-        return 2 * PART + sum(size_of(key) + size_of(part) for key, part in value.items())
-    if isinstance(value, tuple | list):
-        return 2 * PART + sum(map(size_of, value))
-    return 2 * PART + len(repr(value))
+    if kind is str or kind is np.str_:
+        n_items: int = sum(map(value.count, ",[{"))
+        return (2 + n_items) * PART + len(json.dumps(value))
+    if kind in KINDS and not (kind is int and abs(value) > LARGEST):
+        return 2 * PART + len(repr(value)) * (1 + (kind is bytes))
+    if kind in TIMES or kind is Unkept:
+        return OF_TIME
+    if kind not in (dict, list, tuple) or depth > DEEPEST:
+        return odd
+    if kind is dict:
+        if depth and not {*map(type, value)} <= {str}:
+            return odd
+        value = [*value, *value.values()]
+    return 2 * PART + sum(size_of(part, odd, depth + 1) for part in value)
+
+
+def as_kept(x: Any, depth: int = 0) -> Any:
+    """An example, or the value of a feature, as a file holds it."""
+    if type(x) is dict and depth == 0:
+        return {name: as_kept(value, 1) for name, value in x.items()}
+    return Unkept() if size_of(x, depth=depth) == math.inf else x
 
 
 def check_key(key: Any, what: str = "name", most: float = math.inf, depth: int = 0) -> None:

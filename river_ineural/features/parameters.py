@@ -72,9 +72,12 @@ class Mutable:
         with self.__dict__["_lock"]:
             before = dict(self.__dict__)
             try:
-                super().mutate(new_attrs | {name: {} for name in inner})  # type: ignore[misc]
-                for name, given in inner.items():
-                    getattr(self, name).mutate(given)
+                # A classifier comes last, for questions forget what was learned by the one before.
+                names = sorted(new_attrs, key=lambda name: name == "classifier")
+                given = {name: {} if name in inner else new_attrs[name] for name in names}
+                super().mutate(given)  # type: ignore[misc]
+                for name, attributes in inner.items():
+                    getattr(self, name).mutate(attributes)
             except Exception:
                 self.__dict__.update(before)
                 raise

@@ -17,7 +17,7 @@ from river_ineural.features.keys import LARGEST
 
 Check = Callable[[str, Any], Any]  # gets a parameter's name and value, returns the value to keep
 
-SCHEMA = 1  # version of the contents of pickles and files
+SCHEMA = 1  # of the contents of pickles and files; from the first release on, changes raise it
 ONE = 1.0  # the usual weight, which needs no check
 PACKAGE = str(Path(__file__).parents[1])
 MOST = 2**53  # largest integer: float64 holds all up to it
@@ -51,9 +51,10 @@ def check_real(name: str, value: Any, least: float = -math.inf, most: float = ma
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     """The one of `choices` that `value` equals; raises if there is none."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
-    return choices[choices.index(value)]
+    try:
+        return choices[choices.index(value)]
+    except (TypeError, ValueError):  # or it does not compare, as an array
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.") from None
 
 
 def check_seed(seed: Any) -> int | None:

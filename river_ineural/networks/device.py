@@ -14,7 +14,7 @@ def available(device: str) -> torch.device:
         If the name is not "cpu", "cuda" or "cuda:N", or the device is not available.
     """
     try:
-        where = torch.device(device)
+        where = torch.device(device if isinstance(device, str) else "")  # as a file holds it
     except (RuntimeError, TypeError) as error:
         raise ValueError(f"device={device!r} must be 'cpu', 'cuda' or 'cuda:N'.") from error
     if where.type not in ("cpu", "cuda"):

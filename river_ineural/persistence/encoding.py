@@ -9,7 +9,6 @@ an object with one key, a "$" and the name of its class:
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 import inspect
 import json
@@ -22,7 +21,7 @@ from river.drift import binary
 from zlib_ng import zlib_ng
 
 from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth
-from river_ineural.features.keys import LARGEST, SCALARS, check_keys
+from river_ineural.features.keys import LARGEST, SCALARS, TIMES, Unkept, check_keys
 from river_ineural.persistence.parts import Arrays, LoadError
 
 # The limits of a model (`features.keys`) and of questions keep its JSON within these.
@@ -60,13 +59,13 @@ OBJECTS = [  # classes whose objects may be parameters
     *(Budget, ConstantWidth, TheoreticalWidth),
     *(binary.DDM, binary.EDDM, binary.FHDDM, binary.HDDMA, binary.HDDMW),
 ]
-TIMES: Any = dt.datetime, dt.date, dt.time
 TAGS: dict[str, tuple[Any, Any, Any]] = {  # class, encoder and decoder
     "$tuple": (tuple, list, tuple),
     "$dict": (dict, lambda value: [*map(list, value.items())], mapping),
     "$bytes": (bytes, bytes.hex, bytes.fromhex),
     # Values that a step of a pipeline takes, in examples of questions.
     **{f"${kind.__name__}": (kind, kind.isoformat, kind.fromisoformat) for kind in TIMES},
+    "$unkept": (Unkept, lambda _: None, lambda _: Unkept()),
     **{f"${name}": (kind, kind.item, kind) for name, kind in SCALARS.items()},
     **{f"${kind.__name__}": (kind, given, functools.partial(made, kind)) for kind in OBJECTS},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from msgspec import Meta, convert, field
@@ -12,6 +12,7 @@ from river_ineural.active.accuracy import MOST as MOST_NOTED
 from river_ineural.active.accuracy import SIZES, Accuracy, Noted
 from river_ineural.active.decision import REASONS, Reason
 from river_ineural.active.questions import MOST, RECENT, Answered, Questions
+from river_ineural.features.keys import as_kept
 from river_ineural.persistence.encoding import decoded, encoded, within_limits
 from river_ineural.persistence.parts import (
     PARTS,
@@ -41,9 +42,26 @@ class OfBudgetManager(Part):
     _missing: Level
 
 
-class OfQuestions(Part):
-    """All of it is JSON in an array of its own, for examples may have many values."""
+class Text(Part):
+    """What is JSON in an array of its own, for it may have many values."""
 
+    @classmethod
+    def put(cls, thing: Any, path: str, arrays: Arrays, **parts: Any) -> dict[str, Any]:
+        """Add the array of a thing, in which these parts are made plain; the rest is nothing."""
+        found = {name: getattr(thing, name) for name in cls.__struct_fields__} | parts
+        text = json.dumps(encoded(found, path)).encode()
+        arrays[path] = np.frombuffer(within_limits(text, MOST_ITEMS), np.uint8)
+        return {}
+
+    @classmethod
+    def take(cls, path: str, arrays: Arrays, sizes: Sizes) -> Self:
+        """What `put` has added."""
+        array = taken(arrays, path, ["u1", "bytes"], dict(sizes))
+        text = within_limits(array.tobytes(), MOST_ITEMS)
+        return convert(json.loads(text, object_hook=decoded), cls)
+
+
+class OfQuestions(Text):
     waiting: tuple[tuple[Positive, Reason, float, Any, list[Any]], ...] = ()
     settled: tuple[tuple[Positive, Count, Any], ...] = ()
     recent: tuple[Any, ...] = ()
@@ -57,22 +75,16 @@ class OfQuestions(Part):
 
     @classmethod
     def written(cls, thing: Questions, path: str, arrays: Arrays) -> dict[str, Any]:
-        """Nothing of its own: all is in the array."""
-        found = {name: getattr(thing, name) for name in cls.__struct_fields__}
-        found["waiting"] = [
-            [query, each.reason, each.gap, each.x, [each.example] * (each.example is not each.x)]
-            for query, each in thing.waiting.items()
+        waiting = [
+            [query, reason, gap, as_kept(x), [] if example is x else [as_kept(example)]]
+            for query, (reason, gap, x, example, _) in thing.waiting.items()
         ]
-        found["settled"] = [[query, *each] for query, each in thing.settled.items()]
-        found["recent"] = [*thing.recent]
-        text = json.dumps(encoded(found, path)).encode()
-        arrays[path] = np.frombuffer(within_limits(text, MOST_ITEMS), np.uint8)
-        return {}
+        settled = [[query, *each] for query, each in thing.settled.items()]
+        recent = [*map(as_kept, thing.recent)]
+        return cls.put(thing, path, arrays, waiting=waiting, settled=settled, recent=recent)
 
     def fill(self, thing: Questions, path: str, arrays: Arrays, sizes: Sizes) -> None:
-        array = taken(arrays, path, ["u1", "bytes"], dict(sizes))
-        text = within_limits(array.tobytes(), MOST_ITEMS)
-        part = convert(json.loads(text, object_hook=decoded), OfQuestions)
+        part = self.take(path, arrays, sizes)
         queries = [each[0] for each in part.waiting]
         few = max(len(queries), len(part.settled)) <= MOST and len(part.recent) <= RECENT
         need(few and queries == sorted({*queries}), path, "of few questions in order", queries)
@@ -90,9 +102,7 @@ Sums = tuple[float, ...]
 Three = tuple[float, float, float]
 
 
-class OfAccuracy(Part):
-    """All of it is JSON in an array of its own, as of questions."""
-
+class OfAccuracy(Text):
     weights: Three = (0.0, 0.0, 0.0)
     hessian: tuple[Three, ...] = ()
     spans: tuple[Positive, ...] = ()
@@ -102,17 +112,11 @@ class OfAccuracy(Part):
 
     @classmethod
     def written(cls, thing: Accuracy, path: str, arrays: Arrays) -> dict[str, Any]:
-        """Nothing of its own: all is in the array."""
-        found = {name: getattr(thing, name) for name in cls.__struct_fields__}
-        found["noted"] = [[query, *each] for query, each in thing.noted.items()]
-        text = json.dumps(encoded(found, path)).encode()
-        arrays[path] = np.frombuffer(within_limits(text, MOST_ITEMS), np.uint8)
-        return {}
+        noted = [[query, *each] for query, each in thing.noted.items()]
+        return cls.put(thing, path, arrays, noted=noted)
 
     def fill(self, thing: Accuracy, path: str, arrays: Arrays, sizes: Sizes) -> None:
-        array = taken(arrays, path, ["u1", "bytes"], dict(sizes))
-        text = within_limits(array.tobytes(), MOST_ITEMS)
-        part = convert(json.loads(text, object_hook=decoded), OfAccuracy)
+        part = self.take(path, arrays, sizes)
         hessian, blocks, classes = np.array(part.hessian), part.blocks, [*part.classes.values()]
         finite = np.isfinite([*part.weights, *hessian.ravel()]).all()
         fine: Any = hessian.shape == (3, 3) and finite and np.linalg.eigvalsh(hessian).min() > 0
