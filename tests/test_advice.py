@@ -22,7 +22,7 @@ from river import (
 )
 from streams import blobs, dump, learned, small, told
 
-from river_ineural import active
+from river_ineural import active, baselines
 from river_ineural.active import Budget
 from river_ineural.features import index as features
 from river_ineural.features import watch
@@ -191,6 +191,22 @@ def test_predictions_with_other_names_than_labels():
     assert message.startswith("60 predictions in a row lack features that all labels had")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        baselines.RetrainedNetwork(hidden_dim=4, n_epochs=1, seed=1),
+        baselines.NeuALNTKF(hidden_dim=4, seed=1),
+        baselines.ALPS(n_hypotheses=2, n_pretraining=20, n_epochs=1, hidden_dim=4, seed=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_baselines_tell_of_other_names_too(model):
+    learned(model, [(int_names(x), y % 2) for x, y in blobs(30)])
+    texts = [{str(name): value for name, value in int_names(x).items()} for x, _ in blobs(30)]
+    (message,) = told(lambda: [model.predict_one(x) for x in texts])
+    assert message.startswith("20 predictions in a row lack features that all labels had")
+
+
 def chosen(k):
     return feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=k)
 
@@ -304,7 +320,6 @@ def test_wide_tables_and_slow_growth_are_no_flood():
     def grow():
         for i in range(watch.MANY + 1_000):
             index.learn([f"user_{i}"])
-            index.learned((f"user_{i}",), 1)
 
     assert told(grow) == []
     assert len(index) == watch.MANY + 1_000
