@@ -229,6 +229,20 @@ def test_a_pipeline_that_learns_all_features_and_predicts_from_a_few():
         assert told(evaluate.progressive_val_score, rows, around(step | small()), score) == []
         right.append(score.get())
     assert right[0] == right[1] == right[2]
+    named = [ineural(step | small()) for step in (chosen(5), compose.TransformerUnion(chosen(5)))]
+    for x, y in rows:  # and labels teach such steps through `answer`, too
+        for model in named:
+            model.answer(model.decide_one(x).query, y)
+    twin = rounds_alone(ineural(chosen(5) | small()), rows)
+    assert {dump(model).history.n_labelled for model in (*named, twin)} == {300}
+    for x, _ in datasets.Phishing().take(400):
+        pairs = {model.predict_one(x)[0] for model in (*named, twin)}
+        assert len(pairs) == 1
+    with pytest.raises(TypeError):
+        named[0].answer(named[0].decide_one(x).query, None)
+    assert named[0].classifier["SelectKBest"].leaderboard == (
+        twin.classifier["SelectKBest"].leaderboard
+    )
     model = active.RandomSampler(preprocessing.StandardScaler() | chosen(2) | quick(), seed=1)
     learned(model, rows[:9])  # each step once
     assert model.classifier["StandardScaler"].counts["ip_in_url"] == 9
@@ -239,6 +253,7 @@ def rounds_alone(model, rows):
     for x, y in rows:
         model.predict_one(x)
         model.learn_one(x, y)
+    return model
 
 
 WORDS = [f"w{i}" for i in range(2_000)]

@@ -143,6 +143,19 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None
     classifier.learn_one(x, y, **kwargs)
 
 
+def taught(classifier: Any) -> Any:
+    """The steps of a pipeline, if some learn labels, before a last one that learns nothing; else
+    None.
+    """
+    if nesting(type(classifier)) == "last step":  # type: ignore[arg-type]
+        steps = [*classifier.steps.values()][:-1]
+        if any(step._supervised for step in steps):
+            from river.dummy import NoChangeClassifier
+
+            return type(classifier)(*steps, NoChangeClassifier())
+    return None
+
+
 def accepted(model: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments without a weight, if the model takes none."""
     if "w" not in kwargs:
