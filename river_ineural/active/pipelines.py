@@ -20,7 +20,7 @@ PIPELINES = lock(Order.PIPELINES)
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
 
 INSIDE = "river_ineural.", "river.compose."
-TAKE_LABELS = ("compat", "drift", "ensemble", "imblearn", "model_selection", "multi", "stacking")
+TAKE_LABELS = ("active", "compat", "drift", "ensemble", "imblearn", "model_selection", "multi")
 WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
 
 
