@@ -319,6 +319,13 @@ def test_values_that_are_missing_now_here_and_now_there_are_not_told_of():
         model.predict_one(halves[0])
 
 
+def test_examples_without_any_feature_are_told_of():
+    model = learned(quick(), blobs(12))
+    assert told(lambda: [model.predict_one({}) for _ in range(19)]) == []
+    with pytest.raises(UserWarning, match=r"^20 predictions .* 'f0' and 'f1'\. "):
+        model.predict_one({})
+
+
 def test_sparse_names_that_no_label_had():
     rng, model = np.random.default_rng(0), quick()
     learned(model, [(renamed(rng, t), t % 2) for t in range(12)])
