@@ -22,7 +22,7 @@ from river import (
 )
 from streams import blobs, dump, learned, small, told
 
-from river_ineural import active
+from river_ineural import active, baselines
 from river_ineural.active import Budget
 from river_ineural.features import index as features
 from river_ineural.features import watch
@@ -191,6 +191,22 @@ def test_predictions_with_other_names_than_labels():
     assert message.startswith("60 predictions in a row lack features that all labels had")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        baselines.RetrainedNetwork(hidden_dim=4, n_epochs=1, seed=1),
+        baselines.NeuALNTKF(hidden_dim=4, seed=1),
+        baselines.ALPS(n_hypotheses=2, n_pretraining=20, n_epochs=1, hidden_dim=4, seed=1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_baselines_tell_of_other_names_too(model):
+    learned(model, [(int_names(x), y % 2) for x, y in blobs(30)])
+    texts = [{str(name): value for name, value in int_names(x).items()} for x, _ in blobs(30)]
+    (message,) = told(lambda: [model.predict_one(x) for x in texts])
+    assert message.startswith("20 predictions in a row lack features that all labels had")
+
+
 def chosen(k):
     return feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=k)
 
@@ -213,6 +229,20 @@ def test_a_pipeline_that_learns_all_features_and_predicts_from_a_few():
         assert told(evaluate.progressive_val_score, rows, around(step | small()), score) == []
         right.append(score.get())
     assert right[0] == right[1] == right[2]
+    named = [ineural(step | small()) for step in (chosen(5), compose.TransformerUnion(chosen(5)))]
+    for x, y in rows:  # and labels teach such steps through `answer`, too
+        for model in named:
+            model.answer(model.decide_one(x).query, y)
+    twin = rounds_alone(ineural(chosen(5) | small()), rows)
+    assert {dump(model).history.n_labelled for model in (*named, twin)} == {300}
+    for x, _ in datasets.Phishing().take(400):
+        pairs = {model.predict_one(x)[0] for model in (*named, twin)}
+        assert len(pairs) == 1
+    with pytest.raises(TypeError):
+        named[0].answer(named[0].decide_one(x).query, None)
+    assert named[0].classifier["SelectKBest"].leaderboard == (
+        twin.classifier["SelectKBest"].leaderboard
+    )
     model = active.RandomSampler(preprocessing.StandardScaler() | chosen(2) | quick(), seed=1)
     learned(model, rows[:9])  # each step once
     assert model.classifier["StandardScaler"].counts["ip_in_url"] == 9
@@ -223,6 +253,7 @@ def rounds_alone(model, rows):
     for x, y in rows:
         model.predict_one(x)
         model.learn_one(x, y)
+    return model
 
 
 WORDS = [f"w{i}" for i in range(2_000)]
@@ -288,6 +319,13 @@ def test_values_that_are_missing_now_here_and_now_there_are_not_told_of():
         model.predict_one(halves[0])
 
 
+def test_examples_without_any_feature_are_told_of():
+    model = learned(quick(), blobs(12))
+    assert told(lambda: [model.predict_one({}) for _ in range(19)]) == []
+    with pytest.raises(UserWarning, match=r"^20 predictions .* 'f0' and 'f1'\. "):
+        model.predict_one({})
+
+
 def test_sparse_names_that_no_label_had():
     rng, model = np.random.default_rng(0), quick()
     learned(model, [(renamed(rng, t), t % 2) for t in range(12)])
@@ -304,7 +342,6 @@ def test_wide_tables_and_slow_growth_are_no_flood():
     def grow():
         for i in range(watch.MANY + 1_000):
             index.learn([f"user_{i}"])
-            index.learned((f"user_{i}",), 1)
 
     assert told(grow) == []
     assert len(index) == watch.MANY + 1_000

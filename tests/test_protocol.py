@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from river import active as river_active
 from river import (
     base,
     compat,
@@ -120,6 +121,12 @@ def test_labels_that_a_wrapper_discards_are_not_told_of_as_one_class(inner):
     assert message.startswith("Only one class was seen in 10 labels")
 
 
+def test_an_entropy_sampler_of_river_asks_if_the_classes_are_named():
+    for classes, asks in ((None, {False}), ((0, 1, 2), {True})):
+        model = river_active.EntropySampler(small(classes=classes), discount_factor=1e-9, seed=1)
+        assert {model.predict_one(x)[1] for x, _ in STREAM} == asks
+
+
 @pytest.mark.parametrize("around", [lambda model: model, lambda model: Cold() | model])
 @pytest.mark.parametrize(
     "kind",
@@ -136,6 +143,7 @@ def test_what_takes_a_sampler_for_a_classifier_is_refused(kind, around):
     for made in (
         *(ensemble.VotingClassifier([model] * 2, use_probabilities=each) for each in (True, False)),
         *(ensemble.BaggingClassifier(model, n_models=2), drift.DriftRetrainingClassifier(model)),
+        river_active.EntropySampler(model),
     ):
         with pytest.raises(TypeError, match=r"^river\..* would take .* for a label"):
             made.predict_one(X)

@@ -272,6 +272,9 @@ def test_an_index_that_differs_is_told_of_once():
     (message,) = told(lambda: [model.learn_many(XS, y) for _ in range(3)])
     assert message == "the index of y is not that of X: rows are matched by their position."
     assert told(model.learn_many, XS.set_index(y.index), y, pd.Series(1.0, y.index)) == []
+    for sampler in (active.INeurALSampler(small()), active.RandomSampler(small())):
+        assert told(sampler.learn_many, XS, y) == [message]
+        assert told(sampler.learn_many, XS, y.to_list()) == []
 
 
 # Parameters

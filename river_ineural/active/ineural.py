@@ -24,6 +24,7 @@ from river_ineural.active.pipelines import (
     learn_steps,
     prepared,
     steps_learn,
+    taught,
     transformed,
 )
 from river_ineural.active.width import Width, beta_of
@@ -246,17 +247,21 @@ class INeurALSampler(BudgetedSampler):
 
     @property
     def _answering(self) -> Any:
-        """The last step of a pipeline, for the other steps have learned x in its round."""
+        """The last step of a pipeline, for unsupervised steps have learned x in its round."""
         return last_step(self.classifier)
 
     def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
         """Algorithm 1, lines 13 to 17 and 24 to 26."""
         learner, pipelines = find_learner(self.classifier)
         n_before, scores = getattr(learner, "n_labels", None), {}
-        if learner is not model or n_before is None:
+        steps = None if model is self.classifier else taught(self.classifier)
+        if learner is not model or n_before is None or steps:
             _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
             if n_before is None:
                 scores = learner.scores_one(example)
+        if steps and query is not None:  # those that learn labels
+            with steps_learn(steps):
+                learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, {})
         # Unsupervised steps have learned x if it was predicted. It was not if more examples are
         # learned than were predicted, as in a warm start.
         seen = self._n_learned < self._budget_manager.n_rounds

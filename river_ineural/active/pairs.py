@@ -108,7 +108,7 @@ class Pairs(ActiveLearningClassifier):
         from river_ineural.features.frames import checked_labels, dicts, opened
 
         frame = opened(X)
-        labels = checked_labels(y, len(frame))
+        labels = checked_labels(y, frame)
         with self._lock:
             rows = checked_rows(self.classifier, dicts(frame), labels)
             learn: Any = self.learn_one

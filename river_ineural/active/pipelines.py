@@ -20,7 +20,7 @@ PIPELINES = lock(Order.PIPELINES)
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
 
 INSIDE = "river_ineural.", "river.compose."
-TAKE_LABELS = ("compat", "drift", "ensemble", "imblearn", "model_selection", "multi", "stacking")
+TAKE_LABELS = ("active", "compat", "drift", "ensemble", "imblearn", "model_selection", "multi")
 WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
 
 
@@ -141,6 +141,19 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None
             union.transformers["step"], steps[i] = steps[i], union
         classifier = type(classifier)(*steps, last) if odd else classifier
     classifier.learn_one(x, y, **kwargs)
+
+
+def taught(classifier: Any) -> Any:
+    """The steps of a pipeline, if some learn labels, before a last one that learns nothing; else
+    None.
+    """
+    if nesting(type(classifier)) == "last step":  # type: ignore[arg-type]
+        steps = [*classifier.steps.values()][:-1]
+        if any(step._supervised for step in steps):
+            from river.dummy import NoChangeClassifier
+
+            return type(classifier)(*steps, NoChangeClassifier())
+    return None
 
 
 def accepted(model: Any, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class VersionSpace(Cached, base.Classifier):
     def probabilities(self, x: dict[FeatureName, Any]) -> NDArray[np.float64]:
         """Class probabilities (n_hypotheses, n_classes), cached for the latest x."""
         if self.latest is None or self.latest[0] != x:
-            vector = torch.from_numpy(placed(self.features, x, self.features.values(x)))
+            vector = torch.from_numpy(placed(self.features, x, self.features.values(x), 1))
             first, first_bias, last, last_bias = self.weights
             hidden = (first @ vector + first_bias).relu()
             logits = torch.einsum("hkm,hm->hk", last, hidden) + last_bias

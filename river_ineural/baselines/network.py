@@ -96,9 +96,11 @@ class Cached:
         return {name: part for name, part in self.__dict__.items() if name not in computed}
 
 
-def placed(features: FeatureIndex, x: Any, values: NDArray[np.float64]) -> Floats:
-    """Checked values of x as a float32 vector of all known features."""
-    columns = features.look_up(x)
+def placed(
+    features: FeatureIndex, x: Any, values: NDArray[np.float64], n_predicted: int = 0
+) -> Floats:
+    """Checked values of x as a float32 vector of all known features; see `look_up`."""
+    columns = features.look_up(x, n_predicted)
     vector: Floats = place(values[None], columns, len(features))[0].astype(np.float32)
     return vector
 
@@ -236,7 +238,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
         values = self._features.values(x)
         if not len(self._labels):
             return {}
-        vector = torch.from_numpy(placed(self._features, x, values))
+        vector = torch.from_numpy(placed(self._features, x, values, 1))
         row = logits(self._weights, vector).double().softmax(0).tolist()
         return dict(zip(self._labels.labels, row, strict=True))
 

@@ -89,7 +89,7 @@ class TangentUCB(Cached, base.Classifier):
         """`bounds` of a feature dict, cached because a round needs them twice."""
         values = self.features.values(x)
         if self.latest is None or self.latest[0] != x:
-            self.latest = dict(x), self.bounds(unit(placed(self.features, x, values)))
+            self.latest = dict(x), self.bounds(unit(placed(self.features, x, values, 1)))
         return self.latest[1]
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,7 +17,7 @@ from river.utils import dataframe
 from river_ineural.features.encoder import Encoder, is_missing
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
-from river_ineural.features.validation import check_weight
+from river_ineural.features.validation import check_weight, warn
 from river_ineural.features.values import LARGEST, checked
 
 CATEGORIES = (nw.Categorical, nw.Enum)
@@ -95,15 +96,9 @@ class Frame:
         return weights
 
     def _column(self, name: str, given: Any) -> list[Any]:
-        """One value a row; warns once if its index is not that of the frame."""
-        found = column(name, given, len(self))
-        read = nw.from_native(given, allow_series=True, pass_through=True)
-        if self.features is not None and isinstance(read, nw.Series | nw.DataFrame):
-            ours, theirs = nw.maybe_get_index(self.frame), nw.maybe_get_index(read)
-            if ours is not None and theirs is not None and not ours.equals(theirs):
-                text = f"the index of {name} is not that of X: rows are matched by their position."
-                self.features.watch.once("index", text)
-        return found
+        """One value a row; it is told once that the index is not that of the frame."""
+        tell = warn if self.features is None else partial(self.features.watch.once, "index")
+        return column(name, given, self.frame, tell)
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""
@@ -154,8 +149,13 @@ def opened(X: IntoDataFrame) -> nw.DataFrame[Any]:
     return frame
 
 
-def column(name: str, given: Any, n_rows: int) -> list[Any]:
-    """One value a row, of a series, a list, an array or a frame of one column."""
+def column(
+    name: str, given: Any, frame: nw.DataFrame[Any], tell: Callable[[str], None] = warn
+) -> list[Any]:
+    """One value a row, of a series, a list, an array or a frame of one column.
+
+    It is told if the index is not that of the frame.
+    """
     read = nw.from_native(given, allow_series=True, pass_through=True)
     shape = getattr(read, "shape", (len(read),) if isinstance(read, list | tuple) else None)
     if not shape or shape[1:] not in ((), (1,)):
@@ -163,8 +163,12 @@ def column(name: str, given: Any, n_rows: int) -> list[Any]:
             f"{name} must be a series, a list, an array or a frame of one column, got "
             f"{type(given).__name__}{f' of shape {shape}' if shape else ''}."
         )
-    if shape[0] != n_rows:
-        raise ValueError(f"X has {n_rows} rows, {name} {shape[0]}.")
+    if shape[0] != len(frame):
+        raise ValueError(f"X has {len(frame)} rows, {name} {shape[0]}.")
+    if isinstance(read, nw.Series | nw.DataFrame):
+        ours, theirs = nw.maybe_get_index(frame), nw.maybe_get_index(read)
+        if ours is not None and theirs is not None and not ours.equals(theirs):
+            tell(f"the index of {name} is not that of X: rows are matched by their position.")
     read = read[:, 0] if len(shape) > 1 else read
     plain = "to_list" if isinstance(read, nw.Series) else "tolist"
     return [*(getattr(read, plain)() if hasattr(read, plain) else read)]
@@ -180,9 +184,9 @@ def native(values: list[Any], frame: nw.DataFrame[Any]) -> IntoSeries:
     return dataframe.to_native_series(values, name=None, like=frame)
 
 
-def checked_labels(y: IntoSeries, n_rows: int) -> list[ClfTarget]:
-    """Checked labels, one for each row of X."""
-    return [LabelIndex.checked(label) for label in column("y", y, n_rows)]
+def checked_labels(y: IntoSeries, frame: nw.DataFrame[Any]) -> list[ClfTarget]:
+    """Checked labels, one for each row of the frame."""
+    return [LabelIndex.checked(label) for label in column("y", y, frame)]
 
 
 def encoded_rows(frame: nw.DataFrame[Any], encoder: Encoder) -> list[dict[Any, Any]]:

@@ -229,9 +229,11 @@ class FeatureIndex:
         self._forget()
 
     def learn(self, names: Iterable[FeatureName]) -> None:
-        """Give new names their columns, as far as there is room."""
+        """Give new names of an example their columns, as far as there is room."""
+        names = tuple(names)
         if new := self.new(names):
             self.add(new)
+        self.learned(names, 1)
 
     def _new_names(self, names: tuple[FeatureName, ...]) -> list[FeatureName]:
         """The names that have no column; raises if a file cannot hold one.

@@ -108,10 +108,11 @@ class Watch:
 
     def odd(self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]) -> bool:
         """Whether a prediction lacks what labels have, or where names vary, has nothing of it."""
-        if not names or self.n_labels < LEAST_LABELS or "odd" in self.told:
+        if self.n_labels < LEAST_LABELS or "odd" in self.told:
             return False
         lacked = self.lacks(names, len(columns))
-        return columns.keys().isdisjoint(names) if lacked is None else bool(lacked)
+        strange = bool(names) and columns.keys().isdisjoint(names)
+        return strange if lacked is None else bool(lacked)
 
     def predicted(
         self, names: tuple[FeatureName, ...], odd: bool, n: int, columns: dict[FeatureName, int]
