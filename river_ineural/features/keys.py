@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
