@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from river_ineural.networks.compiled import copy_columns
-from river_ineural.networks.layout import Shape, Weights
+from river_ineural.features.jit import allocating, loop
+from river_ineural.networks.compiled import pair, score_both
+from river_ineural.networks.layout import Arrays, Shape, Weights
+
+Array = NDArray[Any]
 
 ALL, TRAINED, BACK = (
     np.arange(4),
@@ -79,3 +82,52 @@ class Part:
 def views(block: Tensor, shape: Shape) -> Weights[Any]:
     """Views of weights, on the CPU of an array, which are made faster."""
     return Weights(block.numpy() if block.device.type == "cpu" else block, shape)
+
+
+@loop
+def copy_columns(source: Array, out_of: Array, target: Array, into: Array, rows: Array) -> None:
+    """Copy columns (T,) of first layers (4, m, blocks, d) into columns (T,) of others.
+
+    Row i of the target is that of row `rows[i]` of the source; below 0 it stays as it is.
+    """
+    for i in range(len(rows)):
+        if rows[i] < 0:
+            continue
+        for u in range(source.shape[1]):
+            for block in range(source.shape[2]):
+                for t in range(len(out_of)):
+                    target[i, u, block, into[t]] = source[rows[i], u, block, out_of[t]]
+
+
+@loop
+def columns_of(weights: Array, columns: Array, some: Array) -> None:
+    """Write columns (T,) of weights (n, d) into some (n, T)."""
+    for u in range(len(weights)):
+        for t in range(len(columns)):
+            some[u, t] = weights[u, columns[t]]
+
+
+@allocating
+def score_few(
+    arrays: tuple[Array, ...],
+    raw: Array,
+    scaling: Array,
+    columns: Array,
+    exploring: bool,
+    found: Array,
+) -> None:
+    """`score` for raw rows (B, T) of few of the features, those of columns (T,)."""
+    f1, f2 = pair(arrays)
+    m, d = len(f1.first), f1.at_x.shape[1]
+    few = np.empty((3, len(f1.at_x), len(columns)), f1.first.dtype)
+    wide = few.reshape(3, m, len(f1.at_x) // m * len(columns))
+    columns_of(f1.at_x, columns, few[0])
+    some = Arrays(few[0], wide[0], f1.hidden, f1.output)
+    other = some
+    if exploring:
+        other = f2
+        if len(f2.at_x):
+            columns_of(f2.at_x, columns, few[1])
+            columns_of(f2.first.reshape(len(f2.at_x), d), columns, few[2])
+            other = Arrays(few[1], wide[2], f2.hidden, f2.output)
+    score_both((some, other), raw, scaling, exploring, found)

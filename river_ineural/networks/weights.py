@@ -17,7 +17,7 @@ from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
-from river_ineural.networks.part import Part
+from river_ineural.networks.part import Part, score_few
 from river_ineural.networks.threads import uninterrupted
 
 Floats = NDArray[np.floating[Any]]
@@ -158,7 +158,7 @@ class Networks:
         columns, x, scale = scaling.there(x)
         if self.loops:
             found = np.empty((2, 1, self.shape.n_classes), self.dtype)
-            compiled.score_few(self.loops.predicting, x, scale, columns, exploring, found)
+            score_few(self.loops.predicting, x, scale, columns, exploring, found)
             return found
         part = Part(self.shape, columns, exploring)
         return self._passes(part.shape, part.of(self.block)).score(x, scale, exploring)
