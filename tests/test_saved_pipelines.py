@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import datetime as dt
 import json
 import math
 import numbers
@@ -38,8 +39,15 @@ def gaps(rng):
     return {name: rng.choice([None, rng.gauss(0, 1), 1]) for name in ("a", "b", "c")}
 
 
+DAY = dt.date(2026, 1, 2)
+
+
 def kinds_of(rng):
-    return {"kind": rng.choice("xyzu"), "size": rng.choice([1, 2, 2.5, None]), 4: rng.choice("pq")}
+    return {
+        "kind": rng.choice("xyzu"),
+        "size": rng.choice([1, 2.5, None, DAY]),
+        4: rng.choice("pq"),
+    }
 
 
 def groups(rng):

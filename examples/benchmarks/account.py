@@ -10,12 +10,15 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import common
+import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changing import there
 from common import Cell, Row, markdown
+from drawing import draw
 from learners import OUTPUTS, OWN
 from rounds import STREAMS, timed
 
@@ -102,13 +105,27 @@ def table(rows: pd.DataFrame) -> str:
     return markdown(("part", *heads), lines)
 
 
+def paint(rows: pd.DataFrame, axes: Any) -> None:
+    """Draw a bar for each stream and learner: its parts, one after the other."""
+    means = rows.groupby(["learner", "stream"], sort=False)[[*PARTS]].mean()[::-1]
+    names = [stream if name == OWN else f"{stream}, {name}" for name, stream in means.index]
+    left = np.zeros(len(means))
+    for i, part in enumerate(PARTS):
+        axes[0, 0].barh(names, means[part], left=left, color=f"C{i}", label=part)
+        left += means[part].to_numpy()
+    axes[0, 0].set(xlabel="microseconds a round")
+
+
 def main() -> None:
-    """Run the missing cells and print the table."""
+    """Run the missing cells, print the table and draw account-{light,dark}.svg."""
     given = common.options(
         {"account": [0.05]}, __doc__, 3, streams=STREAMS, learners=(OWN, OUTPUTS)
     )
     given.streams = there(STREAMS, given.streams)
-    print(table(common.run(given, COLUMNS, measure, (OWN, OUTPUTS))))
+    rows = common.run(given, COLUMNS, measure, (OWN, OUTPUTS))
+    print(table(rows))
+    if given.assets:
+        draw(given.assets / "account", 1, partial(paint, rows), height=2.8)
 
 
 if __name__ == "__main__":

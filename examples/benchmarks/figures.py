@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import StatisticsError, fmean
 from typing import Any
 
+import account
 import changes
 import common
 import companions
@@ -187,7 +188,7 @@ FIGURES: dict[str, Figure] = {
     **{f"{name}.table": each.table for name, each in EXPERIMENTS.items()},
     **{
         f"{file.__name__}.table": file.table
-        for file in (estimates, labels, messages, rounds, theory)
+        for file in (account, estimates, labels, messages, rounds, theory)
     },
     **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
     "tabular.mistakes": tabular.mistakes,

@@ -17,7 +17,7 @@ from river import feature_extraction as extraction
 from river._river_rust import stats as rust
 from river.preprocessing.impute import Constant
 
-from river_ineural.features.keys import LARGEST, SCALARS, check_keys
+from river_ineural.features.keys import LARGEST, SCALARS, TIMES, check_keys
 from river_ineural.persistence.parts import LoadError, need
 
 NUMBERS = {bool, int, float, *SCALARS.values()} - {np.str_}
@@ -144,7 +144,7 @@ def several(value: Any, path: str) -> Any:
     """Different values that a set or a dict can hold."""
     need(type(value) is list, path, "a list", value)
     try:
-        check_keys(value, "value")
+        check_keys([part for part in value if type(part) not in TIMES], "value")
     except (TypeError, ValueError) as error:
         raise LoadError(f"{path}: {error}") from error
     return value
