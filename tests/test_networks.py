@@ -97,9 +97,8 @@ def test_a_part_of_the_columns_is_copied_alike_on_every_device(shape, exploring,
         whole = block.clone()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(part, "views", views)
-            patch.setattr(part, "TRAINED", part.ALL)
             some = part.Part(shape, columns, exploring and shape.explores)
-            taken = some.of(whole)
+            taken = some.of(whole, part.ALL)
             some.put(-taken, whole)
         found.append(torch.cat([taken, whole], 1))
     assert torch.equal(*found)

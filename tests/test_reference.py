@@ -287,6 +287,12 @@ def test_few_of_many_features_agree(kind):
 
 
 @BOTH
+def test_few_of_many_features_agree_by_torch(kind, by_torch):
+    """The same without loops, where all rows of the block are copied."""
+    test_few_of_many_features_agree(kind)
+
+
+@BOTH
 def test_gaps_above_1_agree(kind):
     """The same where examples lie farther and farther out, some of them of the other class."""
     rng, stream = np.random.default_rng(0), []

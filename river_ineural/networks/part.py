@@ -14,11 +14,8 @@ from river_ineural.networks.layout import Arrays, Shape, Weights
 
 Array = NDArray[Any]
 
-ALL, TRAINED, BACK = (
-    np.arange(4),
-    np.array([0, -1, 2, 3]),
-    np.array([0, 0, 2, 3]),
-)  # rows of a block
+# Which row of a block goes into each: all; none into the average; and the weights into it, too.
+ALL, TRAINED, BACK = np.arange(4), np.array([0, -1, 2, 3]), np.array([0, 0, 2, 3])
 
 
 class Part:
@@ -42,13 +39,9 @@ class Part:
         self.included = shape._replace(explores=exploring)
         self.shape = self.included._replace(n_features=len(columns))
 
-    def of(self, block: Tensor) -> Tensor:
-        """A copy of these weights of a block (4, P).
-
-        The average of columns is left out where loops train: they predict where it lies.
-        """
+    def of(self, block: Tensor, rows: NDArray[np.int64]) -> Tensor:
+        """A copy of these weights of a block (4, P): of columns all rows, or those `TRAINED`."""
         some = block.new_empty(len(block), self.shape.n_parameters)
-        rows = TRAINED if block.device.type == "cpu" else ALL
         source, target = views(block, self.included), views(some, self.shape)
         self._copy(source, self.columns, target, self.all, rows)
         return some

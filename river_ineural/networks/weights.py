@@ -17,7 +17,7 @@ from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
-from river_ineural.networks.part import Part, score_few
+from river_ineural.networks.part import ALL, TRAINED, Part, score_few
 from river_ineural.networks.threads import uninterrupted
 
 Floats = NDArray[np.floating[Any]]
@@ -161,7 +161,7 @@ class Networks:
             score_few(self.loops.predicting, x, scale, columns, exploring, found)
             return found
         part = Part(self.shape, columns, exploring)
-        return self._passes(part.shape, part.of(self.block)).score(x, scale, exploring)
+        return self._passes(part.shape, part.of(self.block, ALL)).score(x, scale, exploring)
 
     def train(
         self,
@@ -239,7 +239,7 @@ class Networks:
         x, targets, weight = stored[0][rows], stored[1][rows], stored[2][rows]
         columns, x, scale = scaling.there(x)
         part = Part(self.shape, columns, how[-1])
-        some, n_given = part.of(self.block), int(np.count_nonzero(rows < n_labelled))
+        some, n_given = part.of(self.block, TRAINED), int(np.count_nonzero(rows < n_labelled))
         batch = (x, targets, weight), np.arange(len(rows)), n_given
         taken = self._passes(part.shape, some).step(*batch, scale, *how)
         part.put(some, self.block)
