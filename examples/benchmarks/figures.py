@@ -170,6 +170,12 @@ def late(rows: pd.DataFrame) -> str:
     return markdown(("labels", *heads), lines)
 
 
+def over_best(rows: pd.DataFrame, labels: str = "100", kind: str = "mean") -> str:
+    """Mistakes over those of the best rival on foreign tables: the mean, or the worst table's."""
+    found = foreign.over_best(rows, float(labels))
+    return number(geometric(found) if kind == "mean" else found.max(), "2")
+
+
 def budgets(rows: pd.DataFrame) -> str:
     """The table of examples/choosing_a_budget.py."""
     sys.path.append(str(ROOT / "examples"))
@@ -195,6 +201,7 @@ FIGURES: dict[str, Figure] = {
     "tabular.summaries": tabular.summaries,
     "tabular.seconds": tabular.seconds,
     "foreign.table": foreign.mistakes,
+    "foreign.over_best": over_best,
     "tabular.of_parts": of_parts,
     "tabular.of_queries": of_queries,
     "changes.panel": changes.panel,
