@@ -168,11 +168,11 @@ def test_ctrl_c_leaves_a_sampler_and_its_classifier_in_agreement(at_calls):
         assert_whole(sampler.classifier)
 
 
-@pytest.fixture(params=["bare", "in a pipeline"])
-def models(request):
-    """A classifier, and a sampler around it that wants every label."""
+@pytest.fixture
+def models():
+    """A classifier in a pipeline, and a sampler around it that wants every label: three locks."""
     learner = learned(INeurAL(**SMALL), STREAM)
-    inner = learner if request.param == "bare" else preprocessing.StandardScaler() | learner
+    inner = preprocessing.StandardScaler() | learner
     return learner, active.INeurALSampler(inner, gamma=1e6, seed=1)
 
 

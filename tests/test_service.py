@@ -265,10 +265,9 @@ def test_a_token_that_no_header_can_hold_is_refused(token, journal):
 JSON = {"Content-Type": "application/json"}
 
 
-@pytest.mark.parametrize("takes", [False, True], ids=["numbers", "text and gaps"])
-def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path, takes):
+def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path):
     """No 500, no restart, a model that is saved after each row; nothing that blocks the queue."""
-    first = sampler(60, categories=takes, missing=takes)
+    first = sampler(60, categories=True, missing=True)  # which takes more of them
     loop, n, queries = copy.deepcopy(first), 0, {}
     journal = Journal(tmp_path, first, every=1)
     with serving(service.service(journal)) as http:
