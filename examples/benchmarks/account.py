@@ -106,12 +106,12 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def paint(rows: pd.DataFrame, axes: Any) -> None:
-    """Draw a bar for each stream and learner: its parts, one after the other."""
-    means = rows.groupby(["learner", "stream"], sort=False)[[*PARTS]].mean()[::-1]
-    names = [stream if name == OWN else f"{stream}, {name}" for name, stream in means.index]
+    """Draw a bar for each stream: the parts of I-NeurAL's rounds, one after the other."""
+    own = rows[rows["learner"] == OWN]
+    means = own.groupby("stream", sort=False)[[*PARTS]].mean()[::-1]
     left = np.zeros(len(means))
     for i, part in enumerate(PARTS):
-        axes[0, 0].barh(names, means[part], left=left, color=f"C{i}", label=part)
+        axes[0, 0].barh(means.index, means[part], left=left, color=f"C{i}", label=part)
         left += means[part].to_numpy()
     axes[0, 0].set(xlabel="microseconds a round")
 
@@ -125,7 +125,7 @@ def main() -> None:
     rows = common.run(given, COLUMNS, measure, (OWN, OUTPUTS))
     print(table(rows))
     if given.assets:
-        draw(given.assets / "account", 1, partial(paint, rows), height=2.8)
+        draw(given.assets / "account", 1, partial(paint, rows), height=3.6)
 
 
 if __name__ == "__main__":
