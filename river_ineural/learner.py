@@ -17,7 +17,6 @@ from river_ineural.explorers.forest import NO_NODES
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
-from river_ineural.networks.threads import uninterrupted
 from river_ineural.networks.weights import Networks
 from river_ineural.recovery import Examples
 
@@ -105,13 +104,8 @@ class Model:
         nodes, loops = forest.nodes if forest else NO_NODES, networks.loops
         assert loops
         found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
-        given: Any = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
-        given += explorers.of_said, loops.raw, found
-        if loops.most_rows < 1:
-            with uninterrupted():
-                say(*given)
-        else:
-            say(*given)
+        given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
+        loops.run(say, 1, *given, explorers.of_said, loops.raw, found)
         f1, scores = found[0], found[-1]
         for row, (i, each) in enumerate(explorers.others, 3):
             if every or explorers.trust[i]:

@@ -196,7 +196,7 @@ class Accuracy:
             for j in range(len(x)):
                 row[j] = FADING * row[j] + m * (1 - m) * x[i] * x[j]
             row[i] += kept
-        step = solved(hessian, slope)
+        step = np.linalg.solve(hessian, slope).tolist()
         self.weights = [weight - each for weight, each in zip(weights, step, strict=True)]
 
     def sums(self, rounds: int | None = None) -> list[float]:
@@ -240,20 +240,6 @@ class Accuracy:
             )
         )
         return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
-
-
-def solved(matrix: list[list[float]], right: list[float]) -> tuple[float, float, float]:
-    """The solution of three equations with a symmetric matrix, by Cramer's rule."""
-    (a, b, c), (_, d, e), (_, _, f) = matrix
-    p, q, r = right
-    aa, ab, ac = d * f - e * e, c * e - b * f, b * e - c * d
-    bb, bc, cc = a * f - c * c, b * c - a * e, a * d - b * b
-    whole = a * aa + b * ab + c * ac
-    return (
-        (aa * p + ab * q + ac * r) / whole,
-        (ab * p + bb * q + bc * r) / whole,
-        (ac * p + bc * q + cc * r) / whole,
-    )
 
 
 def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:

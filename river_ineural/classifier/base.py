@@ -146,8 +146,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             features = self._learner.features
             example, values = features.read(x)
             names = tuple(example)
-            if not features.all_known(names):
-                features.n_with(names)  # raises if a new name cannot be learned
+            features.n_with(names)  # raises if a new name cannot be learned
             if y is not UNKNOWN:
                 self._learner.check(names, y)
         checked = Checked(example)
@@ -249,7 +248,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
             said = learner.score(names, values[None])
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), Added(learner.model.explorers.names, said)
+            return dict(scores), Added(tuple(learner.model.explorers.by_name), said)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

@@ -114,7 +114,7 @@ class Explorers:
     """
 
     def __init__(self, by_name: dict[str, Explorer]) -> None:
-        self.by_name, self.names = by_name, tuple(by_name)
+        self.by_name = by_name
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)

@@ -261,15 +261,11 @@ class FeatureIndex:
         """Whether these are the columns that were looked up last, and no name lacks one."""
         return columns is self._last[1] and self._last[2]
 
-    def all_known(self, names: tuple[FeatureName, ...]) -> bool:
-        """Whether each name has a column."""
-        self.look_up(names)
-        return self._last[2]
-
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""
         names = tuple(names)
-        if self.all_known(names):
+        self.look_up(names)
+        if self._last[2]:
             return len(self)
         return min(self.max_features, len(self.names) + len(self._new_names(names)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -59,9 +58,16 @@ class Loops:
     def score(self, raw: Floats, scaling: Floats, exploring: bool) -> Floats:
         """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
         found = np.empty((2, len(raw), self.n_classes), self.average.dtype)
-        with uninterrupted() if len(raw) > self.most_rows else nullcontext():
-            compiled.score(self.predicting, raw, scaling, exploring, found)
+        given = self.predicting, raw, scaling, exploring, found
+        self.run(compiled.score, len(raw), *given)
         return found
+
+    def run(self, loop: Any, n_rows: int, *given: Any) -> Any:
+        """Call a loop on so many rows, with Ctrl-C held back if it may call PyTorch."""
+        if n_rows > self.most_rows:
+            with uninterrupted():
+                return loop(*given)
+        return loop(*given)
 
     def step(self, *given: Any) -> bool:
         """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""

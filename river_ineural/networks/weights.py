@@ -18,7 +18,6 @@ from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
 from river_ineural.networks.part import ALL, TRAINED, Part, score_few
-from river_ineural.networks.threads import uninterrupted
 
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
@@ -158,7 +157,8 @@ class Networks:
         columns, x, scale = scaling.there(x)
         if self.loops:
             found = np.empty((2, 1, self.shape.n_classes), self.dtype)
-            score_few(self.loops.predicting, x, scale, columns, exploring, found)
+            given = self.loops.predicting, x, scale, columns, exploring, found
+            self.loops.run(score_few, len(x), *given)
             return found
         part = Part(self.shape, columns, exploring)
         return self._passes(part.shape, part.of(self.block, ALL)).score(x, scale, exploring)
@@ -199,11 +199,7 @@ class Networks:
                 some = slice(at, at + AT_ONCE)
                 batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
                 batch += *how, exploring[some], shares[some]
-                if draws.shape[1] > passes.most_rows:
-                    with uninterrupted():
-                        fine &= compiled.train(*passes.trained, *batch)
-                else:
-                    fine &= compiled.train(*passes.trained, *batch)
+                fine &= passes.run(compiled.train, draws.shape[1], *passes.trained, *batch)
         else:
             rows = np.empty(draws.shape[1], np.int64)
             for drawn, explores, share in zip(draws, exploring, shares, strict=True):
