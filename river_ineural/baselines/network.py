@@ -101,7 +101,9 @@ def placed(
 ) -> Floats:
     """Checked values of x as a float32 vector of all known features; see `look_up`."""
     columns = features.look_up(x, n_predicted)
-    vector: Floats = place(values[None], columns, len(features))[0].astype(np.float32)
+    x = np.empty((1, len(features)))
+    place(values[None], columns, x)
+    vector: Floats = x[0].astype(np.float32)
     return vector
 
 

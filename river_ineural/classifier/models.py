@@ -77,18 +77,22 @@ class Learner:
     def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
         """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
         history = self.model.history
-        known, n_columns = self.features.has_all(columns), self.model.networks.shape.n_features
-        x = place(values, columns, n_columns, known)
+        x = np.empty((len(values), self.model.networks.shape.n_features))
+        place(values, columns, x)
         if self.features.encoder is not None:
             impute(x, history.x[history.labelled()[-LATEST:]], new)
         return x
+
+    def score_one(self, names: tuple[FeatureName, ...], values: Values) -> Said:
+        """`score` of the values (names,) of one example."""
+        if self.model.networks.n_features and self._one_call:
+            return self.model.score_one(values, self.features.look_up(names, 1), every=False)
+        return self.score(names, values[None])
 
     def score(self, names: Iterable[FeatureName], values: Values) -> Said:
         """What the model in use says of values (B, names); all 0 before anything is learned."""
         model, columns = self.model, self.features.look_up(names, len(values))
         if model.networks.n_features:
-            if len(values) == 1 and self._one_call:
-                return model.score_one(values[0], columns, every=False)
             return model.score(self.vectors(columns, values), every=False)
         trust = self.model.explorers.trust
         nothing = np.zeros((1 + len(trust), len(values), len(self.labels)))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import Encoder
+from river_ineural.features.jit import loop
 from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, check_names, plain
 from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
@@ -255,11 +256,8 @@ class FeatureIndex:
     def touch(self, columns: NDArray[np.int64]) -> None:
         """Record that an example with these columns is learned now; -1 stands for none."""
         self.now += 1
-        self.touched[columns if self.has_all(columns) else columns[columns >= 0]] = self.now
-
-    def has_all(self, columns: NDArray[np.int64]) -> bool:
-        """Whether these are the columns that were looked up last, and no name lacks one."""
-        return columns is self._last[1] and self._last[2]
+        all_known = columns is self._last[1] and self._last[2]  # the columns looked up last
+        self.touched[columns if all_known else columns[columns >= 0]] = self.now
 
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""
@@ -270,17 +268,12 @@ class FeatureIndex:
         return min(self.max_features, len(self.names) + len(self._new_names(names)))
 
 
-def place(
-    values: NDArray[np.float64], columns: NDArray[np.int64], n_columns: int, known: bool = False
-) -> NDArray[np.float64]:
-    """Put values (B, n) into their columns (n,) of (B, n_columns).
-
-    Those of -1 are left out, of which there are none if all are known.
-    """
-    placed = np.zeros((len(values), n_columns))
-    if known:
-        placed[:, columns] = values
-    else:
-        there = columns >= 0
-        placed[:, columns[there]] = values[:, there]
-    return placed
+@loop
+def place(values: Any, columns: Any, x: Any) -> None:
+    """Write values (B, n) into their columns (n,) of x (B, d), 0 elsewhere; -1 has none."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = 0
+        for j in range(len(columns)):
+            if columns[j] >= 0:
+                x[i, columns[j]] = values[i, j]
