@@ -15,6 +15,7 @@ from streams import module_of
 
 from river_ineural import datasets
 from river_ineural.active import Budget
+from river_ineural.compare.refitted import numbered
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -257,6 +258,17 @@ def test_every_learner_runs_within_its_budget(name):
     assert 0 < row["queries"] <= 16
 
 
+@pytest.mark.skipif(not learners.of_activeml.THERE, reason="needs the extra activeml")
+@pytest.mark.parametrize("name", learners.ACTIVEML)
+def test_a_strategy_of_scikit_activeml_keeps_to_a_share_and_learns(name):
+    x = np.random.default_rng(1).normal(size=(400, 3))
+    y = (x[:, 0] > 0).astype(int).tolist()
+    model = learners.refitted(name, x, 0.1, seed=1)
+    row = common.follow(model, numbered(x), y)
+    assert 10 < row["queries"] <= 60
+    assert row["regret"] < 100
+
+
 @pytest.mark.skipif(not learners.of_moa.THERE, reason="needs the extra moa, and Java")
 @pytest.mark.parametrize("name", [n for n in learners.MOA if n.endswith("uncertainty")])
 def test_a_learner_of_moa_keeps_its_budget_and_learns(name):
@@ -322,7 +334,7 @@ def test_a_foreign_table_is_measured_by_the_rival_that_is_best_on_average():
     found = rows(*(("iris", name, n) for name, _, n in each))
     found = found.assign(budget=15.0, seed=[seed for _, seed, _ in each])
     assert foreign.over_best(found, 15.0).to_dict() == {"iris": 0.75}
-    assert "| iris |  |  |  | 0.75 |" in foreign.mistakes(found)
+    assert "| iris |  |  |  |  | 0.75 |  |" in foreign.mistakes(found)
 
 
 def test_labels_of_a_foreign_table_are_counted_or_a_share():

@@ -17,6 +17,7 @@ import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from common import Cell, Row, chosen, geometric, markdown
+from drawing import colours, draw
 from learners import OWN, REFITTED, Make, ineural, new, refitted
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris  # type: ignore[import-untyped]
@@ -26,7 +27,9 @@ from river_ineural.compare.refitted import numbered
 
 COLUMNS = (*common.COUNTED, "commonest", *common.MACHINE, "river", "sklearn")
 MOST = 6_000  # rows of a table
-BUDGETS = (0.05, 100.0, 30.0, 15.0)  # below 1 a share, else the number of labels
+BUDGETS = (0.05, 300.0, 100.0, 30.0, 15.0, 10.0)  # below 1 a share, else the number of labels
+LARGE = 1_000  # rows of a table in the figure, at least
+TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1)
 RIVALS = (
     *("random forest, refitted", "logistic regression, refitted"),
     *("adaptive random forest, at random", "logistic regression, at random"),
@@ -144,11 +147,44 @@ def mistakes(rows: pd.DataFrame) -> str:
     return markdown(("stream", *heads), [*lines, ["**geometric mean**", *means]])
 
 
+def over_commonest(rows: pd.DataFrame, learner: str) -> "pd.Series[float]":
+    """By number of labels, mistakes over those of always saying the commonest class.
+
+    They are geometric means over the large tables.
+    """
+    rows = rows[(rows["learner"] == learner) & (rows["budget"] >= 1) & (rows["rounds"] >= LARGE)]
+    means = rows.groupby(["budget", "stream"])[["regret", "commonest"]].mean()
+    return (means["regret"] / means["commonest"]).groupby("budget").agg(geometric)
+
+
+def draw_mistakes(rows: pd.DataFrame, folder: Path) -> None:
+    """Draw foreign-{light,dark}.svg: mistakes over those of the commonest class, against labels."""
+    colour = colours((OWN, *RIVALS))
+
+    def paint(axes: Any) -> None:
+        (panel,) = axes.flat
+        for name, each in colour.items():
+            found = over_commonest(rows, name)
+            panel.plot(found.index, found, "o-", ms=4, color=each, label=name)
+        panel.axhline(1, color="gray", lw=1, ls=":")
+        panel.set(xscale="log", yscale="log", xlabel="labels")
+        panel.set(ylabel="mistakes over those of\nthe commonest class")
+        numbers = sorted(each for each in BUDGETS if each >= 1)
+        panel.set_xticks(numbers, [f"{each:g}" for each in numbers])
+        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.minorticks_off()
+
+    draw(folder / "foreign", 1, paint, height=3.4)
+
+
 def main() -> None:
-    """Run the missing cells and print the table."""
+    """Run the missing cells, print the table and draw the figure."""
     given = common.options({"foreign": BUDGETS}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
     given.streams = given.streams or [*STREAMS]
-    print(mistakes(common.run(given, COLUMNS, measure, LEARNERS)))
+    rows = common.run(given, COLUMNS, measure, LEARNERS)
+    print(mistakes(rows))
+    if given.assets:
+        draw_mistakes(rows, given.assets)
 
 
 if __name__ == "__main__":

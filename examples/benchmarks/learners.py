@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import of_activeml
 import of_moa
 from numpy.typing import NDArray
 from river import compose, forest, neighbors, preprocessing, tree
@@ -133,6 +134,7 @@ SENSITIVITY: dict[str, Make] = {
 }
 CERTAINTY = 0.19  # of the probabilities 3/4 and 1/4, whose margin is FIXED
 OWN, OUTPUTS, BEST, MOAS = "I-NeurAL", "NeurONAL", "River's best learner", "MOA's best learner"
+ACTIVEMLS = "random forest, refitted, scikit-activeml asks"
 NEIGHBOURS, WITHOUT = "nearest neighbours", "without the last label"
 PARTS: dict[str, Make] = {
     "f1 and forest": ineural(explorers=("forest",)),
@@ -187,6 +189,8 @@ def method_of(name: str) -> tuple[str, str]:
         return BEST, name
     if name in MOA:
         return MOAS, name.removeprefix("MOA's ")
+    if name in ACTIVEML:
+        return ACTIVEMLS, ACTIVEML[name]
     method, _, setting = name.partition(" ") if name in BASELINES else (name, "", "")
     return method, setting
 
@@ -216,8 +220,24 @@ REFITTED: dict[str, Callable[[int], Any]] = {  # argument: seed; scikit-learn's 
 }
 
 
-def refitted(name: str, rows: NDArray[Any], share: float, seed: int) -> INeurALSampler:
-    """A classifier refitted as by hand, which asks for a share of the rows as I-NeurAL does."""
+ACTIVEML = {  # strategies of scikit-activeml around the forest
+    f"{ACTIVEMLS} by {words}": strategy
+    for words, strategy in (
+        ("split", "Split"),
+        ("variable uncertainty", "VariableUncertainty"),
+    )
+}
+
+
+def refitted(name: str, rows: NDArray[Any], share: float, seed: int) -> Any:
+    """A classifier refitted as by hand, which asks for a share of the rows.
+
+    It asks as I-NeurAL does, or by a strategy of scikit-activeml.
+    """
+    if name in ACTIVEML:
+        forest = REFITTED["random forest, refitted"]
+        learner = Refitted(partial(forest, seed), rows)
+        return of_activeml.Queried(ACTIVEML[name], learner, share, seed)
     learner = Refitted(partial(REFITTED[name], seed), rows)
     budget = Budget(share, len(rows))
     return WithoutRandomAsks(learner, budget=budget, self_training=False, seed=seed)

@@ -7,11 +7,25 @@ from typing import Any
 
 import common
 import numpy as np
+import of_activeml
 import pandas as pd  # type: ignore[import-untyped]
 from changing import ORDERED, Source, Stream, ordered, shuffled, there
 from common import Cell, Row, best, by_stream, chosen, geometric, markdown, ratios
 from drawing import colours, draw
-from learners import BEST, MOAS, OUTPUTS, OWN, PARTS, QUERIES, REFITTED, STREAMING, new, refitted
+from learners import (
+    ACTIVEML,
+    ACTIVEMLS,
+    BEST,
+    MOAS,
+    OUTPUTS,
+    OWN,
+    PARTS,
+    QUERIES,
+    REFITTED,
+    STREAMING,
+    new,
+    refitted,
+)
 from river import datasets
 from river.datasets.base import Dataset
 
@@ -19,7 +33,10 @@ from river_ineural.compare.refitted import numbered
 
 MEASURED = ("row_by_row", "fits", "curve", "asks")
 COLUMNS = (*common.COUNTED, *MEASURED, *common.MACHINE, "river", "sklearn")
-LEARNERS = (OWN, OUTPUTS, *PARTS, *QUERIES, *REFITTED, *STREAMING)
+LEARNERS = (
+    *(OWN, OUTPUTS, *PARTS, *QUERIES, *REFITTED, *STREAMING),
+    *(ACTIVEML if of_activeml.THERE else ()),
+)
 OTHERS = (*REFITTED, BEST, MOAS)
 SINGLE = 100  # rows whose predictions are timed one by one
 FOREST = "random forest, refitted"
@@ -53,7 +70,7 @@ def measure(cell: Cell) -> Row:
     stream = STREAMS[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
     x, y = stream.x[:n], stream.y[:n].tolist()
-    if cell.learner not in REFITTED:
+    if cell.learner not in (*REFITTED, *ACTIVEML):
         model = new(cell.learner, cell.budget, n, cell.seed, int(stream.y.max()) + 1)
         row = common.follow(model, common.examples(x), y)
         return row | {"row_by_row": row["seconds"], "fits": 0}
@@ -86,7 +103,7 @@ def mistakes(rows: pd.DataFrame) -> str:
 def summaries(rows: pd.DataFrame) -> str:
     """Mistakes of I-NeurAL over those of each other learner, a line per learner."""
     lines = []
-    for name in OTHERS:
+    for name in (*OTHERS, ACTIVEMLS):
         if len(found := ratios(best(rows), OWN, name, STREAMS)):
             ends = (f"{found[at]:.2f} ({at})" for at in (found.idxmax(), found.idxmin()))
             more = f"{(found > 1).sum()} of {len(found)}"
