@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -33,6 +34,7 @@ from river_ineural.inspection.words import MEANING
 __all__ = ["LABELS", "Rows", "page", "router", "sampler_for"]
 
 LABELS = 100  # of a file, unless --budget says another number
+FEW = 10  # labels below which the page shows no accuracy
 AT_ONCE = 200  # rows predicted in one request; the page then shows how far it is
 ADDED = "label", "probability", "said_by"  # columns of /rows.csv after those of the file
 PAGE = Path(__file__).with_name("labelling.html")
@@ -57,7 +59,9 @@ class Rows:
         if self.cells.empty:
             raise ValueError(f"{path.name} has no rows")
         features, of_columns = read_features(read_cells(path)[0], path.name)
-        self.notes = [*notes, *of_columns]
+        guesses = (note.replace("--", "") for note in notes)  # there is no such option here
+        self.notes = [*guesses, *of_columns]
+        self.file = f"{path.stem}-labelled.csv"  # its name where it is downloaded
         self.examples = list(examples_of(features))
         self.numbers = {name_of(i): i for i in range(len(self))}
         self.order = np.random.default_rng(1).permutation(len(self)).tolist()
@@ -134,8 +138,10 @@ def labels_left(model: active.BudgetedSampler) -> int | None:
 
 
 def accuracy_of(model: active.BudgetedSampler) -> dict[str, float] | None:
-    """The estimated accuracy with its interval; None where the sampler has none yet."""
+    """The estimated accuracy with its interval; None where the sampler has none, or few labels."""
     estimate = getattr(model, "accuracy", None)
+    if getattr(estimate, "n_labels", 0) < FEW:
+        return None
     found = {name: getattr(estimate, name, math.nan) for name in ("value", "low", "high")}
     return None if any(map(math.isnan, found.values())) else found
 
@@ -186,6 +192,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
             "done": done,
             "predicted": None if rows is None else rows.n_predicted,
             "rows": None if rows is None else len(rows),
+            "file": None if rows is None else rows.file,
         }
 
     @paths.get("/rows.csv")
@@ -193,7 +200,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
         if rows is None:
             raise HTTPException(404, "there is no file: start the service with --csv rows.csv")
         text = rows.labelled(journal).to_csv(index=False)
-        name = {"Content-Disposition": 'attachment; filename="rows.csv"'}
+        name = {"Content-Disposition": f'attachment; filename="{quote(rows.file)}"'}
         return Response(text, media_type="text/csv", headers=name)
 
     return paths

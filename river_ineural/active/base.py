@@ -280,7 +280,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         If it was answered, its example no longer counts in the history that `answer` describes.
         What else the label has changed, such as the trust in explorers, fades.
 
-        Takes and raises what `answer` does.
+        `query` and the errors are those of `answer`.
 
         Examples
         --------

@@ -66,7 +66,7 @@ class Counts:
         return self.accuracy_since(None)
 
     def accuracy_since(self, rounds: int | None) -> Estimate:
-        """`accuracy` of about the latest `rounds`, at least 1, within a twentieth; None: of all."""
+        """`accuracy` of the latest `rounds`, at least 1, to a twentieth; None: of all."""
         if rounds is not None:
             rounds = check_integer("rounds", rounds, least=1)
         with self._lock:

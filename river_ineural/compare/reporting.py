@@ -16,7 +16,7 @@ from river_ineural.compare.reading import Table
 from river_ineural.compare.running import Outcome
 
 BLACK = "#000000"  # text colour of a figure; the page replaces it by its own
-REST = "Labels left unused go to random rows, but for some that are held back."
+REST = "Labels that would stay unused go to random rows; I-NeurAL holds some back."
 
 
 def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:

@@ -18,6 +18,7 @@ __all__ = ["giveaways", "verdict"]
 SURE = 2.0  # standard errors from which a difference is not taken for chance
 EARLY = 0.1  # least share of the rows that makes a start of its own
 BINS = 64  # of the numbers of a column
+ONE_SEED = " That is of one seed; --seeds 5 tells whether it lasts."
 GIVEN_AWAY = 0.1  # share of the mistakes of the commonest label that one column leaves
 
 
@@ -50,10 +51,11 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
         return ""
     best, second = ran[:2]
     labels = f"With {best.row['labels']:,.0f} labels"
+    one = "" if len(best.totals) > 1 else ONE_SEED
     alike = [each.name for each in ran[1:] if lead(best, each) < SURE]
     if alike:
         names = f"{', '.join([best.name, *alike[:-1]])} and {alike[-1]}"
-        return f"{labels} the differences between {names} may be chance."
+        return f"{labels} the differences between {names} may be chance: take the simplest.{one}"
     ratio = best.mistakes[-1] / second.mistakes[-1]
     said = f"{labels} take {best.name}: it makes {ratio:.2f} times the mistakes of {second.name}."
     ahead = [np.subtract(best.mistakes, each.mistakes) for each in ran[1:]]
@@ -62,7 +64,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     if until >= EARLY * len(best.mistakes) and lead(rival, best, until) >= SURE:
         some = rival.mistakes[until - 1] / best.mistakes[until - 1]
         said += f" Up to row {until:,} {rival.name} made {some:.2f} times its mistakes."
-    return said
+    return said + one
 
 
 def giveaways(table: Table) -> Iterator[str]:
