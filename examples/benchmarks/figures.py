@@ -29,7 +29,7 @@ import tabular
 import theory
 from changing import PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
-from learners import BEST, MOAS, OWN, QUERIES
+from learners import ACTIVEMLS, BEST, MOAS, OWN, QUERIES
 from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
@@ -189,7 +189,10 @@ ANY: dict[str, Figure] = {
     "worst": of_ratios(lambda found: found.idxmax()),  # the stream of the highest ratio
     "losses": of_ratios(lambda found: (found > 1).sum()),  # number of streams with ratios above 1
 }
-RIVALS = {"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC}
+RIVALS = {
+    **{"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC},
+    "activeml": ACTIVEMLS,
+}
 FIGURES: dict[str, Figure] = {
     **{f"{name}.table": each.table for name, each in EXPERIMENTS.items()},
     **{

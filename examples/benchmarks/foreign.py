@@ -29,7 +29,7 @@ COLUMNS = (*common.COUNTED, "commonest", *common.MACHINE, "river", "sklearn")
 MOST = 6_000  # rows of a table
 BUDGETS = (0.05, 300.0, 100.0, 30.0, 15.0, 10.0)  # below 1 a share, else the number of labels
 LARGE = 1_000  # rows of a table in the figure, at least
-TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1)
+TICKS = (0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.3)
 RIVALS = (
     *("random forest, refitted", "logistic regression, refitted"),
     *("adaptive random forest, at random", "logistic regression, at random"),
