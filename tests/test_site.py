@@ -57,8 +57,13 @@ TEXT = """() => {
     body.querySelectorAll("pre, code, annotation, script").forEach((e) => e.remove());
     return body.textContent;
 }"""
-LINKS = """() => [...document.querySelectorAll("a[href]")].map((a) => a.href)"""
-IDS = """() => [...document.querySelectorAll("[id]")].map((e) => e.id)"""
+# Where the links of a page go, and the names of its parts, without what it would load.
+LINKS = """([text, address]) => {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    const links = [...page.querySelectorAll("a[href]")];
+    const to = links.map((a) => new URL(a.getAttribute("href"), address).href);
+    return [to, [...page.querySelectorAll("[id]")].map((e) => e.id)];
+}"""
 CODE = """() => {
     const blocks = [...document.querySelectorAll("pre code")];  // but for the package's own source
     return blocks.filter((e) => !e.closest("details")).flatMap((e) => e.textContent.split("\\n"));
@@ -199,16 +204,21 @@ def problems_of(page, scheme):
     return problems
 
 
-def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, site):
+@pytest.mark.parametrize("half", [0, 1])  # for two processes
+def test_every_page_loads_and_fits_the_screen(browser, site, half):
     """No error, no other host, no raw TeX, nothing beyond the edge, the figures of the scheme."""
-    wrong, links, ids = {}, {}, {}
+    wrong = {}
     with visiting(browser, site) as (visit, problems):
-        for name in PAGES:
+        for name in PAGES[half::2]:
             page = visit(name)
-            ids[address(site, name)] = {*page.evaluate(IDS)}
-            links[name] = {link for link in page.evaluate(LINKS) if link.startswith(site)}
             if found := problems + problems_of(page, "light"):
                 wrong[name] = found
+    assert not wrong
+
+
+def test_what_is_wrong_with_a_page_is_found(browser, site):
+    with visiting(browser, site) as (visit, _):
+        page = visit("index")
         page.evaluate(
             "document.querySelector('.md-content').insertAdjacentHTML('beforeend', "
             "'<div style=\"width: 2000px\">wide</div>')"
@@ -221,6 +231,16 @@ def test_every_page_loads_and_fits_the_screen_and_no_link_is_broken(browser, sit
         assert page.evaluate(BROKEN)
         small = (ROOT / "docs/assets/labels-light.svg").read_text()
         assert 300 * smallest_letters(small) < LEAST_LETTERS < 700 * smallest_letters(small)
+
+
+def test_no_link_is_broken(browser, site):
+    wrong, links, ids = {}, {}, {}
+    with visiting(browser, site) as (visit, _):
+        page = visit("index")
+        for name in PAGES:
+            here = address(site, name)
+            found, ids[here] = page.evaluate(LINKS, [page.request.get(here).text(), here])
+            links[name] = {link for link in found if link.startswith(site)}
         assert sum(map(len, links.values())) > 20 * len(PAGES)
         for link in sorted(set().union(*links.values())):
             target, anchor = urldefrag(link)
