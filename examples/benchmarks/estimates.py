@@ -158,7 +158,8 @@ def table(rows: pd.DataFrame) -> str:
     for names, each in groups(rows):
         held, out = holding(each), holding(each, "held_low", "held_high")
         cells = [f"{len(held):,}", f"{100 * np.mean(held):.1f}", f"{width(each):.3f}"]
-        cells += [f"{width(each, 'latest'):.3f}", f"{(each.end_naive - each.end_true).mean():.2f}"]
+        naive = round((each.end_naive - each.end_true).mean(), 2) + 0.0  # not -0.00
+        cells += [f"{width(each, 'latest'):.3f}", f"{naive:.2f}"]
         cells += [f"{100 * np.mean(out):.1f}", f"{width(each, 'end', 'held_low', 'held_high'):.3f}"]
         lines.append([*names, *cells])
     heads = ("learner", "on", "budget", "intervals", "hold the truth (%)", "half width")
