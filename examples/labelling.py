@@ -31,7 +31,7 @@ from river_ineural.active.pipelines import find_learner
 from river_ineural.compare.reading import examples_of, read_cells, read_features
 from river_ineural.inspection.words import MEANING
 
-__all__ = ["LABELS", "Rows", "page", "router", "sampler_for"]
+__all__ = ["LABELS", "Rows", "other_classes", "page", "router", "sampler_for"]
 
 LABELS = 100  # of a file, unless --budget says another number
 FEW = 10  # labels below which the page shows no accuracy
@@ -126,6 +126,16 @@ def sampler_for(
     limit = LABELS if budget is None else budget
     classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
     return active.INeurALSampler(classifier, budget=active.Budget(limit, len(rows)), seed=1)
+
+
+def other_classes(named: Iterable[str], known: Iterable[Any]) -> str:
+    """What to say if a model that has classes is started again with others; else nothing."""
+    wanted, there = {*named}, {*map(str, known)}
+    if not wanted or not there or wanted == there:
+        return ""
+    changes = ("new", wanted - there), ("no longer offered", there - wanted)
+    said = [f"{how}: {', '.join(sorted(labels))}" for how, labels in changes if labels]
+    return f"--classes are not those that the model knows ({'; '.join(said)})"
 
 
 def labels_left(model: active.BudgetedSampler) -> int | None:

@@ -232,6 +232,8 @@ def main() -> None:
                 raise ValueError(f"--{name} is for a new model: {folder} has one without it")
         if given.budget is not None:
             journal.change_budget(first.budget)
+        if said := labelling.other_classes(given.classes, journal.learner.known_labels):
+            print(said, file=sys.stderr)
         app = service(journal, os.environ.get("SERVICE_TOKEN"), rows, given.classes)
         print(f"budget: {journal.health()['allows']}", file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)

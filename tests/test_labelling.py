@@ -163,6 +163,23 @@ def test_a_file_that_cannot_be_labelled_says_why(text, said, file, monkeypatch, 
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("named", "known", "said"),
+    [
+        (["yes", "no"], ["no", "yes"], ""),
+        (["1", "0"], [0, 1], ""),
+        ([], ["yes"], ""),
+        (["yes"], [], ""),
+        (["Y", "U"], ["Y", "N"], "(new: U; no longer offered: N)"),
+        (["Y", "N", "U"], ["Y", "N"], "(new: U)"),
+    ],
+)
+def test_other_classes_at_a_restart_are_told_of(named, known, said):
+    found = labelling.other_classes(named, known)
+    assert found.endswith(said)
+    assert bool(found) == bool(said)
+
+
 def test_without_a_file_the_page_shows_the_queue(tmp_path):
     rows = labelling.Rows(file_of(tmp_path))
     journal = Journal(tmp_path / "kept", labelling.sampler_for(rows, (), None))
