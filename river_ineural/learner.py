@@ -97,7 +97,7 @@ class Model:
         return Said(f1, estimates, explorers.trust, scores)
 
     def score_one(self, values: Values, columns: Columns, every: bool = True) -> Said:
-        """The same of values (n,) of columns (n,), on the CPU in one compiled call."""
+        """The same of values (1, n) of columns (n,), on the CPU in one compiled call."""
         networks, explorers = self.networks, self.explorers
         exploring = networks.shape.explores and (every or explorers.explores)
         forest: Any = explorers.by_name.get("forest")

@@ -57,6 +57,15 @@ def band(panel: Any, at: Any, found: Iterable[Any], style: str = "o-", **line: A
     panel.fill_between(at, lowest, highest, color=drawn.get_color(), alpha=0.2, lw=0)
 
 
+def logarithmic(panel: Any, at: Iterable[float], ticks: Iterable[float], **axes: str) -> None:
+    """Make both axes logarithmic, with these marks. The dotted line marks equal mistakes."""
+    panel.axhline(1, color="gray", lw=1, ls=":")
+    panel.set(xscale="log", yscale="log", **axes)
+    panel.set_xticks([*at], [f"{each:g}" for each in at])
+    panel.set_yticks([*ticks], [f"{tick:g}" for tick in ticks])
+    panel.minorticks_off()
+
+
 def compact(svg: str) -> str:
     """The same drawing with outlines rounded to a tenth of a point, each on one line."""
 

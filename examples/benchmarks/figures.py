@@ -190,7 +190,10 @@ ANY: dict[str, Figure] = {
     "losses": of_ratios(lambda found: (found > 1).sum()),  # number of streams with ratios above 1
 }
 RIVALS = {
-    **{"river": BEST, "forest": tabular.FOREST, "boosting": BOOSTING, "logistic": LOGISTIC},
+    "river": BEST,
+    "forest": tabular.FOREST,
+    "boosting": BOOSTING,
+    "logistic": LOGISTIC,
     "activeml": ACTIVEMLS,
 }
 FIGURES: dict[str, Figure] = {

@@ -17,7 +17,7 @@ import common
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from common import Cell, Row, chosen, geometric, markdown
-from drawing import colours, draw
+from drawing import colours, draw, logarithmic
 from learners import OWN, REFITTED, Make, ineural, new, refitted
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris  # type: ignore[import-untyped]
@@ -166,13 +166,8 @@ def draw_mistakes(rows: pd.DataFrame, folder: Path) -> None:
         for name, each in colour.items():
             found = over_commonest(rows, name)
             panel.plot(found.index, found, "o-", ms=4, color=each, label=name)
-        panel.axhline(1, color="gray", lw=1, ls=":")
-        panel.set(xscale="log", yscale="log", xlabel="labels")
-        panel.set(ylabel="mistakes over those of\nthe commonest class")
-        numbers = sorted(each for each in BUDGETS if each >= 1)
-        panel.set_xticks(numbers, [f"{each:g}" for each in numbers])
-        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        panel.minorticks_off()
+        names = {"xlabel": "labels", "ylabel": "mistakes over those of\nthe commonest class"}
+        logarithmic(panel, sorted(each for each in BUDGETS if each >= 1), TICKS, **names)
 
     draw(folder / "foreign", 1, paint, height=3.4)
 

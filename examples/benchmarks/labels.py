@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from changing import there
 from common import best, chosen, geometric, markdown
-from drawing import colours, draw
+from drawing import colours, draw, logarithmic
 from learners import BEST, OWN, RIVER
 from tabular import COLUMNS, FOREST, STREAMS, measure
 
@@ -84,12 +84,9 @@ def draw_labels(rows: pd.DataFrame, folder: Path) -> None:
             )
             means = np.exp(np.log(found).mean(axis=1))
             panel.plot(100 * means.index, means, "o-", ms=4, color=each, label=name)
-        panel.axhline(1, color="gray", lw=1, ls=":")
-        panel.set(xscale="log", yscale="log", xlabel="labels asked for (% of the rounds)")
-        panel.set(ylabel="mistakes over those of\nRiver's best with 5 % of the labels")
-        panel.set_xticks([100 * each for each in BUDGETS], [f"{100 * b:g}" for b in BUDGETS])
-        panel.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        panel.minorticks_off()
+        names = {"xlabel": "labels asked for (% of the rounds)"}
+        names["ylabel"] = "mistakes over those of\nRiver's best with 5 % of the labels"
+        logarithmic(panel, [100 * each for each in BUDGETS], TICKS, **names)
 
     draw(folder / "labels", 1, paint, height=3.4)
 

@@ -234,10 +234,10 @@ def refitted(name: str, rows: NDArray[Any], share: float, seed: int) -> Any:
 
     It asks as I-NeurAL does, or by a strategy of scikit-activeml.
     """
-    if name in ACTIVEML:
-        forest = REFITTED["random forest, refitted"]
-        learner = Refitted(partial(forest, seed), rows)
-        return of_activeml.Queried(ACTIVEML[name], learner, share, seed)
-    learner = Refitted(partial(REFITTED[name], seed), rows)
+    strategy = ACTIVEML.get(name)
+    kind = "random forest, refitted" if strategy else name
+    learner = Refitted(partial(REFITTED[kind], seed), rows)
+    if strategy:
+        return of_activeml.Queried(strategy, learner, share, seed)
     budget = Budget(share, len(rows))
     return WithoutRandomAsks(learner, budget=budget, self_training=False, seed=seed)

@@ -37,15 +37,15 @@ class Queried:
         from skactiveml import stream
 
         self.strategy = getattr(stream, strategy)(budget=share, random_state=seed)
-        self.classifier, self.asked = learner, told()()
+        self.classifier, self.told = learner, told()()
 
     def predict_one(self, x: X) -> tuple[ClfTarget | None, bool]:
         """The label predicted, and whether to ask for the true one."""
         scores, row = self.classifier.scores_one(x), np.array([[x[ROW]]])
         queried = np.array([0])
         if self.classifier.model is not None:
-            self.asked.said = np.array([[*scores.values()]])
-            queried = self.strategy.query(row, clf=self.asked)
+            self.told.said = np.array([[*scores.values()]])
+            queried = self.strategy.query(row, clf=self.told)
         self.strategy.update(row, queried)
         label = max(scores, key=scores.__getitem__) if scores else None
         return label, len(queried) > 0

@@ -12,9 +12,10 @@ from river import base
 from river.base.typing import ClfTarget, FeatureName
 from torch import Tensor, nn
 
-from river_ineural.features.index import FeatureIndex, place
+from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.parameters import Live
+from river_ineural.features.standardizing import place
 from river_ineural.features.validation import check_integer, check_seed, integer, real
 from river_ineural.networks.threads import single_threaded
 

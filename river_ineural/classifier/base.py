@@ -221,7 +221,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def _said(self, x: dict[FeatureName, Any]) -> Said:
         """What the model says of x; the caller holds the lock."""
         names, values = self._learner.features.read(x)
-        return self._learner.score_one(tuple(names), values)
+        return self._learner.score_one(names, values[None])
 
     def scores_one(self, x: dict[FeatureName, Any]) -> Scores:
         """The score of each label: an estimate of P(y | x), not confined to [0, 1].
@@ -246,7 +246,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             learner = self._learner
             names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
-            said = learner.score_one(names, values)
+            said = learner.score_one(names, values[None])
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
             return dict(scores), Added(tuple(learner.model.explorers.by_name), said)
 

@@ -15,9 +15,10 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.drift import DriftDetector
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
-from river_ineural.features.index import FeatureIndex, place
+from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.scaling import UnitChange
+from river_ineural.features.standardizing import place
 from river_ineural.learner import PSEUDO_LABEL_STEPS, Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
 from river_ineural.recovery import FOLLOWED, Recovery
@@ -83,11 +84,11 @@ class Learner:
             impute(x, history.x[history.labelled()[-LATEST:]], new)
         return x
 
-    def score_one(self, names: tuple[FeatureName, ...], values: Values) -> Said:
-        """`score` of the values (names,) of one example."""
+    def score_one(self, names: Iterable[FeatureName], values: Values) -> Said:
+        """`score` of the values (1, names) of one example."""
         if self.model.networks.n_features and self._one_call:
             return self.model.score_one(values, self.features.look_up(names, 1), every=False)
-        return self.score(names, values[None])
+        return self.score(names, values)
 
     def score(self, names: Iterable[FeatureName], values: Values) -> Said:
         """What the model in use says of values (B, names); all 0 before anything is learned."""
@@ -202,7 +203,7 @@ class Learner:
         """
         models, since = self.models, 0
         if len(x) == 1 and self._one_call:
-            said = [model.score_one(values[0], columns) for model in models]
+            said = [model.score_one(values, columns) for model in models]
         else:
             said = [model.score(x) for model in models]
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]

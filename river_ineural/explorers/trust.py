@@ -13,6 +13,7 @@ from river_ineural.explorers.last_label import LastLabel
 from river_ineural.explorers.trees import votes
 from river_ineural.features.jit import allocating, loop
 from river_ineural.features.scaling import Scaling
+from river_ineural.features.standardizing import place
 from river_ineural.history import History
 from river_ineural.networks.compiled import score
 
@@ -198,7 +199,7 @@ def say(
     raw: Any,
     found: Any,
 ) -> None:
-    """Write what networks and trees say of values (n,) of columns (n,), or of none below 0.
+    """Write what networks and trees say of values (1, n) of columns (n,), or of none below 0.
 
     Parameters
     ----------
@@ -212,11 +213,7 @@ def say(
         (n, 1, k), zeros before. Written are f1, f2 if `exploring`, the estimate of the forest if it
         has trees, and as the last row the sum of f1 and both estimates times their trust.
     """
-    for j in range(raw.shape[1]):
-        raw[0, j] = 0
-    for i in range(len(columns)):
-        if columns[i] >= 0:
-            raw[0, columns[i]] = values[i]
+    place(values, columns, raw)
     score(networks, raw, scaling, exploring, found)
     if nodes[0].shape[1] > 1:
         votes(raw, found[0], nodes[0], nodes[1], nodes[2], nodes[3], found[2])

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from river.base.typing import FeatureName
 
 from river_ineural.features.encoder import Encoder
-from river_ineural.features.jit import loop
 from river_ineural.features.keys import MOST_FEATURES, OF_NAMES, check_keys, check_names, plain
 from river_ineural.features.validation import check_integer
 from river_ineural.features.values import LARGEST, checked
@@ -266,14 +265,3 @@ class FeatureIndex:
         if self._last[2]:
             return len(self)
         return min(self.max_features, len(self.names) + len(self._new_names(names)))
-
-
-@loop
-def place(values: Any, columns: Any, x: Any) -> None:
-    """Write values (B, n) into their columns (n,) of x (B, d), 0 elsewhere; -1 has none."""
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            x[i, j] = 0
-        for j in range(len(columns)):
-            if columns[j] >= 0:
-                x[i, columns[j]] = values[i, j]

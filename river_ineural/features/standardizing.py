@@ -1,4 +1,4 @@
-"""Compiled loops that standardise raw examples.
+"""Compiled loops that place the values of examples, and standardise raw examples.
 
 A row has d features, the constant's column first. Arrays are (B, d) unless shapes are given.
 """
@@ -18,6 +18,17 @@ Array = NDArray[Any]
 
 SQRT_TWO, LOG_TWO = 2**0.5, math.log(2)
 NEAR = 1e-3  # below it arsinh(v) is v - v³/6
+
+
+@loop
+def place(values: Array, columns: Array, x: Array) -> None:
+    """Write values (B, n) into their columns (n,) of x (B, d), 0 elsewhere; -1 has none."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = 0
+        for j in range(len(columns)):
+            if columns[j] >= 0:
+                x[i, columns[j]] = values[i, j]
 
 
 @inlined
