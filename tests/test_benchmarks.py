@@ -334,7 +334,7 @@ def test_a_foreign_table_is_measured_by_the_rival_that_is_best_on_average():
     found = rows(*(("iris", name, n) for name, _, n in each))
     found = found.assign(budget=15.0, seed=[seed for _, seed, _ in each])
     assert foreign.over_best(found, 15.0).to_dict() == {"iris": 0.75}
-    assert "| iris |  |  |  |  | 0.75 |  |" in foreign.mistakes(found)
+    assert "| iris |  |  |  |  |  | 0.75 |  |" in foreign.mistakes(found)
 
 
 def test_labels_of_a_foreign_table_are_counted_or_a_share():

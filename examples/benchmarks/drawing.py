@@ -61,7 +61,7 @@ def logarithmic(panel: Any, at: Iterable[float], ticks: Iterable[float], **axes:
     """Make both axes logarithmic, with these marks. The dotted line marks equal mistakes."""
     panel.axhline(1, color="gray", lw=1, ls=":")
     panel.set(xscale="log", yscale="log", **axes)
-    panel.set_xticks([*at], [f"{each:g}" for each in at])
+    panel.set_xticks([*at], [f"{each:,g}" for each in at])
     panel.set_yticks([*ticks], [f"{tick:g}" for tick in ticks])
     panel.minorticks_off()
 

@@ -27,8 +27,8 @@ from river_ineural.compare.refitted import numbered
 
 COLUMNS = (*common.COUNTED, "commonest", *common.MACHINE, "river", "sklearn")
 MOST = 6_000  # rows of a table
-BUDGETS = (0.05, 300.0, 100.0, 30.0, 15.0, 10.0)  # below 1 a share, else the number of labels
-LARGE = 1_000  # rows of a table in the figure, at least
+BUDGETS = (0.05, 1_000.0, 300.0, 100.0, 30.0, 15.0, 10.0)  # below 1 a share, else labels
+LARGE = 2_000  # rows of a table in the figure, at least
 TICKS = (0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.3)
 RIVALS = (
     *("random forest, refitted", "logistic regression, refitted"),
@@ -143,7 +143,7 @@ def mistakes(rows: pd.DataFrame) -> str:
         for name in names
     ]
     means = [f"{geometric(each):.3f}" if len(each) else "" for each in found.values()]
-    heads = [f"{100 * b:g} %" if b < 1 else f"{b:g} labels" for b in BUDGETS]
+    heads = [f"{100 * b:g} %" if b < 1 else f"{b:,g} labels" for b in BUDGETS]
     return markdown(("stream", *heads), [*lines, ["**geometric mean**", *means]])
 
 
