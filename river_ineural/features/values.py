@@ -24,7 +24,9 @@ def advice(name: FeatureName, value: Any) -> str:
         return (
             "INeurAL(missing=True) takes missing values; or replace it first, with "
             f"river.preprocessing.StatImputer(({name!r}, river.stats.Mean())) in front, for which "
-            "None is missing and NaN is not, and a feature that x lacks is a KeyError"
+            "None is missing and NaN is not, and a feature that x lacks is a KeyError; a scaler in "
+            "front that makes NaN of its first example, as MinMaxScaler does, can be left out, for "
+            "INeurAL scales"
         )
     if isinstance(value, TIMES):
         return "make numbers of it first, as its hour or its seconds since a fixed time"
