@@ -327,8 +327,7 @@ BOTH = {
 def test_intervals_hold_the_truth_as_often_as_they_say_where_the_posterior_is_known(name):
     """400 runs of 400 rounds: about 40 random labels, or those of close calls too.
 
-    An interval is narrower than that of as many random labels alone (Wilson, 1927). Of asks by
-    margin it still holds the truth more often than it says.
+    An interval of random asks is narrower than that of as many labels alone (Wilson, 1927).
     """
     stream, rng = KnownPosterior(n_features=5, sharpness=1.5, seed=5), np.random.default_rng(1)
     held, error, width, plain = [], [], [], []
@@ -346,8 +345,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say_where_the_posterior_is_kn
         error.append(value - share)
         width.append(high - low)
         plain.append(2 * math.sqrt(least * (share * (1 - share) + least / 4)) / (1 + least))
-    assert 0.93 <= np.mean(held) <= (0.99 if name == "margin" else 0.97)
-    assert np.mean(width) < np.mean(plain)
+    assert 0.93 <= np.mean(held) <= 0.97
+    assert name != "random" or np.mean(width) < np.mean(plain)
     assert np.mean(error) == pytest.approx(0, abs=0.005)
 
 

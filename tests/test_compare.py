@@ -402,10 +402,8 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
     found = count_by_hand(model, CONTENDERS[name].examples(table), frame["y"], comes, known)
     accuracy, f1, n_learned = found
     assert outcome.row.pop("s") > 0
-    told, half = outcome.row.pop("told %"), outcome.row.pop("told ±")
-    assert (told, 2 * half) == pytest.approx(
-        (100 * model.accuracy.value, 100 * (model.accuracy.high - model.accuracy.low))
-    )
+    told = [outcome.row.pop(each) / 100 for each in ("told low", "told high")]
+    assert told == pytest.approx(model.accuracy[1:3])
     assert outcome.row == pytest.approx(
         {
             "accuracy %": 100 * accuracy,
@@ -415,7 +413,9 @@ def test_each_accuracy_is_that_of_a_count_by_hand(name, time, delay, k, tmp_path
         }
     )
     assert 0 < n_learned <= model.budget.total == 12
-    assert len(outcome.mistakes) == len(table)
+    assert len(outcome.mistakes) == len(outcome.labels) == len(table)
+    assert outcome.labels == sorted(outcome.labels)
+    assert outcome.labels[-1] == n_learned
 
 
 def test_river_s_learners_get_whole_rows(file):
@@ -572,7 +572,7 @@ def outcome(name, wrong, labels=20.0, totals=None):
     """Of a learner that is wrong in these rows of a hundred."""
     total = np.cumsum([row in wrong for row in range(100)]).tolist()
     row = {"labels": labels, "accuracy %": 100.0 - total[-1]}
-    return Outcome(name, total, row, totals=totals or [total[-1]])
+    return Outcome(name, total, row, totals=totals or [total[-1]], labels=[*range(7, 107)])
 
 
 SEVERAL = [
@@ -580,7 +580,10 @@ SEVERAL = [
     ([("B", range(50)), ("A", range(10))], "With 20 labels take A: it makes 0.20 times"),
     ([("A", range(10)), ("B", range(1, 12))], "differences between A and B may be chance"),
     ([("A", range(9)), ("B", range(9)), ("C", range(60))], "between A and B may be chance"),
-    ([("A", range(20)), ("B", range(40, 99))], "Up to row 20 B made 0.00 times its mistakes."),
+    (
+        [("A", range(20)), ("B", range(40, 99))],
+        "of B. Up to 26 labels, in row 20, take B: it made 0.00 times the mistakes of A.",
+    ),
     ([("A", range(3)), ("B", range(40, 99))], "the mistakes of B."),  # three rows are no start
     ([("A", range(10))], ""),
 ]
@@ -591,7 +594,7 @@ def test_the_verdict(learners, said):
     found = verdict.verdict([outcome(*each) for each in learners])
     assert said in found
     assert bool(said) == bool(found)
-    assert ("Up to row" in found) == ("Up to row" in said)
+    assert ("Up to" in found) == ("Up to" in said)
 
 
 def test_seeds_that_disagree_are_no_verdict():
@@ -614,6 +617,7 @@ def test_the_mean_of_several_seeds(file):
     assert list(found.row)[:2] == ["accuracy %", "±"]
     assert found.totals == [each.mistakes[-1] for each in runs]
     assert found.mistakes[-1] == pytest.approx(np.mean(found.totals))
+    assert found.labels[-1] == pytest.approx(found.row["labels"])
     failed = run(contenders.Contender("bad", broken), table, parse_budget("40", 240))
     assert mean_of([runs[0], failed]) is failed
     assert "±" not in mean_of(runs[:1]).row

@@ -9,8 +9,7 @@ import numpy as np
 from river.base.typing import ClfTarget
 
 MOST = 10_000  # latest questions whose label may come or be corrected
-WORTH, DOUBT = (50.0, 5.0), 0.1  # random labels that the regression is worth; how likely few
-UNSEEN = 4.0  # the same where no label can be asked for
+WORTH = 7.0  # random labels that the regression is worth
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
@@ -75,11 +74,10 @@ class Accuracy:
 
         wrong predictions = wrong labels + E · (n · E/U + W) / (n · E/U + M)
 
-    So the regression counts as n random labels, and the more of them there are, the less it
-    matters. n is 50 in nine of ten streams and 5 in the tenth, as it were: where W contradicts M,
-    the second is the likelier. The interval is that of a gamma distribution with the shape
-    n · E/U + W, as of counts: half an error is added for its upper end. Where the budget allowed no
-    question, the regression counts as 4 labels only.
+    So the regression counts as n = 7 random labels, and the more of them there are, the less it
+    matters. The interval is that of a gamma distribution with the shape n · E/U + W, as of counts:
+    half an error is added for its upper end. Of rounds in which the budget allowed no question,
+    the regression alone tells, and the interval is wider for them.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -92,7 +90,7 @@ class Accuracy:
     ...     if now % 10 == 0:
     ...         told.label(now, "good" if now % 100 else "bad")
     >>> print(told.estimate())
-    90.5% (84.9% to 94.6%, 100 labels)
+    90.1% (83.4% to 94.7%, 100 labels)
     """
 
     def __init__(self) -> None:
@@ -249,8 +247,8 @@ def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
         return sums[WRONG], sums[WRONG], sums[WRONG]
     s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
     found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
-    shape, per = checked(found, foreseen, rate)
-    own, closed = max(0.0, shape - found), min(1.0, sums[CLOSED] / expected)
+    own, closed = WORTH * rate, min(1.0, sums[CLOSED] / expected)
+    shape, per = own + found, own + foreseen
 
     def quantile(shape: float, z: float) -> float:
         """Of wrong predictions without a label: how many there were, given their uncertain rate."""
@@ -258,7 +256,7 @@ def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
             return 0.0
         mean = shape / per * expected
         spared = 1 - min(0.98, mean / unlabelled)  # binomial, not Poisson
-        spread = spared * (1 / shape + closed * closed / (UNSEEN * rate) + 1 / mean)
+        spread = spared * (1 / shape + closed * closed / own + 1 / mean)
         cube = 1 - spread / 9 + z * math.sqrt(spread) / 3  # Wilson and Hilferty, 1931
         return min(unlabelled, mean * max(0.0, cube) ** 3)
 
@@ -266,26 +264,6 @@ def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
     low = min(mean, quantile(found + own * found / (found + 1), -Z))
     high = max(mean, quantile(shape + MORE, Z))
     return sums[WRONG] + mean, sums[WRONG] + low, sums[WRONG] + high
-
-
-def checked(found: float, foreseen: float, rate: float) -> tuple[float, float]:
-    """Shape and rate of the gamma distribution of true over expected errors, after random labels.
-
-    It has the mean and the variance of a mixture: before, the shape is `WORTH` times the rate of
-    errors, one value or the other.
-    """
-    logs, parts = [], []
-    for worth, prior in zip(WORTH, (1 - DOUBT, DOUBT), strict=True):
-        own = worth * rate
-        log = math.lgamma(own + found) - math.lgamma(own) + own * math.log(own / (own + foreseen))
-        logs.append(math.log(prior) + log - found * math.log(own + foreseen))
-        parts.append(((own + found) / (own + foreseen), own + foreseen))
-    likely = [math.exp(log - max(logs)) for log in logs]
-    weights = [each / sum(likely) for each in likely]
-    mean = sum(q * m for q, (m, _) in zip(weights, parts, strict=True))
-    square = sum(q * (m / per + m * m) for q, (m, per) in zip(weights, parts, strict=True))
-    variance = square - mean * mean
-    return mean * mean / variance, mean / variance
 
 
 def share_right(sums: list[float]) -> Estimate:

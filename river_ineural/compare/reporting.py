@@ -25,16 +25,16 @@ def results(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     return pd.DataFrame(rows.values(), rows).sort_values("accuracy %", ascending=False)
 
 
-DIGITS = {"told %": 0, "told ±": 0, "mistakes": 0, "labels": 0}  # others have one after the point
+WHOLE = ("told low", "told high", "mistakes", "labels")  # others have one more digit
 
 
 def shown(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """The results as text, a column with as many digits in each row."""
     found = results(outcomes)
-    found = found.apply(lambda column: column.map(f"{{:.{DIGITS.get(column.name, 1)}f}}".format))
-    if "told ±" in found:
-        found["told %"] += " ±" + found.pop("told ±")
-    return found
+    found = found.apply(lambda column: column.map(f"{{:.{column.name not in WHOLE:d}f}}".format))
+    if "told low" in found:
+        found["told low"] += "-" + found.pop("told high")
+    return found.rename(columns={"told low": "told %"})
 
 
 def text_table(outcomes: Sequence[Outcome]) -> str:

@@ -29,6 +29,7 @@ class Outcome:
     row: dict[str, float] = field(default_factory=dict)  # row of the table; empty after a failure
     error: str = ""  # why the contender failed; empty if it did not
     totals: Sequence[float] = ()  # mistakes of each seed
+    labels: Sequence[float] = ()  # asked for by the time that the label of each row comes
 
 
 def mean_of(runs: Sequence[Outcome]) -> Outcome:
@@ -40,7 +41,9 @@ def mean_of(runs: Sequence[Outcome]) -> Outcome:
         spread = float(np.std([each.row["accuracy %"] for each in runs], ddof=1))
         row = {"accuracy %": row.pop("accuracy %"), "±": spread, **row}
     mistakes = np.mean([each.mistakes for each in runs], axis=0).tolist()
-    return Outcome(runs[0].name, mistakes, row, totals=[each.mistakes[-1] for each in runs])
+    labels = np.mean([each.labels for each in runs], axis=0).tolist()
+    totals = [each.mistakes[-1] for each in runs]
+    return Outcome(runs[0].name, mistakes, row, totals=totals, labels=labels)
 
 
 def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
@@ -94,7 +97,8 @@ def run(
     codes, _ = pd.factorize(pd.Series(table.labels))  # River's regression expects 0 and 1
     moments = iter(table.moments or ())
     moment = (lambda x: next(moments)) if delay is not None and table.moments else None
-    scores, mistakes = metrics.Accuracy(), list[int]()  # type: ignore[no-untyped-call]
+    scores = metrics.Accuracy()  # type: ignore[no-untyped-call]
+    mistakes, labels = list[int](), list[int]()
     console = Console(stderr=True)
     shown: Any = {"console": console, "transient": True, "disable": not console.is_terminal}
     try:
@@ -103,14 +107,15 @@ def run(
         shown_rows = track(stream, contender.name, len(table), **shown)
         for _ in evaluate.iter_progressive_val_score(shown_rows, model, scores, moment, delay):
             mistakes.append(len(mistakes) + 1 - round(scores.cm.total_true_positives))
+            labels.append(model.n_queries)
         if not scores.cm.n_samples:
             raise ValueError("it predicted nothing, as no label came before the last row")
-        outcome.mistakes, outcome.totals = mistakes, [mistakes[-1]]
+        outcome.mistakes, outcome.totals, outcome.labels = mistakes, [mistakes[-1]], labels
         told = model.accuracy
         outcome.row = {
             "accuracy %": 100 * (1 - mistakes[-1] / len(table)),
-            "told %": 100 * told.value,
-            "told ±": 50 * (told.high - told.low),
+            "told low": 100 * told.low,
+            "told high": 100 * told.high,
             "F1 %": 100 * macro_f1(scores.cm, codes),
             "mistakes": mistakes[-1],
             "labels": model.n_queries,

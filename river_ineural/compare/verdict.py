@@ -63,7 +63,9 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     until, rival = int(ahead[early].argmax()) + 1, ran[1 + early]
     if until >= EARLY * len(best.mistakes) and lead(rival, best, until) >= SURE:
         some = rival.mistakes[until - 1] / best.mistakes[until - 1]
-        said += f" Up to row {until:,} {rival.name} made {some:.2f} times its mistakes."
+        asked = best.labels[until - 1]
+        said += f" Up to {asked:,.0f} labels, in row {until:,}, take {rival.name}: "
+        said += f"it made {some:.2f} times the mistakes of {best.name}."
     return said + one
 
 
