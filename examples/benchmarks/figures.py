@@ -27,9 +27,9 @@ import pandas as pd  # type: ignore[import-untyped]
 import rounds
 import tabular
 import theory
-from changing import PANEL
+from changing import LASTING, PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
-from learners import ACTIVEMLS, BEST, MOAS, OWN, QUERIES
+from learners import ACTIVEMLS, BEST, MOAS, OWN, QUERIES, WITHOUT
 from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +37,7 @@ FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has the files of spe
 BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
 OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # streams of the mean ratios
 USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # defaults of columns
+LEFT_OUT = {"f2": "f1 and forest", "the forest": "f1 and f2", "the last label": WITHOUT}
 Figure = Callable[..., str]
 
 
@@ -134,6 +135,23 @@ def of_parts(rows: pd.DataFrame) -> str:
     return markdown(("stream", "beside the forest", "without a forest"), lines)
 
 
+def of_explorers(rows: pd.DataFrame) -> str:
+    """Mistakes without an explorer over those with all: geometric means, of how many streams."""
+    foreigners, changing = rows_of("foreign"), common.chosen(rows_of("changes"), budget=0.05)
+    groups = {
+        "tables": (rows, tabular.STREAMS),
+        "streams that change": (changing, PANEL),
+        "labels that depend on those before": (changing, LASTING),
+        "foreign tables": (common.chosen(foreigners, budget=0.05), foreign.STREAMS),
+        "foreign tables, 30 labels": (common.chosen(foreigners, budget=30.0), foreign.STREAMS),
+    }
+    lines = []
+    for name, (each, streams) in groups.items():
+        found = [ratios(each, without, OWN, streams) for without in LEFT_OUT.values()]
+        lines.append([name, *(f"{geometric(r):.3f} ({len(r)})" if len(r) else "" for r in found)])
+    return markdown(("on", *(f"without {part}" for part in LEFT_OUT)), lines)
+
+
 def of_queries(rows: pd.DataFrame) -> str:
     """Mistakes with other queries over those of I-NeurAL, a line per stream."""
     over = {name: compared(rows, OWN, name) for name in QUERIES}
@@ -209,6 +227,7 @@ FIGURES: dict[str, Figure] = {
     "foreign.table": foreign.mistakes,
     "foreign.over_best": over_best,
     "tabular.of_parts": of_parts,
+    "tabular.of_explorers": of_explorers,
     "tabular.of_queries": of_queries,
     "changes.panel": changes.panel,
     "changes.flips": changes.flips,

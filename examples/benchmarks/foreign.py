@@ -174,7 +174,8 @@ def draw_mistakes(rows: pd.DataFrame, folder: Path) -> None:
 
 def main() -> None:
     """Run the missing cells, print the table and draw the figure."""
-    given = common.options({"foreign": BUDGETS}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
+    known = (*KINDS, *RIVALS)
+    given = common.options({"foreign": BUDGETS}, __doc__, 5, streams=STREAMS, learners=known)
     given.streams = given.streams or [*STREAMS]
     rows = common.run(given, COLUMNS, measure, LEARNERS)
     print(mistakes(rows))
