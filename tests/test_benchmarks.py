@@ -469,10 +469,15 @@ def test_what_the_page_of_budgets_says_is_true_of_the_rows():
     asked = table.groupby(["stream", "budget"])[["asked before", "asked after"]].mean()
     steady, changes = wrong["steady"], wrong["changes"]
     rate, burst, short = "5 %, no horizon", "5 %, no horizon, burst of 20", "5 %, half the horizon"
+    more = ["no limit", "5 %, twice the horizon"]  # which ask for more labels than were meant
     totals = ["300 labels", "5 %, right horizon"]
     assert steady.idxmax() == burst  # the kind hardly matters, but for few labels at the start
     assert steady.drop(burst).max() < 1.1 * steady.drop(burst).min()
-    assert changes.drop("no limit").idxmin() == rate  # what to take where the stream may change
+    assert changes.drop(more).idxmin() == rate  # what to take where the stream may change
+    assert (
+        asked.loc["changes"].loc[more].sum(axis=1).min()
+        > 1.3 * asked.loc["changes"].loc[rate].sum()
+    )
     assert (asked.loc["changes"].loc[totals, "asked before"] > 0.75 * 300).all()
     assert changes.idxmax() == short
     assert asked.loc["changes"].loc[short, "asked before"] > 0.95 * 150
