@@ -128,8 +128,8 @@ def without(rows: pd.DataFrame, under: str, stream: str, over: str = OWN) -> str
 
 
 def of_parts(rows: pd.DataFrame) -> str:
-    """Mistakes with f2 over those without f2, with the forest and without, a line per stream."""
-    both = [compared(rows, *pair) for pair in (("f1 and forest", OWN), ("f1 alone", "f1 and f2"))]
+    """Mistakes without f2 over those with f2, with the forest and without, a line per stream."""
+    both = [compared(rows, *pair) for pair in ((OWN, "f1 and forest"), ("f1 and f2", "f1 alone"))]
     lines = [[stream, *(f"{each[stream]:.2f}" for each in both)] for stream in both[0].index]
     lines.append(["geometric mean", *(f"{geometric(each):.3f}" for each in both)])
     return markdown(("stream", "beside the forest", "without a forest"), lines)
