@@ -40,6 +40,11 @@ class Said(NamedTuple):
     trust: tuple[float, ...]  # in each explorer
     scores: Floats  # f1 and the estimates, each times its trust, (B, k)
 
+    def without(self, i: int) -> Floats:
+        """The scores without what the i-th explorer adds, (B, k)."""
+        without: Floats = self.scores - self.trust[i] * self.estimates[i]
+        return without
+
 
 class Added(Mapping[str, list[float]]):
     """What each explorer added to each score of the first example, computed when it is read."""

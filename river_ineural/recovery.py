@@ -38,7 +38,8 @@ class Recovery:
     labels of that class count under the new name. If it is wrong in all ways they count nothing.
 
     After 48 labels the challenger stays only if it was right at more of the last 24 of them than
-    the incumbent. Otherwise nothing had to be forgotten.
+    the incumbent. Otherwise nothing had to be forgotten. What the last label adds is left out of
+    both: labels are frequent after an alarm, so it would predict for a wrong model too.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class Recovery:
 
     def update(self, scores_of_each: list[Values], classes: list[int]) -> None:
         """Learn labels, and the scores (B, k) of their examples from before they were learned, by
-        challenger, incumbent and snapshot.
+        challenger and incumbent, both without the last label, and by the snapshot.
         """
         challenger, incumbent, snapshot = scores_of_each
         for scores, label in zip(snapshot, classes, strict=True):

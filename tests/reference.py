@@ -269,12 +269,15 @@ class ReferenceClassifier:
         if pseudo_label or self.detector is None:
             self.take_in(arrived[0], pseudo_label)
             return
-        known = [[(e["scores"][:n_known], e["label"]) for e in each] for each in arrived]
+        said = "scores", "scores without the last label"
+        known, apart = (
+            [[(e[key][:n_known], e["label"]) for e in each] for each in arrived] for key in said
+        )
         since = 0
         for scores, label in known[0] if n_known > 1 else []:
             since = since or self.detector.update(scores, label)
         if recovery and n_known > 1:
-            recovery.update(*known)
+            recovery.update(*apart[:2], known[2])
         self.take_in(arrived[0], False)
         if recovery:
             recovery.incumbent.take_in(arrived[1], False)
@@ -289,7 +292,11 @@ class ReferenceClassifier:
         reward = [float(i == label) for i in range(len(self.labels))]
         residual = [r - f for r, f in zip(reward, f1, strict=True)]
         known = {"x": x, "label": label, "weight": w, "reward": reward, "residual": residual}
-        return {**known, "said": said, "scores": scores}
+        apart = list(scores)
+        if "last_label" in self.explorers:
+            i = self.explorers.index("last_label")
+            apart = [f - self.trust[i] * e for f, e in zip(scores, said[i], strict=True)]
+        return {**known, "said": said, "scores": scores, "scores without the last label": apart}
 
     def take_in(self, arrived, pseudo_label):
         """Into statistics, trust, history and trees; then steps."""

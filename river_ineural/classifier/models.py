@@ -212,7 +212,7 @@ class Learner:
             for scores, label in zip(known[0], classes, strict=True):
                 since = since or self.detector.update(scores, label)
             if self.recovery:
-                self.recovery.update(known, classes)
+                self.recovery.update(self._apart(said, known), classes)
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
@@ -222,6 +222,14 @@ class Learner:
         if self.recovery:
             self.recovery.n_after += len(classes)
         return since, changes[0]
+
+    def _apart(self, said: list[Said], known: list[Values]) -> list[Values]:
+        """Scores of each model, of challenger and incumbent without the last label (`Recovery`)."""
+        names, n_known = [*self.model.explorers.by_name], known[0].shape[1]
+        if "last_label" not in names:
+            return known
+        without = [each.without(names.index("last_label"))[:, :n_known] for each in said[:2]]
+        return [*without, known[2]]
 
     def correct(self, number: int, label: ClfTarget | None, n_steps: float, lr: float) -> None:
         """Give the stored example of the label of this number another label, and take its steps.
