@@ -228,7 +228,8 @@ class Learner:
         names, n_known = [*self.model.explorers.by_name], known[0].shape[1]
         if "last_label" not in names:
             return known
-        without = [each.without(names.index("last_label"))[:, :n_known] for each in said[:2]]
+        i = names.index("last_label")
+        without = [each.without(i)[:, :n_known].astype(np.float64) for each in said[:2]]
         return [*without, known[2]]
 
     def correct(self, number: int, label: ClfTarget | None, n_steps: float, lr: float) -> None:
