@@ -17,7 +17,7 @@ from streams import blobs, dump
 from river_ineural import INeurAL
 from river_ineural.drift import Cusum, DriftDetector
 from river_ineural.features.scaling import MEMORY, Scaling
-from river_ineural.recovery import COMPARED, Recovery
+from river_ineural.recovery import COMPARED, RETRAINED, Recovery
 
 
 def learned(stream, **settings):
@@ -180,6 +180,19 @@ def test_what_forgets_stays_only_if_it_is_clearly_better(changing):
     streams.learned(model, after[46:48])
     assert dump(model).networks is incumbent.networks
     assert (model.n_drifts, model.changing) == (0, False)
+
+
+def test_the_last_label_is_left_out_where_models_are_compared():
+    """It predicts a class that is left alone for the incumbent too."""
+    stream = blobs(260, noise=3.0, seed=2)
+    model = learned(stream[:160])
+    for x, _ in stream[160:]:
+        model.learn_one(x, 9)
+        if (recovery := dump(model).recovery) and recovery.n_after == RETRAINED[-1] - 1:
+            break
+    assert recovery
+    assert dump(model).incumbent.explorers.by_name["last_label"].dependent
+    assert recovery.lead > COMPARED / 2
 
 
 @pytest.mark.filterwarnings("ignore:max_features=7 reached")
