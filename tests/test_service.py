@@ -266,17 +266,18 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path):
-    """No 500, no restart, a model that is saved after each row; nothing that blocks the queue."""
+    """No 500, no restart, a model that is saved after every tenth row; no queue that is blocked."""
     first = sampler(60, categories=True, missing=True)  # which takes more of them
     loop, n, queries = copy.deepcopy(first), 0, {}
-    journal = Journal(tmp_path, first, every=1)
+    journal = Journal(tmp_path, first, every=10)
     with serving(service.service(journal)) as http:
 
         def sent(method, path, **options):
             answer = http.request(method, path, **options)
             assert answer.status_code < 500, (path, f"{options!r:.200}", answer.text[:300])
             health = http.get("/health")
-            assert (health.status_code, health.json()["n_unsaved"]) == (200, 0), path
+            assert health.status_code == 200, path
+            assert health.json()["n_unsaved"] < 10, path
             return 1
 
         for body in odd_requests.PREDICTED:
