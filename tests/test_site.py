@@ -85,6 +85,12 @@ BROKEN = """() => {
     }
     return broken;
 }"""
+# Whether each figure is the one for this width: another is fetched some time after the width changes.
+FETCHED = """() => [...document.querySelectorAll(".md-content picture")].every((e) => {
+    const source = [...e.querySelectorAll("source")].find((each) => matchMedia(each.media).matches);
+    const image = e.querySelector("img"), wanted = source ? source.srcset : image.src;
+    return image.currentSrc === new URL(wanted, document.baseURI).href;
+})"""
 # The figures that are shown, and how many pixels each is wide.
 SHOWN = """() => [...document.querySelectorAll(".md-content img")].filter((e) => e.offsetWidth)
     .map((e) => [e.currentSrc.split("#")[0], e.getBoundingClientRect().width])"""
@@ -190,6 +196,7 @@ def problems_of(page, scheme):
     problems += [f"long code: {line}" for line in code if len(line) > COLUMNS]
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(FETCHED)
         problems += [f"{width}, too wide: {each}" for each in page.evaluate(TOO_WIDE)]
         problems += [f"{width}, scrolled: {each}" for each in page.evaluate(SCROLLED)]
         problems += [f"{width}, a broken heading: {each}" for each in page.evaluate(BROKEN)]
