@@ -125,6 +125,7 @@ def killed_and_resumed(folder: Path, n_keys: int, n: int) -> dict[str, Any]:
     query(source, folder / "killed")
     query(source, folder / "whole")
     whole, resumed = decided(folder / "whole"), decided(folder / "killed")
+    differences = sorted(set(whole) ^ set(resumed), key=lambda row: (int(row[1]), row[2]))
     events = [row[2] for row in whole]
     return {
         "killed": killed,
@@ -132,7 +133,8 @@ def killed_and_resumed(folder: Path, n_keys: int, n: int) -> dict[str, Any]:
         "batches_at_kill": done,
         "rows": len(whole),
         "rows_resumed": len(resumed),
-        "differences": len(set(whole) ^ set(resumed)),
+        "differences": len(differences),
+        "first_differences": differences[:6],
         "predictions": events.count("prediction"),
         "asks": sum(row[4] is True for row in whole),
         "learned": events.count("learned"),

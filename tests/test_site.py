@@ -85,7 +85,7 @@ BROKEN = """() => {
     }
     return broken;
 }"""
-# Whether each figure is the one for this width: another is fetched some time after the width changes.
+# Whether each figure is the one for this width: it is fetched some time after the width changes.
 FETCHED = """() => [...document.querySelectorAll(".md-content picture")].every((e) => {
     const source = [...e.querySelectorAll("source")].find((each) => matchMedia(each.media).matches);
     const image = e.querySelector("img"), wanted = source ? source.srcset : image.src;
