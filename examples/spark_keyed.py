@@ -27,7 +27,7 @@ from river import datasets
 from river_ineural import INeurAL, active
 
 SCHEMA = "key STRING, id STRING, at BIGINT, features MAP<STRING, DOUBLE>, label STRING"
-FILES = 4  # each is a micro-batch
+FILES = 8  # each is a micro-batch
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
