@@ -183,6 +183,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
 
     @paths.post("/next")
     def next() -> dict[str, Any]:
+        """The next question; if it is null, ask again until `done`, when all rows are predicted."""
         waiting = journal.asks(most=1)
         done = True
         if rows is not None and not waiting:
@@ -207,6 +208,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
 
     @paths.get("/rows.csv")
     def table() -> Response:
+        """The rows of the file, each with its label, its probability, and who said it."""
         if rows is None:
             raise HTTPException(404, "there is no file: start the service with --csv rows.csv")
         text = rows.labelled(journal).to_csv(index=False)

@@ -216,14 +216,17 @@ def main() -> None:
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
+    if len(given.classes) == 1:
+        parser.error("--classes takes two labels or more, with spaces between them")
     rows, budget = None, 0.05 if given.budget is None else given.budget
     folder = given.folder or Path(f"{given.csv.stem}-labels" if given.csv else "service-data")
     try:
+        if given.csv:  # before what takes long
+            rows = labelling.Rows(given.csv)
         classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)
         first = active.INeurALSampler(classifier, budget=budget, seed=1)
         warm_up(first)
-        if given.csv:
-            rows = labelling.Rows(given.csv)
+        if rows is not None:
             first = labelling.sampler_for(rows, given.classes, given.budget)
             sys.stderr.writelines(f"{note}\n" for note in rows.notes)
         journal = Journal(folder, first, every=given.every)
@@ -235,7 +238,11 @@ def main() -> None:
         if said := labelling.other_classes(given.classes, journal.learner.known_labels):
             print(said, file=sys.stderr)
         app = service(journal, os.environ.get("SERVICE_TOKEN"), rows, given.classes)
-        print(f"budget: {journal.health()['allows']}", file=sys.stderr)
+        health = journal.health()
+        print(f"budget: {health['allows']}", file=sys.stderr)
+        if rows is not None and health["n_rounds"] >= len(rows):
+            over = "all rows are predicted: no more are asked for; another --folder begins anew"
+            print(over, file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
