@@ -221,14 +221,13 @@ def main() -> None:
     rows, budget = None, 0.05 if given.budget is None else given.budget
     folder = given.folder or Path(f"{given.csv.stem}-labels" if given.csv else "service-data")
     try:
-        if given.csv:  # before what takes long
-            rows = labelling.Rows(given.csv)
         classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)
-        first = active.INeurALSampler(classifier, budget=budget, seed=1)
-        warm_up(first)
-        if rows is not None:
+        first = plain = active.INeurALSampler(classifier, budget=budget, seed=1)
+        if given.csv:
+            rows = labelling.Rows(given.csv)
             first = labelling.sampler_for(rows, given.classes, given.budget)
             sys.stderr.writelines(f"{note}\n" for note in rows.notes)
+        warm_up(plain)  # last, because it takes long; its stream has classes of its own
         journal = Journal(folder, first, every=given.every)
         for name in ("categories", "missing"):
             if getattr(given, name) and not getattr(journal.learner, name, False):

@@ -28,6 +28,7 @@ from river_ineural import INeurAL, active
 
 SCHEMA = "key STRING, id STRING, at BIGINT, features MAP<STRING, DOUBLE>, label STRING"
 FILES = 8  # each is a micro-batch
+SHOWN = 6  # rows that differ, at most
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -95,7 +96,12 @@ def query(source: Path, folder: Path) -> None:
 def decided(folder: Path) -> list[tuple[Any, ...]]:
     """The rows that a query wrote, sorted by id."""
     rows = session().read.parquet(str(folder / "decisions")).drop("gap", "threshold").collect()
-    return sorted((tuple(row) for row in rows), key=lambda row: (int(row[1]), row[2]))
+    return sorted((tuple(row) for row in rows), key=id_and_event)
+
+
+def id_and_event(row: tuple[Any, ...]) -> tuple[int, str]:
+    """What orders the rows that a query wrote."""
+    return int(row[1]), row[2]
 
 
 def commits(folder: Path) -> int:
@@ -125,7 +131,9 @@ def killed_and_resumed(folder: Path, n_keys: int, n: int) -> dict[str, Any]:
     query(source, folder / "killed")
     query(source, folder / "whole")
     whole, resumed = decided(folder / "whole"), decided(folder / "killed")
-    differences = sorted(set(whole) ^ set(resumed), key=lambda row: (int(row[1]), row[2]))
+    differences = sorted(set(whole) ^ set(resumed), key=id_and_event)
+    for row in differences[:SHOWN]:
+        print("differs:", row, file=sys.stderr)
     events = [row[2] for row in whole]
     return {
         "killed": killed,
@@ -134,7 +142,6 @@ def killed_and_resumed(folder: Path, n_keys: int, n: int) -> dict[str, Any]:
         "rows": len(whole),
         "rows_resumed": len(resumed),
         "differences": len(differences),
-        "first_differences": differences[:6],
         "predictions": events.count("prediction"),
         "asks": sum(row[4] is True for row in whole),
         "learned": events.count("learned"),

@@ -163,6 +163,31 @@ def test_a_file_that_cannot_be_labelled_says_why(text, said, file, monkeypatch, 
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_lone_class_is_refused_before_the_file_is_read(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["service.py", "--csv", "none.csv", "--classes", "yes,no"])
+    with pytest.raises(SystemExit):
+        service.main()
+    assert "--classes takes two labels or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_a_start_says_whether_all_rows_are_predicted(over, file, monkeypatch, capsys):
+    with serving(file, budget=2) as http:
+        while over and (found := http.post("/next").json())["predicted"] < N:
+            if found["question"]:
+                http.post("/skips", json={"id": found["question"]["id"]})
+    opened = []
+    monkeypatch.setattr(
+        service, "Journal", lambda *args, **how: opened.append(Journal(*args, **how)) or opened[0]
+    )
+    monkeypatch.setattr(service, "warm_up", lambda model: None)
+    monkeypatch.setattr(uvicorn, "run", lambda app, **options: opened[0].close())
+    folder = str(file.parent / "kept")
+    monkeypatch.setattr(sys, "argv", ["service.py", "--csv", str(file), "--folder", folder])
+    service.main()
+    assert ("all rows are predicted" in capsys.readouterr().err) == over
+
+
 @pytest.mark.parametrize(
     ("named", "known", "said"),
     [

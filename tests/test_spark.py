@@ -242,7 +242,7 @@ def test_a_driver_that_is_killed_goes_on_where_it_was():
     assert told["killed"]
     assert told["batches_at_kill"] < told["batches"]
     assert told["rows"] == told["rows_resumed"] == 2 * 240
-    assert told["first_differences"] == []
+    assert told["differences"] == 0, out.stderr[-2_000:]
     assert told["predictions"] == 240
     assert 0 < told["learned"] <= told["asks"]
 
