@@ -15,7 +15,7 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -86,14 +86,20 @@ class Journal:
     """A sampler in a folder: `model.safetensors`, and the rows in `rows.sqlite`.
 
     It continues with the sampler in the folder, or starts with `first`. It saves the sampler after
-    `every` rows, and then deletes rows older than the last `keep`. RuntimeError is raised if
-    another process uses the folder, or if the two files do not belong together.
+    `every` rows, and then deletes rows older than the last `keep`. With `classes` it refuses all
+    other labels. RuntimeError is raised if another process uses the folder, or if the two files do
+    not belong together.
     """
 
     def __init__(
-        self, folder: Path, first: active.BudgetedSampler, every: int = EVERY, keep: int = KEEP
+        self,
+        folder: Path,
+        first: active.BudgetedSampler,
+        every: int = EVERY,
+        keep: int = KEEP,
+        classes: Collection[str] = (),
     ) -> None:
-        self.every, self.keep = every, keep
+        self.every, self.keep, self.classes = every, keep, classes
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "model.safetensors"
         # The system releases it after a kill, and any thread may close the journal.
@@ -164,28 +170,32 @@ class Journal:
             if isinstance(label, str) and not label.strip():
                 raise Refused("the label is empty: skip the round if nobody can give its label.")
             check_json("the label", label)
+            if self.classes and str(label) not in self.classes:
+                raise Refused(f"the label {label!r} is none of {', '.join(self.classes)}.")
             known = {str(known): known for known in self.learner.known_labels}
             label = known.get(str(label), label)
-            before, by = latest(self._rows, "id", id)[1:]
+            _, before, by, _ = latest(self._rows, "id", id)
             if before is None:
                 self._settle(model, id, label, source)
                 return "learned"
             if before == label:
                 return "known"
             if not correct and (source is None or source != by):
-                raise Conflict(f"{id!r} has the label {before!r} already.")
+                raise Conflict(
+                    f'{id!r} has the label {before!r} already: "correct": true replaces it.'
+                )
             self._settle(model, id, label, source)
             return "corrected"
 
     def withdraw(self, id: str) -> bool:
         """Take a question back, and its label if it has one; False if it was withdrawn before.
 
-        The budget has the label back. A label that was not asked for is `Refused`: it stays.
+        The budget has the label back. A round that was not asked for and has no label is `Refused`.
         """
         with self._changing() as model:
             self._known(id)
-            number, label, _ = latest(self._rows, "id", id)
-            if number and label is None:
+            given = latest(self._rows, "id", id)
+            if given.number and given.label is None:
                 return False
             self._settle(model, id, None, None)
             return True
@@ -193,28 +203,34 @@ class Journal:
     def labelled_by(self, source: str) -> str | None:
         """The id of the round whose label is of this source; None if there is none."""
         with self._turn:
-            number = latest(self._rows, "source", source)[0]
+            number = latest(self._rows, "source", source).number
             row = self._rows.execute("SELECT id FROM labels WHERE number = ?", (number,)).fetchone()
-            return row[0] if row and latest(self._rows, "id", row[0])[0] == number else None
+            return row[0] if row and latest(self._rows, "id", row[0]).number == number else None
 
     def _settle(self, model: Any, id: str, label: Label | None, source: str | None) -> None:
         """Let the sampler learn, correct, or withdraw the label None; and write the row."""
         query, x = self._rows.execute("SELECT query, x FROM rounds WHERE id = ?", (id,)).fetchone()
         try:
             text = json.dumps(label)
-            settle(model, query, json.loads(x), latest(self._rows, "id", id), label)
+            before = latest(self._rows, "id", id)
+            learned = settle(model, query, json.loads(x), before, json.loads(text))
         except (LookupError, TypeError, ValueError) as error:
             raise Refused(str(error)) from error
         model.n_rows += 1
-        row = (model.n_rows, id, text, source, time.time())
-        self._rows.execute("INSERT INTO labels VALUES (?, ?, ?, ?, ?)", row)
+        row = (model.n_rows, id, text, source, learned, time.time())
+        self._rows.execute("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", row)
         self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
 
-    def skip(self, id: str) -> None:
-        """Stop waiting for a label that nobody can give. It still counts, and may still arrive."""
+    def skip(self, id: str) -> bool:
+        """Stop waiting for a label that nobody can give; False if it was not waited for.
+
+        It still counts, and may still arrive.
+        """
         with self._changing():
             self._known(id)
-            self._rows.execute("UPDATE rounds SET waiting = 0 WHERE id = ?", (id,))
+            of_round = "WHERE id = ? AND waiting"
+            found = self._rows.execute(f"UPDATE rounds SET waiting = 0 {of_round}", (id,))
+            return found.rowcount > 0
 
     def asks(self, after: int = 0, most: int = 100) -> list[Ask]:
         """Expected labels with a number above `after`, the oldest first; `most` at most."""
@@ -244,8 +260,7 @@ class Journal:
                 "n_drifts": model.n_drifts,
                 "accuracy": model.accuracy._asdict() if model.accuracy.n_labels else None,
                 "by_reason": dict(model.n_by_reason),
-                "budget": repr(model.budget),
-                "horizon": model.horizon,
+                "budget": repr(combined(model.budget, model.horizon)),
                 "allows": str(combined(model.budget, model.horizon)),
             }
 

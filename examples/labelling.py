@@ -10,10 +10,11 @@ goes on when that question is settled. `GET /rows.csv` returns every row with it
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -31,7 +32,7 @@ from river_ineural.active.pipelines import find_learner
 from river_ineural.compare.reading import examples_of, read_cells, read_features
 from river_ineural.inspection.words import MEANING
 
-__all__ = ["LABELS", "Rows", "other_classes", "page", "router", "sampler_for"]
+__all__ = ["LABELS", "Rows", "check_classes", "page", "router", "sampler_for", "used_up"]
 
 LABELS = 100  # of a file, unless --budget says another number
 FEW = 10  # labels below which the page shows no accuracy
@@ -48,19 +49,30 @@ POLICY = (
 class Rows:
     """The rows of a CSV file: their cells as written, and the examples that the sampler gets.
 
-    ValueError is raised if the file has no rows, no column to learn from, or a column whose name
-    `/rows.csv` adds.
+    The columns in `drop` are not learned from. ValueError is raised if the file has no rows, no
+    column to learn from, no column of a name in `drop`, or a column whose name `/rows.csv` adds.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, drop: Sequence[str] = (), classes: Collection[str] = ()) -> None:
         self.cells, notes = read_cells(path, as_written=True)
         if taken := [name for name in ADDED if name in self.cells]:
             raise ValueError(f"{path.name} has a column {taken[0]!r}, which /rows.csv adds: rename")
+        if strange := [name for name in drop if name not in self.cells]:
+            raise ValueError(f"--drop: {path.name} has no column {strange[0]!r}")
         if self.cells.empty:
             raise ValueError(f"{path.name} has no rows")
-        features, of_columns = read_features(read_cells(path)[0], path.name)
+        cells = read_cells(path)[0].drop(columns=[*drop])
+        features, of_columns = read_features(cells, path.name)
         guesses = (note.replace("--", "") for note in notes)  # there is no such option here
-        self.notes = [*guesses, *of_columns]
+        of_columns += [
+            f"{name}: {why}; --drop {name!r} leaves it out"
+            for name in cells
+            if (why := suspicion(self.cells[name], {*classes}))
+        ]
+        self.notes = [*guesses, *of_columns, f"learns from: {', '.join(map(str, features))}"]
+        # What a folder belongs to: answers are kept by the number of their row.
+        text = self.cells.to_csv(index=False) + "".join(f"\n--drop {name}" for name in sorted(drop))
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.file = f"{path.stem}-labelled.csv"  # its name where it is downloaded
         self.examples = list(examples_of(features))
         self.numbers = {name_of(i): i for i in range(len(self))}
@@ -75,13 +87,31 @@ class Rows:
         """The cells of a row, as people see them; None if the id is of no row of the file."""
         return dict(self.cells.iloc[self.numbers[id]]) if id in self.numbers else None
 
-    def go_on(self, journal: Journal) -> bool:
-        """Predict rows until a label is asked for; False if there are more, and none was asked for.
+    def resume(self, journal: Journal) -> None:
+        """Go on after the rows that were predicted before a new start.
 
-        After a new start, rows that were predicted before get the same answer again.
+        ValueError is raised if the folder of the journal is not of these rows.
+        """
+        with journal.reading() as (model, rows):
+            if getattr(model, "of_rows", "") != self.digest:
+                raise ValueError(
+                    "this folder has answers for other rows, or another --drop, and keeps them by "
+                    "the number of the row: put back the file, or begin anew in another --folder"
+                )
+            known = {id for (id,) in rows.execute("SELECT id FROM rounds")}
+        new = (n for n, i in enumerate(self.order) if name_of(i) not in known)
+        self.n_predicted = next(new, len(self))
+
+    def go_on(self, journal: Journal) -> bool:
+        """Predict rows until a label is asked for; False if there may be more to ask for.
+
+        Once the labels are used up, the other rows wait: a larger budget may ask for them.
         """
         with self._turn:
             for i in itertools.islice(self.order, self.n_predicted, self.n_predicted + AT_ONCE):
+                with journal.reading() as (model, _):
+                    if used_up(model):
+                        return True
                 asked = journal.predict(name_of(i), self.examples[i]).ask
                 self.n_predicted += 1
                 if asked and journal.asks(most=1):
@@ -92,14 +122,12 @@ class Rows:
         """All rows in the order of the file, with label, probability, and who said the label.
 
         The label is that of a person, else the most probable one for the model as it is now. The
-        probability is the one that the model gives to it.
+        probability is the one that the model gives to it. All are empty before the first answer.
         """
         with journal.reading() as (model, rows):
             known = labels_of(rows)
-            added = [
-                said(model.classifier.predict_proba_one(x), known.get(name_of(i)))
-                for i, x in enumerate(self.examples)
-            ]
+            predicted = model.classifier.predict_proba_one if known else lambda x: {}
+            added = [said(predicted(x), known.get(name_of(i))) for i, x in enumerate(self.examples)]
         return self.cells.assign(**dict(zip(ADDED, zip(*added, strict=True), strict=True)))
 
 
@@ -119,23 +147,42 @@ def said(probabilities: dict[Any, float], label: Label | None) -> tuple[str, str
     return str(label), "" if p is None else f"{p:.3f}", by
 
 
+def suspicion(cells: pd.Series[str], classes: Collection[str]) -> str:
+    """Why people may not want a column to be learned from; empty if nothing speaks against it."""
+    there = {*cells} - {""}
+    if len(there) > 1 and there <= {*classes}:
+        return "holds the classes, and may be the answer"
+    numbers = pd.to_numeric(cells, errors="coerce")
+    if len(cells) > FEW and (numbers.diff().iloc[1:] == 1).all():
+        return "counts the rows"
+    return ""
+
+
 def sampler_for(
     rows: Rows, classes: Iterable[str], budget: float | int | None
 ) -> active.INeurALSampler:
     """A new sampler for a file; a budget of None is `LABELS` labels."""
     limit = LABELS if budget is None else budget
     classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
-    return active.INeurALSampler(classifier, budget=active.Budget(limit, len(rows)), seed=1)
+    sampler = active.INeurALSampler(classifier, budget=active.Budget(limit, len(rows)), seed=1)
+    sampler.of_rows = rows.digest  # type: ignore[attr-defined]  # saved with the model
+    return sampler
 
 
-def other_classes(named: Iterable[str], known: Iterable[Any]) -> str:
-    """What to say if a model that has classes is started again with others; else nothing."""
+def check_classes(named: Iterable[str], known: Iterable[Any]) -> None:
+    """Raise ValueError if a model is started again without a class that it knows."""
     wanted, there = {*named}, {*map(str, known)}
-    if not wanted or not there or wanted == there:
-        return ""
-    changes = ("new", wanted - there), ("no longer offered", there - wanted)
-    said = [f"{how}: {', '.join(sorted(labels))}" for how, labels in changes if labels]
-    return f"--classes are not those that the model knows ({'; '.join(said)})"
+    if wanted and (missing := sorted(there - wanted)):
+        raise ValueError(
+            f"--classes leaves out {', '.join(missing)}, which the model knows from its first "
+            "start or from a label: name it too; another --folder begins anew"
+        )
+
+
+def used_up(model: active.BudgetedSampler) -> bool:
+    """Whether all labels of a total were asked for."""
+    total = combined(model.budget, model.horizon).total
+    return total is not None and model.n_queries >= total
 
 
 def labels_left(model: active.BudgetedSampler) -> int | None:
@@ -181,13 +228,19 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
     """
     paths, named = APIRouter(), [*classes]
 
+    if rows is not None:
+        rows.resume(journal)
+
     @paths.post("/next")
     def next() -> dict[str, Any]:
-        """The next question; if it is null, ask again until `done`, when all rows are predicted."""
+        """The next question. If it is null, send again until `done`: there are no more.
+
+        `done` is true once all labels are used or all rows are predicted.
+        """
         waiting = journal.asks(most=1)
-        done = True
+        over = True
         if rows is not None and not waiting:
-            done = rows.go_on(journal)
+            over = rows.go_on(journal)
             waiting = journal.asks(most=1)
         with journal.reading() as (model, _):
             told = {
@@ -200,7 +253,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
             **told,
             "question": question(waiting[0], rows) if waiting else None,
             "named": bool(named),
-            "done": done,
+            "done": over and not waiting,
             "predicted": None if rows is None else rows.n_predicted,
             "rows": None if rows is None else len(rows),
             "file": None if rows is None else rows.file,

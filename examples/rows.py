@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import Any
+from typing import Any, NamedTuple
+
+from river_ineural.active.pipelines import find_learner
 
 __all__ = ["TABLES", "Features", "Label", "Latest", "labels_of", "last_number", "latest", "settle"]
 
 Label = bool | int | str
 Features = dict[str, Any]
-Latest = tuple[int, Label | None, str | None]  # number, label (None: withdrawn) and source
 
 TABLES = """
 PRAGMA journal_mode = WAL;
@@ -35,6 +36,7 @@ CREATE TABLE IF NOT EXISTS labels (
     id TEXT NOT NULL REFERENCES rounds (id) ON DELETE CASCADE, -- its latest label holds
     label TEXT NOT NULL, -- or 'null' if it was withdrawn
     source TEXT, -- who gave it
+    learned INTEGER NOT NULL, -- its number among the labels of the learner; 0 if it is an answer
     at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS ids ON labels (id, number);
@@ -42,14 +44,23 @@ CREATE INDEX IF NOT EXISTS sources ON labels (source, number);
 """
 
 
+class Latest(NamedTuple):
+    """A row of a label: its number, the label (None: withdrawn), who gave it, and `learned`."""
+
+    number: int = 0
+    label: Label | None = None
+    source: str | None = None
+    learned: int = 0
+
+
 def latest(rows: sqlite3.Connection, key: str, value: str, before: int = 2**62) -> Latest:
-    """The latest label of an id or a source, before a number; 0 and None where there is none."""
+    """The latest label of an id or a source, before a number; its number is 0 if there is none."""
     row = rows.execute(
-        f"SELECT number, label, source FROM labels WHERE {key} = ? AND number < ? "
+        f"SELECT number, label, source, learned FROM labels WHERE {key} = ? AND number < ? "
         "ORDER BY number DESC LIMIT 1",
         (value, before),
     ).fetchone()
-    return (row[0], json.loads(row[1]), row[2]) if row else (0, None, None)
+    return Latest(row[0], json.loads(row[1]), *row[2:]) if row else Latest()
 
 
 def last_number(rows: sqlite3.Connection) -> int:
@@ -67,13 +78,18 @@ def labels_of(rows: sqlite3.Connection) -> dict[str, Label]:
     return {id: label for id, label in found.items() if label is not None}
 
 
-def settle(model: Any, query: int | None, x: Features, latest: Latest, label: Label | None) -> None:
+def settle(model: Any, query: int | None, x: Features, latest: Latest, label: Label | None) -> int:
     """Let a sampler learn the label of a round, or correct it, or withdraw it if it is None.
 
-    A label answers its question. It is learned by its features if it was not asked for, was
-    withdrawn before, or comes so late that the sampler no longer has the question.
+    A label answers its question, and 0 is returned. It is learned by its features if it was not
+    asked for, was withdrawn before, or comes so late that the sampler no longer has the question.
+    Its number among the labels of the learner is then returned, by which it is corrected later.
     """
-    number, before, _ = latest
+    number, before, _, learned = latest
+    learner = find_learner(model.classifier)[0]
+    if learned and before is not None:
+        learner.correct_one(learned, label)
+        return learned
     if query is None and (label is None or before is not None):
         raise LookupError("This label was not asked for, so that it stays.")
     waits = not number and any(query == each.query for each in model.queries())
@@ -83,3 +99,5 @@ def settle(model: Any, query: int | None, x: Features, latest: Latest, label: La
         model.answer(query, label)
     else:
         model.learn_one(x, label)
+        return getattr(learner, "n_labels", 0)
+    return 0

@@ -167,8 +167,7 @@ def service(
 
     @app.post("/skips", dependencies=closed)
     def skip(given: Named) -> dict[str, str]:
-        journal.skip(given.id)
-        return {"outcome": "skipped"}
+        return {"outcome": "skipped" if journal.skip(given.id) else "not waiting"}
 
     @app.post("/withdrawals", dependencies=closed)
     def withdraw(given: Named) -> dict[str, str]:
@@ -200,7 +199,11 @@ def warm_up(model: active.BudgetedSampler) -> None:
 
 def number(text: str) -> float | int:
     """Parse a budget: 0.05 is a share, 500 is a number of labels."""
-    return int(text) if text.isdigit() else float(text)
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
+        raise argparse.ArgumentTypeError(said) from None
 
 
 def main() -> None:
@@ -211,7 +214,8 @@ def main() -> None:
     say("--categories", action="store_true", help="take text in features (a new model)")
     say("--missing", action="store_true", help="take null in features (a new model)")
     say("--csv", type=Path, help="rows to label, 100 of them unless --budget says otherwise")
-    say("--classes", nargs="+", default=[], metavar="LABEL", help="that the page offers")
+    say("--classes", nargs="+", default=[], metavar="LABEL", help="all that there are")
+    say("--drop", nargs="+", default=[], metavar="COLUMN", help="of the CSV, not to learn from")
     say("--host", default="127.0.0.1")
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
@@ -224,24 +228,27 @@ def main() -> None:
         classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)
         first = plain = active.INeurALSampler(classifier, budget=budget, seed=1)
         if given.csv:
-            rows = labelling.Rows(given.csv)
+            rows = labelling.Rows(given.csv, given.drop, given.classes)
             first = labelling.sampler_for(rows, given.classes, given.budget)
             sys.stderr.writelines(f"{note}\n" for note in rows.notes)
-        warm_up(plain)  # last, because it takes long; its stream has classes of its own
-        journal = Journal(folder, first, every=given.every)
+        journal = Journal(folder, first, every=given.every, classes=given.classes)
         for name in ("categories", "missing"):
             if getattr(given, name) and not getattr(journal.learner, name, False):
                 raise ValueError(f"--{name} is for a new model: {folder} has one without it")
         if given.budget is not None:
             journal.change_budget(first.budget)
-        if said := labelling.other_classes(given.classes, journal.learner.known_labels):
-            print(said, file=sys.stderr)
+        labelling.check_classes(given.classes, journal.learner.known_labels)
         app = service(journal, os.environ.get("SERVICE_TOKEN"), rows, given.classes)
+        warm_up(plain)  # last, because it takes long; its stream has classes of its own
         health = journal.health()
         print(f"budget: {health['allows']}", file=sys.stderr)
-        if rows is not None and health["n_rounds"] >= len(rows):
+        if rows is not None and rows.n_predicted == len(rows):
             over = "all rows are predicted: no more are asked for; another --folder begins anew"
             print(over, file=sys.stderr)
+        elif rows is not None and health["n_queries"] and given.budget is None:
+            with journal.reading() as (model, _):
+                if labelling.used_up(model):
+                    print("all labels are used: a larger --budget asks for more", file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import itertools
 import json
 import re
 import shutil
@@ -50,8 +51,15 @@ def file(tmp_path):
 def serving(file, budget=None, classes=CLASSES, token=None):
     """A client of the service that was started with this file; the folder is beside it."""
     rows = labelling.Rows(file)
-    journal = Journal(file.parent / "kept", labelling.sampler_for(rows, classes, budget))
-    app = service.service(journal, token, rows, classes)
+    sampler = labelling.sampler_for(rows, classes, budget)
+    journal = Journal(file.parent / "kept", sampler, classes=classes)
+    if budget is not None:
+        journal.change_budget(sampler.budget)
+    try:
+        app = service.service(journal, token, rows, classes)
+    except ValueError:
+        journal.close()
+        raise
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -70,9 +78,9 @@ def sent(http, path, **body):
 
 
 def asked(http):
-    """What the page is told when a question waits, or the file is through."""
-    while not (told := sent(http, "/next"))["done"]:
-        assert not told["question"]
+    """What the page is told when a question waits, or there are no more."""
+    while not ((told := sent(http, "/next"))["done"] or told["question"]):
+        pass
     return told
 
 
@@ -87,10 +95,10 @@ def table(http):
 def test_a_file_is_labelled_and_its_cells_stay_as_they_were(file):
     """To the end, with a question that is skipped and one that is withdrawn, and a new start."""
     answers, others = {}, []
-    with serving(file, budget=30) as http:
-        assert {row["said_by"] for row in table(http)} == {"model"}  # of the classes named
+    with serving(file, budget=15) as http:
+        assert {row["label"] + row["said_by"] for row in table(http)} == {""}  # nobody answered
         first = asked(http)
-        assert (first["classes"], first["named"], first["left"]) == ([*CLASSES], True, 29)
+        assert (first["classes"], first["named"], first["left"]) == ([*CLASSES], True, 14)
         for path in ("/skips", "/withdrawals"):
             others.append((asked(http)["question"])["id"])
             sent(http, path, id=others[-1])
@@ -101,14 +109,18 @@ def test_a_file_is_labelled_and_its_cells_stay_as_they_were(file):
             answers[id] = truth(id)
             sent(http, "/labels", id=id, label=answers[id])
         waiting = asked(http)["question"]
-    with serving(file, budget=30) as http:
+    with serving(file, budget=15) as http:
         assert asked(http)["question"] == waiting
-        while question := (told := asked(http))["question"]:
-            assert question["id"] not in {*answers, *others}
-            answers[question["id"]] = truth(question["id"])
-            sent(http, "/labels", id=question["id"], label=truth(question["id"]))
-        assert (told["predicted"], told["rows"], told["done"]) == (N, N, True)
-        assert told["spent"] == len(answers) + 1 == 30 - told["left"]  # and the skipped one
+        answer_all(http, answers, others)
+        told = asked(http)
+        assert (told["rows"], told["done"], told["left"]) == (N, True, 0)
+        assert told["spent"] == len(answers) + 1 == 15  # and the skipped one
+        assert told["predicted"] < N  # the others wait for more labels
+    with serving(file, budget=30) as http:
+        assert sent(http, "/next")["predicted"] > told["predicted"]
+        answer_all(http, answers, others)
+        told = asked(http)
+        assert told["spent"] == len(answers) + 1 == 30 - told["left"]
         wrong = next(iter(answers))
         answers[wrong] = next(label for label in CLASSES if label != answers[wrong])
         sent(http, "/labels", id=wrong, label=answers[wrong], correct=True)
@@ -124,25 +136,74 @@ def test_a_file_is_labelled_and_its_cells_stay_as_they_were(file):
     assert min(of_model) >= 0.5  # of two classes
 
 
+def answer_all(http, answers, others):
+    """Answer questions as long as there are some."""
+    while question := asked(http)["question"]:
+        assert question["id"] not in {*answers, *others}
+        answers[question["id"]] = truth(question["id"])
+        sent(http, "/labels", id=question["id"], label=truth(question["id"]))
+
+
 def test_a_request_predicts_a_bounded_number_of_rows(file, monkeypatch):
-    """A budget of 0 asks nothing, so that the file is read in parts; then there is no more."""
-    monkeypatch.setattr(labelling, "AT_ONCE", 120)
-    with serving(file, budget=0) as http:
-        told = [sent(http, "/next") for _ in range(4)]
-    assert [each["predicted"] for each in told] == [120, 240, N, N]
-    assert [each["done"] for each in told] == [False, False, True, True]
+    monkeypatch.setattr(labelling, "AT_ONCE", 7)
+    told = []
+    with serving(file, budget=40) as http:
+        while not told or not told[-1]["done"]:
+            told.append(sent(http, "/next"))
+            if question := told[-1]["question"]:
+                sent(http, "/labels", id=question["id"], label=truth(question["id"]))
+    between = [b["predicted"] - a["predicted"] for a, b in itertools.pairwise(told)]
+    assert max(between) == 7
+    assert told[-1]["predicted"] == N
+    assert [each["done"] for each in told] == [False] * (len(told) - 1) + [True]
 
 
-def test_another_file_of_the_same_name_is_not_mixed_with_the_first(file):
+@pytest.mark.parametrize("change", ["cells", "order", "drop", "more"])
+def test_other_rows_of_the_same_name_are_refused(change, file, monkeypatch):
+    """Else answers, which are kept by the number of the row, would go to wrong rows."""
     with serving(file) as http:
         asked(http)
-    file.write_text(file.read_text().replace(".", ".1"))
+    header, *lines = file.read_text().splitlines(keepends=True)
+    if change == "cells":
+        lines = [line.replace(".", ".1") for line in lines]
+    elif change == "order":
+        lines = sorted(lines)
+    elif change == "more":
+        lines += lines[:3]
+    else:
+        whole = labelling.Rows
+        monkeypatch.setattr(labelling, "Rows", lambda file: whole(file, drop=["shop"]))
+    file.write_text("".join([header, *lines]))
+    with pytest.raises(ValueError, match="put back the file"), serving(file):
+        pass
+
+
+def test_what_is_learned_from_is_said(tmp_path):
+    path = tmp_path / "orders.csv"
+    rows = [f"{i + 1},{i * 37 % 50},{CLASSES[i % 3 > 0]}\n" for i in range(50)]
+    path.write_text("number,size,what\n" + "".join(rows))
+    assert labelling.Rows(path, classes=CLASSES).notes == [
+        "number: counts the rows; --drop 'number' leaves it out",
+        "what: holds the classes, and may be the answer; --drop 'what' leaves it out",
+        "learns from: number, size, what",
+    ]
+    dropped = labelling.Rows(path, drop=["number", "what"], classes=CLASSES)
+    assert dropped.notes == ["learns from: size"]
+    assert dropped.examples[1] == {"size": 37.0}
+    assert [*dropped.cells] == ["number", "size", "what"]
+    with pytest.raises(ValueError, match="no column 'nr'"):
+        labelling.Rows(path, drop=["nr"])
+
+
+def test_a_label_that_is_no_class_is_refused(file):
     with serving(file) as http:
-        assert http.post("/next", json={}).status_code == 200  # the question that waits
         id = asked(http)["question"]["id"]
-        sent(http, "/labels", id=id, label="low")
-        answer = http.post("/next", json={})
-    assert (answer.status_code, "with another x" in answer.json()["detail"]) == (409, True)
+        answer = http.post("/labels", json={"id": id, "label": "hgih"})
+        assert (answer.status_code, answer.json()) == (
+            422,
+            {"detail": "the label 'hgih' is none of low, high."},
+        )
+        assert sent(http, "/labels", id=id, label="high") == {"outcome": "learned"}
 
 
 @pytest.mark.parametrize(
@@ -170,12 +231,14 @@ def test_a_lone_class_is_refused_before_the_file_is_read(monkeypatch, capsys):
     assert "--classes takes two labels or more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("over", [False, True])
-def test_a_start_says_whether_all_rows_are_predicted(over, file, monkeypatch, capsys):
-    with serving(file, budget=2) as http:
-        while over and (found := http.post("/next").json())["predicted"] < N:
-            if found["question"]:
-                http.post("/skips", json={"id": found["question"]["id"]})
+@pytest.mark.parametrize("after", ["a question", "all labels", "all rows"])
+def test_a_start_says_why_no_more_is_asked_for(after, file, monkeypatch, capsys):
+    with serving(file, budget=2, classes=()) as http:
+        while after != "a question" and not (found := sent(http, "/next"))["done"]:
+            if found["question"] and after == "all labels":
+                sent(http, "/skips", id=found["question"]["id"])
+            elif found["question"]:
+                sent(http, "/withdrawals", id=found["question"]["id"])
     opened = []
     monkeypatch.setattr(
         service, "Journal", lambda *args, **how: opened.append(Journal(*args, **how)) or opened[0]
@@ -185,24 +248,27 @@ def test_a_start_says_whether_all_rows_are_predicted(over, file, monkeypatch, ca
     folder = str(file.parent / "kept")
     monkeypatch.setattr(sys, "argv", ["service.py", "--csv", str(file), "--folder", folder])
     service.main()
-    assert ("all rows are predicted" in capsys.readouterr().err) == over
+    said = capsys.readouterr().err
+    assert ("all rows are predicted" in said) == (after == "all rows")
+    assert ("all labels are used" in said) == (after == "all labels")
 
 
 @pytest.mark.parametrize(
-    ("named", "known", "said"),
+    ("named", "known", "missing"),
     [
-        (["yes", "no"], ["no", "yes"], ""),
-        (["1", "0"], [0, 1], ""),
-        ([], ["yes"], ""),
-        (["yes"], [], ""),
-        (["Y", "U"], ["Y", "N"], "(new: U; no longer offered: N)"),
-        (["Y", "N", "U"], ["Y", "N"], "(new: U)"),
+        (["yes", "no"], ["no", "yes"], None),
+        (["1", "0"], [0, 1], None),
+        ([], ["yes"], None),
+        (["Y", "N", "U"], ["Y", "N"], None),
+        (["Y", "U"], ["Y", "N"], "N"),
     ],
 )
-def test_other_classes_at_a_restart_are_told_of(named, known, said):
-    found = labelling.other_classes(named, known)
-    assert found.endswith(said)
-    assert bool(found) == bool(said)
+def test_a_restart_names_all_classes_that_there_are(named, known, missing):
+    if missing is None:
+        labelling.check_classes(named, known)
+    else:
+        with pytest.raises(ValueError, match=f"leaves out {missing}, which"):
+            labelling.check_classes(named, known)
 
 
 def test_without_a_file_the_page_shows_the_queue(tmp_path):

@@ -340,7 +340,7 @@ def test_a_budget_of_one_is_no_share_of_all(opened):
     kept = opened()
     for budget in (1.0, 1, 1.0):
         kept.change_budget(budget)
-        assert kept.health()["budget"] == repr(budget)
+        assert kept.health()["budget"] == repr(active.Budget(budget))
 
 
 # The journal
@@ -354,6 +354,7 @@ STORIES = st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 9)), min_si
 def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
     folder = tmp_path_factory.mktemp("journal")
     plain, told, learned, queries, gone, n_rows = sampler(budget), {}, {}, {}, set(), 0
+    numbers = {}  # of labels that were learned by their features
     kept = Journal(folder, sampler(budget), every=4)
     for event, i in events:
         (x, y), id = STREAM[i], str(i)
@@ -372,17 +373,30 @@ def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
             found = kept.predict(id, x)
             assert (found.prediction, found.ask) == told[id]
         elif event == "learn" and id in told:
-            assert kept.learn(id, y) == ("known" if id in learned else "learned")
+            if learned.get(id, y) != y:
+                with pytest.raises(Conflict, match="replaces it"):
+                    kept.learn(id, y)
+            else:
+                assert kept.learn(id, y) == ("known" if id in learned else "learned")
             if id not in learned:
                 query = queries.get(id)
                 plain.answer(query, y) if query else plain.learn_one(x, y)
+                numbers[id] = 0 if query else plain.classifier.n_labels
                 learned[id] = y
                 n_rows += 1
-        elif event == "correct" and id in learned and queries.get(id):
+        elif event == "correct" and id in learned:
             y = "good" if learned[id] == "bad" else "bad"
             assert kept.learn(id, y, correct=True) == "corrected"
-            plain.answer(queries[id], y)
+            if numbers[id]:
+                plain.classifier.correct_one(numbers[id], y)
+            else:
+                plain.answer(queries[id], y)
             learned[id], n_rows = y, n_rows + 1
+        elif event == "withdraw" and numbers.get(id) and id in learned:
+            assert kept.withdraw(id)
+            plain.classifier.correct_one(numbers[id], None)
+            del learned[id]
+            n_rows += 1
         elif event == "withdraw" and queries.get(id):
             assert kept.withdraw(id) == (id not in gone)
             if id not in gone:
@@ -479,7 +493,7 @@ def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path, piped):
     save(model, tmp_path / "model.safetensors")
     kept = opened()
     kept.change_budget(20)
-    assert (kept.health()["budget"], kept.health()["horizon"]) == ("20", None)
+    assert kept.health()["budget"] == repr(active.Budget(20))
     assert kept.predict("a", {**STREAM[0][0], "kind": "b"}).prediction in (0, 1)
     assert kept.learn("a", "1") == "learned"
     assert kept.learn("a", 1) == "known"
@@ -575,11 +589,15 @@ def test_labels_are_corrected_and_withdrawn_by_http(http):
         assert posted(http, "/withdrawals", id=first) == (200, {"outcome": outcome})
     assert http.get("/health").json()["n_queries"] == sum(asks) - 1
     assert posted(http, "/labels", id=other, label="bad") == (200, {"outcome": "learned"})
-    for status, body in (
-        posted(http, "/withdrawals", id=other),
-        posted(http, "/labels", id=other, label="good", correct=True),
-    ):
-        assert (status, body["detail"]) == (422, "This label was not asked for, so that it stays.")
+    n_queries = http.get("/health").json()["n_queries"]
+    corrected = posted(http, "/labels", id=other, label="good", correct=True)
+    assert corrected == (200, {"outcome": "corrected"})
+    for outcome in ("withdrawn", "known"):
+        assert posted(http, "/withdrawals", id=other) == (200, {"outcome": outcome})
+    assert http.get("/health").json()["n_queries"] == n_queries  # nothing is given back
+    neither = str(asks.index(False, int(other) + 1))
+    assert posted(http, "/withdrawals", id=neither)[0] == 422
+    assert posted(http, "/skips", id=neither) == (200, {"outcome": "not waiting"})
     assert posted(http, "/withdrawals", id="nobody")[0] == 404
 
 

@@ -97,11 +97,14 @@ def check_learner(name: str, classifier: Any) -> Any:
     learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:
+        advice = "put the classifier last"
+        if isinstance(learner, base.Classifier):
+            advice = "put active.MarginSampler around it, which takes any classifier of River"
         raise TypeError(
             f"{name} must be an INeurAL, a pipeline that ends in one, or River's "
             f"DriftRetrainingClassifier or an imblearn sampler around one. "
             f"{type(learner).__name__} has no {', '.join(missing)}, which active.Learner asks for: "
-            "put active.MarginSampler around it, which takes any classifier of River."
+            f"{advice}."
         )
     if len(pipelines) > 1:
         raise TypeError(

@@ -273,6 +273,8 @@ def write(path: Path, data: bytes) -> None:
         raise OSError(errno.EINVAL, "There is something that is no regular file", name)
     name = os.path.realpath(name)
     folder = os.path.dirname(name)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder", folder)
     temporary = os.path.join(folder, f".river_ineural.{secrets.token_hex(16)}.tmp")
     try:
         with open(temporary, "xb") as file:
