@@ -27,7 +27,7 @@ from river import datasets
 from river_ineural import INeurAL, active
 
 SCHEMA = "key STRING, id STRING, at BIGINT, features MAP<STRING, DOUBLE>, label STRING"
-FILES = 8  # each is a micro-batch
+FILES = 4  # each is a micro-batch
 SHOWN = 6  # rows that differ, at most
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -47,13 +47,17 @@ def examples(n_keys: int, n: int) -> Iterator[tuple[str, dict[str, float], str]]
 
 
 def write(folder: Path, n_keys: int, n: int) -> None:
-    """Write files of rows, with each label one file after its row. Spark reads the oldest first."""
+    """Write files of rows, with each label one file after its row. Spark reads the oldest first.
+
+    `at` grows from file to file, because after a kill Spark may read two of them at once.
+    """
     folder.mkdir(parents=True)
     files: list[list[dict[str, Any]]] = [[] for _ in range(FILES + 1)]
     for i, (key, x, y) in enumerate(examples(n_keys, n)):
         number = i * FILES // n
-        files[number].append({"key": key, "id": str(i), "at": i, "features": x})
-        files[number + 1].append({"key": key, "id": str(i), "at": i + n, "label": y})
+        at = 2 * n * number + i
+        files[number].append({"key": key, "id": str(i), "at": at, "features": x})
+        files[number + 1].append({"key": key, "id": str(i), "at": at + 3 * n, "label": y})
     for number, rows in enumerate(files):
         path = folder / f"{number:03d}.json"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -47,7 +47,8 @@ def by_key(
     Each key starts with a copy of `model`. A row with only features is predicted, and its label is
     asked for or not. A row with only a label gives the label of the row with the same id. A row
     with both is learned, as in a warm start. The rows of a key in a micro-batch are processed in
-    order. The learners are part of Spark's checkpoint, so every row counts once.
+    order. The learners are part of Spark's checkpoint, so every row counts once. After a kill Spark
+    may cut micro-batches elsewhere; decisions are the same if `at` is in order over all of them.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,6 +28,9 @@ from river_ineural.spark import THRESHOLD, Keyed, by_key, check_size, schema_of 
 
 STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(120)]
 EXAMPLE = Path(__file__).parents[1] / "examples" / "spark_keyed.py"
+sys.path.append(str(EXAMPLE.parent))
+
+import spark_keyed  # noqa: E402
 
 
 def sampler(budget=20, kind=INeurAL, around=INeurALSampler, scaled=False, **settings):
@@ -232,6 +236,32 @@ def test_rows_are_of_the_schema():
         *("prediction", "learned", "unknown", "refused", "expired")
     }
     assert all(each.__fields__ == names for each in found)
+
+
+@pytest.mark.parametrize("cuts", [[0, 5], [0, 1, 2, 4, 5]])
+def test_files_of_the_example_may_be_read_in_any_batches(cuts, tmp_path):
+    """After a kill between Spark's two logs it reads two files at once."""
+    spark_keyed.write(tmp_path / "source", 2, 120)
+    files = [
+        [
+            row(**dict.fromkeys(("features", "label")) | json.loads(line))
+            for line in path.read_text().splitlines()
+        ]
+        for path in sorted((tmp_path / "source").iterdir())
+    ]
+    assert len(files) == 5
+
+    def decided(cuts):
+        tester = TwsTester(Keyed(to_bytes(sampler()), None, 1000), timeMode="None")
+        batches = [[*itertools.chain(*files[a:b])] for a, b in itertools.pairwise(cuts)]
+        found = [
+            tester.test(key, [each for each in batch if each.key == key])
+            for batch in batches
+            for key in ("key 0", "key 1")
+        ]
+        return sorted(itertools.chain(*found), key=lambda row: (int(row.id), row.event))
+
+    assert decided(cuts) == decided(range(6))
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime")
