@@ -67,7 +67,7 @@ class Rows:
         of_columns += [
             f"{name}: {why}; --drop {name!r} leaves it out"
             for name in cells
-            if (why := suspicion(self.cells[name], {*classes}))
+            if name in features and (why := suspicion(self.cells[name], {*classes}))
         ]
         self.notes = [*guesses, *of_columns, f"learns from: {', '.join(map(str, features))}"]
         # What a folder belongs to: answers are kept by the number of their row.
@@ -152,9 +152,8 @@ def suspicion(cells: pd.Series[str], classes: Collection[str]) -> str:
     there = {*cells} - {""}
     if len(there) > 1 and there <= {*classes}:
         return "holds the classes, and may be the answer"
-    numbers = pd.to_numeric(cells, errors="coerce")
-    if len(cells) > FEW and (numbers.diff().iloc[1:] == 1).all():
-        return "counts the rows"
+    if len(cells) > FEW and cells.is_unique and cells.str.fullmatch("[0-9]+").all():
+        return "a whole number that is another in each row, as ids are"
     return ""
 
 

@@ -180,16 +180,17 @@ def test_other_rows_of_the_same_name_are_refused(change, file, monkeypatch):
 
 def test_what_is_learned_from_is_said(tmp_path):
     path = tmp_path / "orders.csv"
-    rows = [f"{i + 1},{i * 37 % 50},{CLASSES[i % 3 > 0]}\n" for i in range(50)]
+    rows = [f"{i * 7 % 50},{i * 37 % 50 / 4},{CLASSES[i % 3 > 0]}\n" for i in range(50)]
     path.write_text("number,size,what\n" + "".join(rows))
     assert labelling.Rows(path, classes=CLASSES).notes == [
-        "number: counts the rows; --drop 'number' leaves it out",
+        "number: a whole number that is another in each row, as ids are; "
+        "--drop 'number' leaves it out",
         "what: holds the classes, and may be the answer; --drop 'what' leaves it out",
         "learns from: number, size, what",
     ]
     dropped = labelling.Rows(path, drop=["number", "what"], classes=CLASSES)
     assert dropped.notes == ["learns from: size"]
-    assert dropped.examples[1] == {"size": 37.0}
+    assert dropped.examples[1] == {"size": 9.25}
     assert [*dropped.cells] == ["number", "size", "what"]
     with pytest.raises(ValueError, match="no column 'nr'"):
         labelling.Rows(path, drop=["nr"])
