@@ -29,13 +29,15 @@ from rows import Features, Label, labels_of
 from river_ineural import INeurAL, active
 from river_ineural.active.budget import combined
 from river_ineural.active.pipelines import find_learner
-from river_ineural.compare.reading import examples_of, read_cells, read_features
+from river_ineural.compare.reading import Table, examples_of, read_cells, read_features
+from river_ineural.compare.verdict import giveaways
 from river_ineural.inspection.words import MEANING
 
 __all__ = ["LABELS", "Rows", "check_classes", "page", "router", "sampler_for", "used_up"]
 
 LABELS = 100  # of a file, unless --budget says another number
 FEW = 10  # labels below which the page shows no accuracy
+ENOUGH = 20  # labels that show whether a column gives them away
 AT_ONCE = 200  # rows predicted in one request; the page then shows how far it is
 ADDED = "label", "probability", "said_by"  # columns of /rows.csv after those of the file
 PAGE = Path(__file__).with_name("labelling.html")
@@ -62,19 +64,16 @@ class Rows:
         if self.cells.empty:
             raise ValueError(f"{path.name} has no rows")
         cells = read_cells(path)[0].drop(columns=[*drop])
-        features, of_columns = read_features(cells, path.name)
+        self.features, of_columns = read_features(cells, path.name)
         guesses = (note.replace("--", "") for note in notes)  # there is no such option here
-        of_columns += [
-            f"{name}: {why}; --drop {name!r} leaves it out"
-            for name in cells
-            if name in features and (why := suspicion(self.cells[name], {*classes}))
-        ]
-        self.notes = [*guesses, *of_columns, f"learns from: {', '.join(map(str, features))}"]
+        self.notes = [*guesses, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
+        of_learned = self.cells[[name for name in cells if name in self.features]]
+        self.notes += suspicions(of_learned, {*classes})
         # What a folder belongs to: answers are kept by the number of their row.
         text = self.cells.to_csv(index=False) + "".join(f"\n--drop {name}" for name in sorted(drop))
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.file = f"{path.stem}-labelled.csv"  # its name where it is downloaded
-        self.examples = list(examples_of(features))
+        self.examples = list(examples_of(self.features))
         self.numbers = {name_of(i): i for i in range(len(self))}
         self.order = np.random.default_rng(1).permutation(len(self)).tolist()
         self.n_predicted = 0
@@ -118,6 +117,18 @@ class Rows:
                     return True
             return self.n_predicted == len(self)
 
+    def giveaways(self, journal: Journal) -> list[str]:
+        """A note for each column that alone tells nearly all labels that people gave."""
+        with journal.reading() as (_, rows):
+            known = labels_of(rows)
+        numbers = [self.numbers[id] for id in known if id in self.numbers]
+        labels = tuple(str(known[name_of(i)]) for i in numbers)
+        if len(labels) < ENOUGH or len({*labels}) < 2:
+            return []
+        return [
+            *giveaways(Table(self.features.iloc[numbers].reset_index(drop=True), labels, None, ()))
+        ]
+
     def labelled(self, journal: Journal) -> pd.DataFrame:
         """All rows in the order of the file, with label, probability, and who said the label.
 
@@ -147,14 +158,20 @@ def said(probabilities: dict[Any, float], label: Label | None) -> tuple[str, str
     return str(label), "" if p is None else f"{p:.3f}", by
 
 
-def suspicion(cells: pd.Series[str], classes: Collection[str]) -> str:
-    """Why people may not want a column to be learned from; empty if nothing speaks against it."""
-    there = {*cells} - {""}
-    if len(there) > 1 and there <= {*classes}:
-        return "holds the classes, and may be the answer"
-    if len(cells) > FEW and cells.is_unique and cells.str.fullmatch("[0-9]+").all():
-        return "a whole number that is another in each row, as ids are"
-    return ""
+def suspicions(cells: pd.DataFrame, classes: Collection[str]) -> list[str]:
+    """What to say of columns that people may not want to be learned from."""
+    answers, ids = [], []
+    for name, column in cells.items():
+        there = {*column} - {""}
+        if len(there) > 1 and there <= {*classes}:
+            answers.append(name)
+        elif len(column) > FEW and column.is_unique and column.str.fullmatch("[0-9]+").all():
+            ids.append(name)
+    said = (
+        (answers, "with values that are classes (--drop leaves out the one that is the answer)"),
+        (ids, "with another whole number in each row (--drop leaves out ids)"),
+    )
+    return [f"{what}: {', '.join(map(str, names))}" for names, what in said if names]
 
 
 def sampler_for(
@@ -202,8 +219,8 @@ def accuracy_of(model: active.BudgetedSampler) -> dict[str, float] | None:
     return None if any(map(math.isnan, found.values())) else found
 
 
-def question(ask: Ask, rows: Rows | None) -> dict[str, Any]:
-    """A question as the page shows it."""
+def question(ask: Ask, rows: Rows | None, suggests: bool) -> dict[str, Any]:
+    """A question as the page shows it, with the prediction if the model `suggests` something."""
     why = MEANING[ask.reason].removeprefix("asked: ")  # type: ignore[index]
     shown = rows.shown(ask.id) if rows else None
     return {
@@ -211,7 +228,7 @@ def question(ask: Ask, rows: Rows | None) -> dict[str, Any]:
         "x": shown or ask.x,
         "why": why,
         "gap": ask.gap,
-        "suggestion": ask.prediction,
+        "suggestion": ask.prediction if suggests else None,
     }
 
 
@@ -242,17 +259,19 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
             over = rows.go_on(journal)
             waiting = journal.asks(most=1)
         with journal.reading() as (model, _):
+            learner = find_learner(model.classifier)[0]
             told = {
-                "classes": named or [*find_learner(model.classifier)[0].known_labels],
+                "classes": named or [*learner.known_labels],
                 "spent": model.n_queries,
                 "left": labels_left(model),
                 "accuracy": accuracy_of(model),
             }
         return {
             **told,
-            "question": question(waiting[0], rows) if waiting else None,
+            "question": question(waiting[0], rows, learner.n_labels > 0) if waiting else None,
             "named": bool(named),
-            "done": over and not waiting,
+            "done": (done := over and not waiting),
+            "notes": rows.giveaways(journal) if rows and done else [],
             "predicted": None if rows is None else rows.n_predicted,
             "rows": None if rows is None else len(rows),
             "file": None if rows is None else rows.file,

@@ -199,11 +199,12 @@ def warm_up(model: active.BudgetedSampler) -> None:
 
 def number(text: str) -> float | int:
     """Parse a budget: 0.05 is a share, 500 is a number of labels."""
-    try:
-        return int(text) if text.isdigit() else float(text)
-    except ValueError:
-        said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
-        raise argparse.ArgumentTypeError(said) from None
+    with contextlib.suppress(ValueError):
+        found = int(text) if text.isdigit() else float(text)
+        if isinstance(found, int) or 0 <= found <= 1:
+            return found
+    said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
+    raise argparse.ArgumentTypeError(said)
 
 
 def main() -> None:
@@ -220,7 +221,7 @@ def main() -> None:
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
-    if len(given.classes) == 1:
+    if given.classes and len({*given.classes}) < 2:
         parser.error("--classes takes two labels or more, with spaces between them")
     rows, budget = None, 0.05 if given.budget is None else given.budget
     folder = given.folder or Path(f"{given.csv.stem}-labels" if given.csv else "service-data")
@@ -242,6 +243,8 @@ def main() -> None:
         warm_up(plain)  # last, because it takes long; its stream has classes of its own
         health = journal.health()
         print(f"budget: {health['allows']}", file=sys.stderr)
+        if rows is not None:
+            print(f"rows predicted: {rows.n_predicted:,} of {len(rows):,}", file=sys.stderr)
         if rows is not None and rows.n_predicted == len(rows):
             over = "all rows are predicted: no more are asked for; another --folder begins anew"
             print(over, file=sys.stderr)

@@ -183,10 +183,9 @@ def test_what_is_learned_from_is_said(tmp_path):
     rows = [f"{i * 7 % 50},{i * 37 % 50 / 4},{CLASSES[i % 3 > 0]}\n" for i in range(50)]
     path.write_text("number,size,what\n" + "".join(rows))
     assert labelling.Rows(path, classes=CLASSES).notes == [
-        "number: a whole number that is another in each row, as ids are; "
-        "--drop 'number' leaves it out",
-        "what: holds the classes, and may be the answer; --drop 'what' leaves it out",
         "learns from: number, size, what",
+        "with values that are classes (--drop leaves out the one that is the answer): what",
+        "with another whole number in each row (--drop leaves out ids): number",
     ]
     dropped = labelling.Rows(path, drop=["number", "what"], classes=CLASSES)
     assert dropped.notes == ["learns from: size"]
@@ -194,6 +193,21 @@ def test_what_is_learned_from_is_said(tmp_path):
     assert [*dropped.cells] == ["number", "size", "what"]
     with pytest.raises(ValueError, match="no column 'nr'"):
         labelling.Rows(path, drop=["nr"])
+
+
+def test_a_column_that_is_the_answer_is_told_of_at_the_end(file):
+    """In other words, so that its values did not show it."""
+    header, *lines = file.read_text().splitlines()
+    words = ("small" if label == "low" else "large" for label in TRUTH)
+    rows = [f"{line},{word}" for line, word in zip(lines, words, strict=True)]
+    file.write_text("\n".join([f"{header},kind", *rows]))
+    with serving(file, budget=60) as http:
+        first = asked(http)
+        assert first["question"]["suggestion"] is None  # nobody has said anything
+        answer_all(http, answers := {}, [])
+        assert len(answers) >= labelling.ENOUGH
+        (note,) = asked(http)["notes"]
+    assert note.startswith("kind: this column alone tells 100.0% of the labels")
 
 
 def test_a_label_that_is_no_class_is_refused(file):
