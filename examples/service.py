@@ -199,12 +199,11 @@ def warm_up(model: active.BudgetedSampler) -> None:
 
 def number(text: str) -> float | int:
     """Parse a budget: 0.05 is a share, 500 is a number of labels."""
-    with contextlib.suppress(ValueError):
-        found = int(text) if text.isdigit() else float(text)
-        if isinstance(found, int) or 0 <= found <= 1:
-            return found
-    said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
-    raise argparse.ArgumentTypeError(said)
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
+        raise argparse.ArgumentTypeError(said) from None
 
 
 def main() -> None:
