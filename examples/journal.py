@@ -181,9 +181,7 @@ class Journal:
             if before == label:
                 return "known"
             if not correct and (source is None or source != by):
-                raise Conflict(
-                    f'{id!r} has the label {before!r} already: "correct": true replaces it.'
-                )
+                raise Conflict(f'{id!r} has the label {before!r}: "correct": true replaces it.')
             self._settle(model, id, label, source)
             return "corrected"
 

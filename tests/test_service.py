@@ -194,7 +194,7 @@ REFUSED = [  # path, body, status, what the answer says
     ("/predictions", '{"id": "b", "x": {"age": null}}', 422, "--missing"),
     ("/predictions", '{"id": "b", "x": {"age": [1]}}', 422, "valid number"),
     ("/predictions", '{"id": "", "x": {"age": 1}}', 422, "at least 1 character"),
-    ("/labels", '{"id": "a", "label": "bad"}', 409, "has the label 'good' already"),
+    ("/labels", '{"id": "a", "label": "bad"}', 409, "has the label 'good': "),
     ("/labels", '{"id": "b", "label": "bad"}', 404, "no round has the id 'b'"),
     ("/labels", '{"id": "a", "label": 0.5}', 422, "valid integer"),
     ("/skips", '{"id": "b"}', 404, "no round has the id 'b'"),
