@@ -247,6 +247,8 @@ def test_nothing_but_a_regular_file_is_replaced_or_read(tmp_path):
             load(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         save(INeurAL(), "")
+    with pytest.raises(FileNotFoundError, match=r"no such folder: '.*/nowhere'$"):
+        save(INeurAL(), tmp_path / "nowhere" / "model")
     assert sorted(os.listdir(tmp_path)) == names
     assert stat.S_ISFIFO(os.lstat(tmp_path / "fifo").st_mode)
 

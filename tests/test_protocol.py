@@ -48,6 +48,7 @@ NESTED = drift.DriftRetrainingClassifier(preprocessing.StandardScaler() | small(
     [
         (linear_model.LogisticRegression(), "LogisticRegression has no n_layers, known_labels, ch"),
         (preprocessing.StandardScaler() | RetrainedNetwork(), "RetrainedNetwork has no n_layers"),
+        (small() | preprocessing.StandardScaler(), "put the classifier last"),
         (preprocessing.MinMaxScaler() | NESTED, "pipeline within a pipeline"),
     ],
 )
