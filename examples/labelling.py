@@ -107,10 +107,10 @@ class Rows:
         Once the labels are used up, the other rows wait: a larger budget may ask for them.
         """
         with self._turn:
+            with journal.reading() as (model, _):
+                if used_up(model):
+                    return True
             for i in itertools.islice(self.order, self.n_predicted, self.n_predicted + AT_ONCE):
-                with journal.reading() as (model, _):
-                    if used_up(model):
-                        return True
                 asked = journal.predict(name_of(i), self.examples[i]).ask
                 self.n_predicted += 1
                 if asked and journal.asks(most=1):
@@ -258,6 +258,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
         if rows is not None and not waiting:
             over = rows.go_on(journal)
             waiting = journal.asks(most=1)
+        done = over and not waiting
         with journal.reading() as (model, _):
             learner = find_learner(model.classifier)[0]
             told = {
@@ -270,7 +271,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
             **told,
             "question": question(waiting[0], rows, learner.n_labels > 0) if waiting else None,
             "named": bool(named),
-            "done": (done := over and not waiting),
+            "done": done,
             "notes": rows.giveaways(journal) if rows and done else [],
             "predicted": None if rows is None else rows.n_predicted,
             "rows": None if rows is None else len(rows),

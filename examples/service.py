@@ -244,13 +244,13 @@ def main() -> None:
         print(f"budget: {health['allows']}", file=sys.stderr)
         if rows is not None:
             print(f"rows predicted: {rows.n_predicted:,} of {len(rows):,}", file=sys.stderr)
-        if rows is not None and rows.n_predicted == len(rows):
-            over = "all rows are predicted: no more are asked for; another --folder begins anew"
-            print(over, file=sys.stderr)
-        elif rows is not None and health["n_queries"] and given.budget is None:
             with journal.reading() as (model, _):
-                if labelling.used_up(model):
-                    print("all labels are used: a larger --budget asks for more", file=sys.stderr)
+                used_up = labelling.used_up(model)
+            if rows.n_predicted == len(rows):
+                over = "all rows are predicted: no more are asked for; another --folder begins anew"
+                print(over, file=sys.stderr)
+            elif used_up and health["n_queries"] and given.budget is None:
+                print("all labels are used: a larger --budget asks for more", file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
