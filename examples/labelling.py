@@ -177,10 +177,15 @@ def suspicions(cells: pd.DataFrame, classes: Collection[str]) -> list[str]:
 def sampler_for(
     rows: Rows, classes: Iterable[str], budget: float | int | None
 ) -> active.INeurALSampler:
-    """A new sampler for a file; a budget of None is `LABELS` labels."""
-    limit = LABELS if budget is None else budget
+    """A new sampler for a file; a budget of None is `LABELS` labels.
+
+    Rows come in random order. So the labels are spent on one half of them, and the other half waits
+    for a larger budget.
+    """
+    n, limit = len(rows), LABELS if budget is None else budget
+    half = active.Budget(active.Budget(limit, n).total, max(1, n // 2))
     classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
-    sampler = active.INeurALSampler(classifier, budget=active.Budget(limit, len(rows)), seed=1)
+    sampler = active.INeurALSampler(classifier, budget=half, seed=1)
     sampler.of_rows = rows.digest  # type: ignore[attr-defined]  # saved with the model
     return sampler
 

@@ -40,7 +40,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from journal import EVERY, Ask, Conflict, Journal, Refused, Round, Unknown
 from label_studio import After, Most
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import river_ineural
@@ -69,11 +69,18 @@ class Example(BaseModel):
     x: dict[Text, bool | int | float | str | None]
 
 
+def no_null(label: Any) -> Any:
+    """A label that is not null."""
+    if label is None:
+        raise ValueError("null is no label; send the id to /skips if nobody can say it")
+    return label
+
+
 class Answer(BaseModel):
     """The label of a round; with `correct` it may be another than before."""
 
     id: Id
-    label: bool | int | Text
+    label: Annotated[bool | int | Text, BeforeValidator(no_null)]
     correct: bool = False
 
 
@@ -200,7 +207,7 @@ def warm_up(model: active.BudgetedSampler) -> None:
 def number(text: str) -> float | int:
     """Parse a budget: 0.05 is a share, 500 is a number of labels."""
     try:
-        return int(text) if text.isdigit() else float(text)
+        return float(text) if "." in text else int(text)
     except ValueError:
         said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
         raise argparse.ArgumentTypeError(said) from None

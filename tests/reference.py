@@ -266,6 +266,8 @@ class ReferenceClassifier:
             [state.arrived(*each) for each in zip(xs, ys, ws, strict=True)]
             for state in (states[:1] if pseudo_label else states)
         ]
+        if not pseudo_label:  # names have been added, labels not
+            self.before = self.labels[:n_known], arrived[0][-1]["scores"][:n_known]
         if pseudo_label or self.detector is None:
             self.take_in(arrived[0], pseudo_label)
             return
@@ -726,7 +728,9 @@ class ReferenceSampler:
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
         self.heard, self.confirmed_gap, self.reasons, self.n_refuted = [], 1.0, [], 0
-        self.n_hardly, self.threshold, self.unseen = 0, None, None
+        self.n_hardly, self.n_kept, self.threshold, self.unseen = 0, 0, None, None
+        total = math.floor(budget * horizon) if horizon else None
+        self.random = 0.25 if total is None else 0.2 * total / (total + 200)
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
             self.burst = budget.burst
@@ -767,26 +771,30 @@ class ReferenceSampler:
             return "few classes" if few else "none"
         self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024
         changing = self.classifier.recovery is not None
-        share = float(self.share(may, len(labels), held_back=not changing))
+        share = float(self.share(may, held_back=not changing))
         full = 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth)
         full *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
         self.threshold = threshold = full * share**0.75
-        unasked = "budget" if may < 1 and gap < full else "none"
-        if gap < threshold:
-            return "change" if changing else "gap"
-        if changing:
-            return "change" if self.rng.random() < 0.25 else unasked
-        if self.classifier.detector is not None and self.classifier.detector.warning_detected:
-            return "warning"
-        far = gap > self.confirmed_gap + 0.1
-        if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
-            return "random"
-        chance = self.budget / 4 / (1 if self.horizon is None else 5)
-        if unseen:
-            chance = self.budget
+        kept = self.random * self.budget * max(0, self.horizon - self.t) if self.horizon else 0.0
+        unasked = "budget" if may < 1 + kept and gap < full else "none"
+        if 1 <= may < 1 + kept:
+            self.n_kept += 1
+        else:
+            if gap < threshold:
+                return "change" if changing else "gap"
+            if changing:
+                return "change" if self.rng.random() < 0.25 else unasked
+            if self.classifier.detector is not None and self.classifier.detector.warning_detected:
+                return "warning"
+            far = gap > self.confirmed_gap + 0.1
+            if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
+                return "random"
+        chance = self.budget * (1 if unseen else self.random)
+        if self.horizon is not None:
+            chance = min(chance, may / max(1, self.horizon - self.t + 1))
         return "random" if self.rng.random() < chance else unasked
 
-    def share(self, may, k, held_back):
+    def share(self, may, held_back):
         """Of the labels that are left."""
         if some_class_is_late(self.heard):
             self.n_hardly += 1
@@ -797,17 +805,17 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            held = 0.5 if self.classifier.lasting else min(0.15, 0.05 * (k - 1))
+            held = max(self.random, 0.5 if self.classifier.lasting else 0)
             held *= held_back
             left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))
 
-    def told(self, x, y):
-        """How sure the classifier, which has not learned it yet, was of a label, and right."""
+    def told(self, y):
+        """How sure the classifier was of the label that it has just learned, and right."""
         self.n_labels += 1
-        labels = self.classifier.labels
+        labels, scores = self.classifier.before
         if len(labels) > 1:
-            top, gap = top_and_gap(self.classifier.scores(x))
+            top, gap = top_and_gap(scores)
             if gap > 1:
                 self.confirmed_gap = max(self.confirmed_gap, gap) if labels[top] == y else 1.0
                 self.n_refuted += labels[top] != y

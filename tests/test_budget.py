@@ -100,7 +100,7 @@ def test_what_a_budget_allows_however_often_it_is_set(parts):
             free = 1.0 if size == math.inf else max(0.0, held / size if size else 0.0)
             assert query.share(manager, reserve=False) == pytest.approx(free)
             if budget.horizon and n_rounds >= budget.horizon:
-                assert query.share(manager, reserve=True) == pytest.approx(min(1, free / 0.95))
+                assert query.share(manager, True, 0.15) == pytest.approx(min(1, free / 0.85))
 
 
 any_share = st.sampled_from([1 / n for n in range(1, 400)]) | st.floats(0, 1)
@@ -196,7 +196,7 @@ def test_one_class_is_asked_for_ever_more_rarely(kind, budget, recwarn):
 @pytest.mark.parametrize(
     ("budget", "horizon", "expected"),
     [
-        (1_000, 5_000, 100),
+        (1_000, 5_000, 333),  # a sixth of the rate, beyond the horizon too
         (0.1, None, 250),  # a quarter of the rate
         (2_000, None, 10_000 / 99.5),  # the rate is not known: after 50 rounds, one in 50
         (None, None, 10_000 / 99.5),
@@ -208,6 +208,27 @@ def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(budget, horizo
         model.predict_one(X)
     assert abs(model.n_queries - expected) <= 4 * math.sqrt(expected)
     assert model.n_by_reason["random"] == model.n_queries
+
+
+@pytest.mark.parametrize("why", ["gap", "warning", "changing"])
+@pytest.mark.parametrize("audit", [0.0, 0.3, 1.0])
+def test_labels_last_for_random_asks_until_the_horizon(why, audit):
+    """Whatever else asks: when it has its labels, rounds still ask at random as often."""
+    model = scored(*(UNSURE if why == "gap" else SURE), budget=400, horizon=2_000, audit=audit)
+    setattr(model.classifier, why, True)
+    part, manager, last, random_at = 0.2 * 400 / 600 + audit, model._budget_manager, 0, []
+    for t in range(1, 2_001):
+        decision = model.decide_one(X)
+        if decision.asked and decision.reason == "random":
+            random_at.append(t)
+        elif decision.asked:
+            last = t
+            assert manager.left > 400 * part * (1 - t / 2_000) - 1e-6
+    expected = min(400, 400 * part * (1 - last / 2_000))
+    after = [t for t in random_at if t > last]
+    assert len(after) == pytest.approx(expected, abs=1 + 4 * math.sqrt(expected))
+    assert why == "changing" or len(random_at) > 30
+    assert model.n_queries > 395
 
 
 def test_rounds_of_drifts_are_kept():

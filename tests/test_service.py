@@ -197,6 +197,7 @@ REFUSED = [  # path, body, status, what the answer says
     ("/labels", '{"id": "a", "label": "bad"}', 409, "has the label 'good': "),
     ("/labels", '{"id": "b", "label": "bad"}', 404, "no round has the id 'b'"),
     ("/labels", '{"id": "a", "label": 0.5}', 422, "valid integer"),
+    ("/labels", '{"id": "a", "label": null}', 422, "null is no label; send the id to /skips"),
     ("/skips", '{"id": "b"}', 404, "no round has the id 'b'"),
     ("/predictions", '{"id"', 422, "JSON decode error"),
     ("/labels", "[]", 422, "valid dictionary"),

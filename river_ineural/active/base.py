@@ -12,7 +12,7 @@ from river.base.typing import ClfTarget, FeatureName
 from river_ineural.active.accuracy import Accuracy
 from river_ineural.active.budget import Budget, BudgetManager, combined
 from river_ineural.active.counts import Counts
-from river_ineural.active.decision import REASONS, Decision, Reason, Wanted, by_chance
+from river_ineural.active.decision import NOT_ASKED, REASONS, Decision, Reason, Wanted, by_chance
 from river_ineural.active.html import of_sampler
 from river_ineural.active.pairs import Pairs, Round
 from river_ineural.active.pipelines import (
@@ -157,7 +157,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             reason, p = audited(manager, self.audit, reason, p, self._rng.random)
         if manager.left < 1:
             p, reason = 0.0, "none" if reason == "none" else "budget"
-        elif reason != "none":
+        elif reason not in NOT_ASKED:
             ask = True
             manager.spend()
             self._questions.add(x, example, manager.n_rounds, reason, gap)

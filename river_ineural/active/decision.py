@@ -13,6 +13,7 @@ from river_ineural.active.html import html_table
 
 Reason = Literal["few classes", "gap", "random", "warning", "change", "none", "budget"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
+NOT_ASKED: tuple[Reason, ...] = ("none", "budget")
 
 Wanted = tuple[Reason, float, float, float]
 """Why a label is wanted ("none": it is not), the gap and the threshold, NaN if there is none, and

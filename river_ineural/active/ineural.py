@@ -193,7 +193,8 @@ class INeurALSampler(BudgetedSampler):
         if not (full or self._late):  # the labels of a late class are worth a full budget
             total = manager.bucket is None
             dependent = total and getattr(learner, "temporal_dependence", False)
-            left = rule.share(manager, not changing, max(2, k), dependent)
+            part = max(rule.HELD_DEPENDENT if dependent else 0.0, self._kept_part())
+            left = rule.share(manager, not changing, part)
         questions = self._questions
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
         return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
@@ -216,27 +217,33 @@ class INeurALSampler(BudgetedSampler):
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         threshold = self._threshold(manager, n_classes, learner, changing, beta)
-        if margin < threshold:
+        spent = manager.left < 1 + rule.kept(manager, self._kept_part())
+        only_random = spent and manager.left >= 1
+        if margin < threshold and not only_random:
             return "change" if changing else "gap", margin, threshold, 1.0
         reason: Reason
-        if changing:  # labels decide what old labels are worth
+        if changing and not only_random:  # labels decide what old labels are worth
             reason, p = "change", rule.RANDOM_IN_CHANGE
             asks = self._rng.random() < p
-        elif getattr(learner, "warning", False):  # a sure model sees a change last
+        elif not only_random and getattr(learner, "warning", False):  # a sure model sees it last
             return "warning", margin, threshold, 1.0
         else:
-            (asks, p), reason = self._asks_at_random(margin), "random"
+            (asks, p), reason = self._asks_at_random(margin, only_random), "random"
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
-            spent = manager.left < 1
             refused = spent and margin < self._threshold(
                 manager, n_classes, learner, changing, beta, True
             )
             reason = "budget" if refused else "none"
         return reason, margin, threshold, p
 
-    def _asks_at_random(self, margin: float) -> tuple[bool, float]:
-        """Whether to ask where the gap is wide and nothing points to a change, and how probably."""
-        manager, unconfirmed = self._budget_manager, margin > self._confirmed_gap + rule.STEP
+    def _kept_part(self) -> float:
+        """Share of a total that is kept for random asks."""
+        return rule.random_share(self._budget_manager) + self.audit
+
+    def _asks_at_random(self, margin: float, only: bool) -> tuple[bool, float]:
+        """Whether to ask where nothing else asks, and how probably; `only`: whatever the gap."""
+        manager = self._budget_manager
+        unconfirmed = not only and margin > self._confirmed_gap + rule.STEP
         n_pending = self._questions.count(manager.n_rounds) if self._questions.waiting else 0
         n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)
         random = self._rng.random

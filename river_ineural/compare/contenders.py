@@ -38,7 +38,10 @@ class Contender:
 class WithRest(active.INeurALSampler):
     """Asks as I-NeurAL does, and spends labels that would stay unused on random rows."""
 
-    def _asks_at_random(self, margin: float) -> tuple[bool, float]:
+    def _kept_part(self) -> float:
+        return 0.0
+
+    def _asks_at_random(self, margin: float, only: bool) -> tuple[bool, float]:
         p, behind = pace(self._budget_manager)
         return (self._rng.random() < p, p) if behind else (False, 0.0)
 
