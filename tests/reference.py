@@ -729,8 +729,6 @@ class ReferenceSampler:
         self.n_labels = self.n_waiting = 0  # told by whoever learns
         self.heard, self.confirmed_gap, self.reasons, self.n_refuted = [], 1.0, [], 0
         self.n_hardly, self.n_kept, self.threshold, self.unseen = 0, 0, None, None
-        total = math.floor(budget * horizon) if horizon else None
-        self.random = 0.25 if total is None else 0.2 * total / (total + 200)
         if isinstance(budget, Budget):
             self.budget, self.bucket = budget.limit, budget.burst
             self.burst = budget.burst
@@ -771,13 +769,14 @@ class ReferenceSampler:
             return "few classes" if few else "none"
         self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024
         changing = self.classifier.recovery is not None
-        share = float(self.share(may, held_back=not changing))
+        share = float(self.share(may, len(labels), held_back=not changing))
         full = 2 * self.gamma * self.width(self.t, len(labels), self.classifier.depth)
         full *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
         self.threshold = threshold = full * share**0.75
-        kept = self.random * self.budget * max(0, self.horizon - self.t) if self.horizon else 0.0
+        rest = self.random_share()
+        kept = rest * self.budget * max(0, self.horizon - self.t) if self.horizon else 0.0
         unasked = "budget" if may < 1 + kept and gap < full else "none"
-        if 1 <= may < 1 + kept:
+        if 1 <= may < 1 + kept and not some_class_is_late(self.heard):
             self.n_kept += 1
         else:
             if gap < threshold:
@@ -789,12 +788,19 @@ class ReferenceSampler:
             far = gap > self.confirmed_gap + 0.1
             if far and (not self.n_waiting or self.rng.random() < 1 / (1 + self.n_waiting)):
                 return "random"
-        chance = self.budget * (1 if unseen else self.random)
+        chance = self.budget * (1 if unseen else rest)
         if self.horizon is not None:
             chance = min(chance, may / max(1, self.horizon - self.t + 1))
         return "random" if self.rng.random() < chance else unasked
 
-    def share(self, may, held_back):
+    def random_share(self):
+        """Of the labels that are asked for at random."""
+        if self.horizon is None:
+            return 0.25
+        total = math.floor(self.budget * self.horizon)
+        return 0.05 if self.classifier.lasting else 0.2 * total / (total + 200)
+
+    def share(self, may, k, held_back):
         """Of the labels that are left."""
         if some_class_is_late(self.heard):
             self.n_hardly += 1
@@ -805,7 +811,8 @@ class ReferenceSampler:
         else:
             left = may / math.floor(self.budget * self.horizon)
             to_come = max(0, 1 - self.t / self.horizon)
-            held = max(self.random, 0.5 if self.classifier.lasting else 0)
+            held = 0.5 if self.classifier.lasting else min(0.15, 0.05 * (k - 1))
+            held = max(held, self.random_share())
             held *= held_back
             left = (left - held * to_come) / (1 - held)
         return min(1, max(0, left))

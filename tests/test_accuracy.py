@@ -61,7 +61,7 @@ def test_random_asks_come_as_often_as_they_say(budget, unconfirmed, n_pending, n
     if unconfirmed and n_pending:  # two draws
         draws = itertools.product(GRID[::20], GRID)
     found = [
-        query.random_ask(held, unconfirmed, n_pending, n_silent, searching, Dice(*each).random)
+        query.random_ask(held, 0.2, unconfirmed, n_pending, n_silent, searching, Dice(*each).random)
         for each in draws
     ]
     assert len({p for _, p in found}) == 1

@@ -100,7 +100,7 @@ def test_what_a_budget_allows_however_often_it_is_set(parts):
             free = 1.0 if size == math.inf else max(0.0, held / size if size else 0.0)
             assert query.share(manager, reserve=False) == pytest.approx(free)
             if budget.horizon and n_rounds >= budget.horizon:
-                assert query.share(manager, True, 0.15) == pytest.approx(min(1, free / 0.85))
+                assert query.share(manager, reserve=True) == pytest.approx(min(1, free / 0.95))
 
 
 any_share = st.sampled_from([1 / n for n in range(1, 400)]) | st.floats(0, 1)

@@ -207,10 +207,9 @@ def new(name: str, budget: float, horizon: int | None, seed: int, n_classes: int
 class WithoutRandomAsks(INeurALSampler):
     """Asks as I-NeurAL does, below a gap that shrinks with the budget left, but never at random."""
 
-    def _kept_part(self) -> float:
-        return 0.0
+    _reserves = False
 
-    def _asks_at_random(self, margin: float, only: bool) -> tuple[bool, float]:
+    def _asks_at_random(self, margin: float, share: float, only: bool) -> tuple[bool, float]:
         return False, 0.0
 
 

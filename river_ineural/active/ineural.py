@@ -118,6 +118,7 @@ class INeurALSampler(BudgetedSampler):
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
     self_training = Live[bool](choice(True, False))
+    _reserves = True  # whether labels are held back for random asks and changes
 
     def __init__(
         self,
@@ -191,10 +192,9 @@ class INeurALSampler(BudgetedSampler):
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
         left = 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
-            total = manager.bucket is None
-            dependent = total and getattr(learner, "temporal_dependence", False)
-            part = max(rule.HELD_DEPENDENT if dependent else 0.0, self._kept_part())
-            left = rule.share(manager, not changing, part)
+            reserve = self._reserves and not changing
+            dependent, kept = self._dependent(learner), self._random_share(learner) + self.audit
+            left = rule.share(manager, reserve, max(2, k), dependent, kept)
         questions = self._questions
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
         return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
@@ -217,8 +217,10 @@ class INeurALSampler(BudgetedSampler):
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         threshold = self._threshold(manager, n_classes, learner, changing, beta)
-        spent = manager.left < 1 + rule.kept(manager, self._kept_part())
-        only_random = spent and manager.left >= 1
+        share = self._random_share(learner)
+        kept = rule.kept(manager, share + self.audit) if self._reserves else 0.0
+        spent = manager.left < 1 + kept
+        only_random = spent and manager.left >= 1 and not self._late
         if margin < threshold and not only_random:
             return "change" if changing else "gap", margin, threshold, 1.0
         reason: Reason
@@ -228,7 +230,7 @@ class INeurALSampler(BudgetedSampler):
         elif not only_random and getattr(learner, "warning", False):  # a sure model sees it last
             return "warning", margin, threshold, 1.0
         else:
-            (asks, p), reason = self._asks_at_random(margin, only_random), "random"
+            (asks, p), reason = self._asks_at_random(margin, share, only_random), "random"
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
             refused = spent and margin < self._threshold(
                 manager, n_classes, learner, changing, beta, True
@@ -236,18 +238,22 @@ class INeurALSampler(BudgetedSampler):
             reason = "budget" if refused else "none"
         return reason, margin, threshold, p
 
-    def _kept_part(self) -> float:
-        """Share of a total that is kept for random asks."""
-        return rule.random_share(self._budget_manager) + self.audit
+    def _dependent(self, learner: Any) -> bool:
+        """Whether the labels of a total are found to depend on the ones before."""
+        total = self._budget_manager.bucket is None
+        return total and getattr(learner, "temporal_dependence", False)
 
-    def _asks_at_random(self, margin: float, only: bool) -> tuple[bool, float]:
+    def _random_share(self, learner: Any) -> float:
+        return rule.random_share(self._budget_manager, self._dependent(learner))
+
+    def _asks_at_random(self, margin: float, share: float, only: bool) -> tuple[bool, float]:
         """Whether to ask where nothing else asks, and how probably; `only`: whatever the gap."""
         manager = self._budget_manager
         unconfirmed = not only and margin > self._confirmed_gap + rule.STEP
         n_pending = self._questions.count(manager.n_rounds) if self._questions.waiting else 0
         n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)
         random = self._rng.random
-        return rule.random_ask(manager, unconfirmed, n_pending, n_silent, searching, random)
+        return rule.random_ask(manager, share, unconfirmed, n_pending, n_silent, searching, random)
 
     def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:
         return nearest_distribution(scores)

@@ -14,13 +14,16 @@ BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the thresh
 
 # Shares of the labels that are held back unless the stream changes.
 HELD_BUCKET = 0.2
-HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before; it falls over the rounds
+HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
+MOST_HELD = 0.15
+HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
 
 EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others early
 
 RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
 RANDOM_SHARE_OF_TOTAL = 0.2  # the same, of a large total with a horizon
 FEW_LABELS = 200  # a total of so many has half that share, for the first labels teach most
+RANDOM_DEPENDENT = 0.05  # the same of a total, while labels depend on the ones before
 RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
 RANDOM_IN_CHANGE = 0.25  # probability of a random ask while the model recovers from a change
 
@@ -88,13 +91,16 @@ def threshold(two_gamma_beta: float, share: float, n_labels: int, n_pending: int
     return kept * n_learned / (n_learned + n_pending)
 
 
-def random_share(manager: BudgetManager) -> float:
+def random_share(manager: BudgetManager, dependent: bool = False) -> float:
     """Share of the labels that are asked for at random where the gap is wide, if a rate is known.
 
-    It is 0.25 of a rate, and 0.2 · N / (N + 200) of a total of N labels with a horizon.
+    It is 0.25 of a rate, and 0.2 · N / (N + 200) of a total of N labels with a horizon, but 0.05
+    while labels depend on the ones before: new classes then need the others.
     """
     if manager.bucket is not None:
         return RANDOM_SHARE
+    if dependent:
+        return RANDOM_DEPENDENT
     return RANDOM_SHARE_OF_TOTAL / (1 + FEW_LABELS / max(1.0, manager.size))
 
 
@@ -103,8 +109,8 @@ def kept(manager: BudgetManager, part: float) -> float:
 
         part · rate · rounds to come
 
-    Nothing else may take them, not even a change. Otherwise nobody would see the next change, or
-    know how right the model is after the last label.
+    Nothing else may take them but a late class, not even a change. Otherwise nobody would see the
+    next change, or know how right the model is after the last label.
     """
     horizon, rate = manager.budget.horizon, manager.rate
     if horizon is None or rate is None:
@@ -112,7 +118,13 @@ def kept(manager: BudgetManager, part: float) -> float:
     return part * rate * max(0, horizon - manager.n_rounds)
 
 
-def share(manager: BudgetManager, reserve: bool, part: float = 0.0) -> float:
+def share(
+    manager: BudgetManager,
+    reserve: bool,
+    n_classes: int = 2,
+    dependent: bool = False,
+    part: float = 0.0,
+) -> float:
     """Share of the bucket or of the total that is left, in [0, 1]; 1 without a limit.
 
         max(0, (left - held) / (1 - held at the start))
@@ -120,18 +132,28 @@ def share(manager: BudgetManager, reserve: bool, part: float = 0.0) -> float:
     Parameters
     ----------
     reserve
-        Whether a part is held back. Of a bucket this is a fifth. Of a total with a horizon it is
-        `part` at first, and it falls in proportion to the rounds left. Of a total without a horizon
-        nothing is held back.
+        Whether a part is held back for a change of the stream. Of a bucket this is a fifth. Of a
+        total with a horizon it is at first a twentieth for each class but one, three twentieths at
+        most, and it falls in proportion to the rounds left. Of a total without a horizon nothing is
+        held back.
+    n_classes
+        Known classes, at least 2. The more there are, the likelier it is that others come late.
+    dependent
+        Whether labels depend on the ones before. Half of a total is then held back.
+    part
+        What is `kept` of a total for random asks: at least this is held back.
     """
     if manager.size == math.inf:
         return 1.0
-    left, horizon = manager.left / manager.size if manager.size else 0.0, manager.budget.horizon
-    if reserve and manager.bucket is not None:
-        left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
-    elif reserve and horizon is not None:
-        to_come = max(0.0, 1 - manager.n_rounds / horizon)
-        left = (left - part * to_come) / (1 - part) if part < 1 else 0.0
+    left = manager.left / manager.size if manager.size else 0.0
+    if reserve:
+        if manager.bucket is not None:
+            left = (left - HELD_BUCKET) / (1 - HELD_BUCKET)
+        elif manager.budget.horizon is not None:
+            held = HELD_DEPENDENT if dependent else min(MOST_HELD, HELD_TOTAL * (n_classes - 1))
+            held = max(held, part)
+            to_come = 1 - manager.n_rounds / manager.budget.horizon
+            left = (left - held * max(0.0, to_come)) / (1 - held) if held < 1 else 0.0
     return min(1.0, max(0.0, left))
 
 
@@ -176,6 +198,7 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bo
 
 def random_ask(
     manager: BudgetManager,
+    share: float,
     unconfirmed: bool,
     n_pending: int,
     n_silent: int,
@@ -186,6 +209,8 @@ def random_ask(
 
     Parameters
     ----------
+    share
+        Of the labels that are asked for at random, if a rate is known.
     unconfirmed
         Whether the gap is larger than labels have confirmed. The more labels are pending, the less
         often such a gap is asked about: the first of them may confirm it.
@@ -197,7 +222,7 @@ def random_ask(
     p, first = 0.0, 1 / (1 + n_pending) if unconfirmed else 0.0
     asks = unconfirmed and (not n_pending or random() * (1 + n_pending) < 1)
     if manager.rate:
-        p = manager.rate * (1.0 if searching else random_share(manager))
+        p = manager.rate * (1.0 if searching else share)
         if (horizon := manager.budget.horizon) is not None:  # so that labels last until then
             p = min(p, manager.left / max(1, horizon - manager.n_rounds + 1))
     elif n_silent * RANDOM_AFTER_SILENCE >= 1:

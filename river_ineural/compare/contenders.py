@@ -38,10 +38,9 @@ class Contender:
 class WithRest(active.INeurALSampler):
     """Asks as I-NeurAL does, and spends labels that would stay unused on random rows."""
 
-    def _kept_part(self) -> float:
-        return 0.0
+    _reserves = False
 
-    def _asks_at_random(self, margin: float, only: bool) -> tuple[bool, float]:
+    def _asks_at_random(self, margin: float, share: float, only: bool) -> tuple[bool, float]:
         p, behind = pace(self._budget_manager)
         return (self._rng.random() < p, p) if behind else (False, 0.0)
 
