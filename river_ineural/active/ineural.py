@@ -75,8 +75,9 @@ class INeurALSampler(BudgetedSampler):
         Share of the rounds (float in [0, 1]), number of labels (int, at least 0), or a `Budget`,
         whose `most` tells what it may cost. None: no limit.
     horizon
-        Rounds in the stream, at least 1, if known. Most labels are then asked for early. Leave it
-        out where later rounds may differ, such as rows in time order.
+        Rounds in the stream, at least 1, if known. Most labels are then asked for early, and some
+        are kept for random rounds until the end. Leave it out where later rounds may differ, such
+        as rows in time order.
     self_training
         Whether to learn pseudo-labels at all.
     seed
@@ -184,20 +185,26 @@ class INeurALSampler(BudgetedSampler):
         self,
         manager: BudgetManager,
         k: int,
-        learner: Any,
         changing: bool,
         beta: float,
+        dependent: bool,
+        part: float,
         full: bool = False,
     ) -> float:
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
         left = 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
             reserve = self._reserves and not changing
-            dependent, kept = self._dependent(learner), self._random_share(learner) + self.audit
-            left = rule.share(manager, reserve, max(2, k), dependent, kept)
+            left = rule.share(manager, reserve, max(2, k), dependent, part)
         questions = self._questions
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
         return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
+
+    def _random_share(self, learner: Any) -> tuple[bool, float]:
+        """Whether the labels of a total depend on the ones before; and those asked at random."""
+        manager = self._budget_manager
+        dependent = manager.bucket is None and getattr(learner, "temporal_dependence", False)
+        return dependent, rule.random_share(manager, dependent)
 
     def _wanted_at(self, learner: Any, n_classes: int, margin: float, beta: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
@@ -216,10 +223,10 @@ class INeurALSampler(BudgetedSampler):
         changing = getattr(learner, "changing", False)
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
-        threshold = self._threshold(manager, n_classes, learner, changing, beta)
-        share = self._random_share(learner)
-        kept = rule.kept(manager, share + self.audit) if self._reserves else 0.0
-        spent = manager.left < 1 + kept
+        dependent, share = self._random_share(learner)
+        part = share + self.audit
+        threshold = self._threshold(manager, n_classes, changing, beta, dependent, part)
+        spent = manager.left < 1 + (rule.kept(manager, part) if self._reserves else 0.0)
         only_random = spent and manager.left >= 1 and not self._late
         if margin < threshold and not only_random:
             return "change" if changing else "gap", margin, threshold, 1.0
@@ -233,18 +240,10 @@ class INeurALSampler(BudgetedSampler):
             (asks, p), reason = self._asks_at_random(margin, share, only_random), "random"
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
             refused = spent and margin < self._threshold(
-                manager, n_classes, learner, changing, beta, True
+                manager, n_classes, changing, beta, dependent, part, full=True
             )
             reason = "budget" if refused else "none"
         return reason, margin, threshold, p
-
-    def _dependent(self, learner: Any) -> bool:
-        """Whether the labels of a total are found to depend on the ones before."""
-        total = self._budget_manager.bucket is None
-        return total and getattr(learner, "temporal_dependence", False)
-
-    def _random_share(self, learner: Any) -> float:
-        return rule.random_share(self._budget_manager, self._dependent(learner))
 
     def _asks_at_random(self, margin: float, share: float, only: bool) -> tuple[bool, float]:
         """Whether to ask where nothing else asks, and how probably; `only`: whatever the gap."""
@@ -323,7 +322,9 @@ class INeurALSampler(BudgetedSampler):
             changing = getattr(learner, "changing", False)
             k = len(learner.known_labels)
             beta = beta_of(self.width, ahead.n_rounds, k, learner.n_layers)
-            threshold = self._threshold(ahead, k, learner, changing, beta)
+            dependent, share = self._random_share(learner)
+            part = share + self.audit
+            threshold = self._threshold(ahead, k, changing, beta, dependent, part)
             return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod
