@@ -214,7 +214,6 @@ def test_every_round_agrees_through_a_change(kind, budget, horizon):
     assert {"few classes", "gap", "change", "none"} <= set(reference.reasons)
     assert {"warning", "random"} & set(reference.reasons)
     assert reference.n_pseudo_labels > 0
-    assert (reference.n_kept > 0) == (horizon is not None)
     *moved, of_last = (max(each) for each in zip(*reference.trust, strict=True))
     assert min(moved) > 0.1
     assert of_last < 0.05  # labels come in no order
@@ -328,6 +327,7 @@ def test_categories_and_gaps_agree():
     model, twin = quick(encodes=True)
     reference = run_side_by_side(model, twin, stream, 1e-6)
     assert reference.n_queries > 30
+    assert reference.n_kept > 0, "no round was left to random asks"
     made = {"job=clerk", "job missing", "f0=high", "f0 missing", "f1 missing"}
     assert set(twin.features) == made | {"f0", "f1"}
 

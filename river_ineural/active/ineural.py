@@ -119,7 +119,7 @@ class INeurALSampler(BudgetedSampler):
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
     self_training = Live[bool](choice(True, False))
-    _reserves = True  # whether labels are held back for random asks and changes
+    _reserves = True  # whether labels of a total are held back for random asks and changes
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class INeurALSampler(BudgetedSampler):
         """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
         left = 1.0
         if not (full or self._late):  # the labels of a late class are worth a full budget
-            reserve = self._reserves and not changing
+            reserve = not changing and (self._reserves or manager.bucket is not None)
             left = rule.share(manager, reserve, max(2, k), dependent, part)
         questions = self._questions
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
