@@ -207,7 +207,7 @@ def warm_up(model: active.BudgetedSampler) -> None:
 def number(text: str) -> float | int:
     """Parse a budget: 0.05 is a share, 500 is a number of labels."""
     try:
-        return float(text) if "." in text else int(text)
+        return int(text) if text.removeprefix("-").isdigit() else float(text)
     except ValueError:
         said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
         raise argparse.ArgumentTypeError(said) from None

@@ -1,5 +1,6 @@
 """The service of examples/: what HTTP clients, people and a SIGKILL leave in its books."""
 
+import argparse
 import contextlib
 import copy
 import json
@@ -215,6 +216,14 @@ REFUSED = [  # path, body, status, what the answer says
     ("/predictions", (100_000 * b" " for _ in range(100)), 413, "4,000,000 bytes at most"),
     ("/predictions", json.dumps({"id": "b", "x": MANY}), 422, "more than max_features"),
 ]
+
+
+def test_a_budget_is_a_share_or_a_number():
+    """Which of them is in range says `Budget`."""
+    found = [*map(service.number, ("0.05", "1e-2", "500", "-5"))]
+    assert [*map(repr, found)] == ["0.05", "0.01", "500", "-5"]
+    with pytest.raises(argparse.ArgumentTypeError, match="'10%' is no budget"):
+        service.number("10%")
 
 
 def test_what_is_refused_changes_nothing(http, journal):
