@@ -798,7 +798,7 @@ class ReferenceSampler:
         if self.horizon is None:
             return 0.25
         total = math.floor(self.budget * self.horizon)
-        return 0.05 if self.classifier.lasting else 0.2 * total / (total + 200)
+        return 0.05 if self.classifier.lasting else 0.14 * total / (total + 200)
 
     def share(self, may, k, held_back):
         """Of the labels that are left."""

@@ -196,7 +196,7 @@ def test_one_class_is_asked_for_ever_more_rarely(kind, budget, recwarn):
 @pytest.mark.parametrize(
     ("budget", "horizon", "expected"),
     [
-        (1_000, 5_000, 333),  # a sixth of the rate, beyond the horizon too
+        (1_000, 5_000, 233),  # 0.14 · 1,000 / 1,200 of the rate, beyond the horizon too
         (0.1, None, 250),  # a quarter of the rate
         (2_000, None, 10_000 / 99.5),  # the rate is not known: after 50 rounds, one in 50
         (None, None, 10_000 / 99.5),
@@ -216,7 +216,7 @@ def test_labels_last_for_random_asks_until_the_horizon(why, audit):
     """Whatever else asks: when it has its labels, rounds still ask at random as often."""
     model = scored(*(UNSURE if why == "gap" else SURE), budget=400, horizon=2_000, audit=audit)
     setattr(model.classifier, why, True)
-    part, manager, last, random_at = 0.2 * 400 / 600 + audit, model._budget_manager, 0, []
+    part, manager, last, random_at = 0.14 * 400 / 600 + audit, model._budget_manager, 0, []
     for t in range(1, 2_001):
         decision = model.decide_one(X)
         if decision.asked and decision.reason == "random":
@@ -227,7 +227,7 @@ def test_labels_last_for_random_asks_until_the_horizon(why, audit):
     expected = min(400, 400 * part * (1 - last / 2_000))
     after = [t for t in random_at if t > last]
     assert len(after) == pytest.approx(expected, abs=1 + 4 * math.sqrt(expected))
-    assert why == "changing" or len(random_at) > 30
+    assert why == "changing" or len(random_at) > 20
     assert model.n_queries > 395
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from river.base.typing import ClfTarget
 
 MOST = 10_000  # latest questions whose label may come or be corrected
-WORTH = 7.0  # random labels that the regression is worth
+WORTH, LEAST = 7.0, 0.5  # random labels, or wrong ones, that the regression is worth
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
@@ -72,10 +72,11 @@ class Accuracy:
     with probability p speaks for w = (1 - p) / p rounds without one. Let s be the mean of w, where
     each round counts as its e, W = Σ w · wrong / s, and M = Σ w · e / s. Then
 
-        wrong predictions = wrong labels + E · (n · E/U + W) / (n · E/U + M)
+        wrong predictions = wrong labels + E · (a + W) / (a + M),    a = max(7 · E/U, 1/2)
 
-    So the regression counts as n = 7 random labels, and the more of them there are, the less it
-    matters. The interval is that of a gamma distribution with the shape n · E/U + W, as of counts:
+    So the regression counts as seven random labels, or as those among which it expects half a wrong
+    one if these are more. The more random labels there are, the less it matters. The interval is
+    that of a gamma distribution with the shape a + W, as of counts:
     half an error is added for its upper end. Of rounds in which the budget allowed no question,
     the regression alone tells, and the interval is wider for them.
 
@@ -247,7 +248,7 @@ def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
         return sums[WRONG], sums[WRONG], sums[WRONG]
     s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
     found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
-    own, closed = WORTH * rate, min(1.0, sums[CLOSED] / expected)
+    own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
     shape, per = own + found, own + foreseen
 
     def quantile(shape: float, z: float) -> float:

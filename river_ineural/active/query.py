@@ -21,7 +21,7 @@ HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
 EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others early
 
 RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
-RANDOM_SHARE_OF_TOTAL = 0.2  # the same, of a large total with a horizon
+RANDOM_SHARE_OF_TOTAL = 0.14  # the same, of a large total with a horizon
 FEW_LABELS = 200  # a total of so many has half that share, for the first labels teach most
 RANDOM_DEPENDENT = 0.05  # the same of a total, while labels depend on the ones before
 RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
@@ -94,7 +94,7 @@ def threshold(two_gamma_beta: float, share: float, n_labels: int, n_pending: int
 def random_share(manager: BudgetManager, dependent: bool = False) -> float:
     """Share of the labels that are asked for at random where the gap is wide, if a rate is known.
 
-    It is 0.25 of a rate, and 0.2 · N / (N + 200) of a total of N labels with a horizon, but 0.05
+    It is 0.25 of a rate, and 0.14 · N / (N + 200) of a total of N labels with a horizon, but 0.05
     while labels depend on the ones before: new classes then need the others.
     """
     if manager.bucket is not None:
