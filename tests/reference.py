@@ -798,7 +798,9 @@ class ReferenceSampler:
         if self.horizon is None:
             return 0.25
         total = math.floor(self.budget * self.horizon)
-        return 0.05 if self.classifier.lasting else 0.14 * total / (total + 200)
+        detector = self.classifier.detector
+        changed = detector is not None and detector.n_drifts > 0
+        return 0.05 if self.classifier.lasting else (0.4 if changed else 0.14) * total / (total + 200)
 
     def share(self, may, k, held_back):
         """Of the labels that are left."""

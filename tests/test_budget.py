@@ -194,16 +194,22 @@ def test_one_class_is_asked_for_ever_more_rarely(kind, budget, recwarn):
 
 
 @pytest.mark.parametrize(
-    ("budget", "horizon", "expected"),
+    ("budget", "horizon", "n_drifts", "expected"),
     [
-        (1_000, 5_000, 233),  # 0.14 · 1,000 / 1,200 of the rate, beyond the horizon too
-        (0.1, None, 250),  # a quarter of the rate
-        (2_000, None, 10_000 / 99.5),  # the rate is not known: after 50 rounds, one in 50
-        (None, None, 10_000 / 99.5),
+        (1_000, 5_000, 0, 233),  # 0.14 · 1,000 / 1,200 of the rate, beyond the horizon too
+        (1_000, 5_000, 1, 667),  # 0.4 · 1,000 / 1,200
+        (0.1, None, 0, 250),  # a quarter of the rate
+        (0.1, None, 1, 250),
+        (2_000, None, 0, 10_000 / 99.5),  # the rate is not known: after 50 rounds, one in 50
+        (None, None, 0, 10_000 / 99.5),
     ],
 )
-def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(budget, horizon, expected):
+def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(
+    budget, horizon, n_drifts, expected
+):
     model = scored(*SURE, gamma=0.0, budget=budget, horizon=horizon)
+    model.classifier.n_drifts = n_drifts
+    model.learn_one(X, 0)
     for _ in range(10_000):
         model.predict_one(X)
     assert abs(model.n_queries - expected) <= 4 * math.sqrt(expected)

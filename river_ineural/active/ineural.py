@@ -204,7 +204,7 @@ class INeurALSampler(BudgetedSampler):
         """Whether the labels of a total depend on the ones before; and those asked at random."""
         manager = self._budget_manager
         dependent = manager.bucket is None and getattr(learner, "temporal_dependence", False)
-        return dependent, rule.random_share(manager, dependent)
+        return dependent, rule.random_share(manager, dependent, self._n_drifts > 0)
 
     def _wanted_at(self, learner: Any, n_classes: int, margin: float, beta: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).

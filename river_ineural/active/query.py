@@ -22,6 +22,7 @@ EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others
 
 RANDOM_SHARE = 0.25  # probability of a random ask, as a share of the rate of the budget
 RANDOM_SHARE_OF_TOTAL = 0.14  # the same, of a large total with a horizon
+RANDOM_AFTER_CHANGE = 0.4  # the same once the stream has changed, for it may change again
 FEW_LABELS = 200  # a total of so many has half that share, for the first labels teach most
 RANDOM_DEPENDENT = 0.05  # the same of a total, while labels depend on the ones before
 RANDOM_AFTER_SILENCE = 0.02  # probability of a random ask without a rate, after 50 silent rounds
@@ -91,17 +92,19 @@ def threshold(two_gamma_beta: float, share: float, n_labels: int, n_pending: int
     return kept * n_learned / (n_learned + n_pending)
 
 
-def random_share(manager: BudgetManager, dependent: bool = False) -> float:
+def random_share(manager: BudgetManager, dependent: bool = False, changed: bool = False) -> float:
     """Share of the labels that are asked for at random where the gap is wide, if a rate is known.
 
-    It is 0.25 of a rate, and 0.14 · N / (N + 200) of a total of N labels with a horizon, but 0.05
-    while labels depend on the ones before: new classes then need the others.
+    It is 0.25 of a rate. Of a total of N labels with a horizon it is 0.14 · N / (N + 200), and
+    0.4 · N / (N + 200) once the stream has `changed`. But it is 0.05 while labels depend on the
+    ones before: new classes then need the others.
     """
     if manager.bucket is not None:
         return RANDOM_SHARE
     if dependent:
         return RANDOM_DEPENDENT
-    return RANDOM_SHARE_OF_TOTAL / (1 + FEW_LABELS / max(1.0, manager.size))
+    of_many = RANDOM_AFTER_CHANGE if changed else RANDOM_SHARE_OF_TOTAL
+    return of_many / (1 + FEW_LABELS / max(1.0, manager.size))
 
 
 def kept(manager: BudgetManager, part: float) -> float:
