@@ -799,8 +799,8 @@ class ReferenceSampler:
             return 0.25
         total = math.floor(self.budget * self.horizon)
         detector = self.classifier.detector
-        changed = detector is not None and detector.n_drifts > 0
-        return 0.05 if self.classifier.lasting else (0.4 if changed else 0.14) * total / (total + 200)
+        part = 0.4 if detector is not None and detector.n_drifts > 0 else 0.14
+        return 0.05 if self.classifier.lasting else part * total / (total + 200)
 
     def share(self, may, k, held_back):
         """Of the labels that are left."""
