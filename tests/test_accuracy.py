@@ -352,3 +352,12 @@ def test_intervals_hold_the_truth_as_often_as_they_say_where_the_posterior_is_kn
 
 def test_an_estimate_reads_as_a_sentence():
     assert str(Estimate(0.915, 0.857, 0.956, 1_000)) == "91.5% (85.7% to 95.6%, 1,000 labels)"
+
+
+@pytest.mark.parametrize(("expected", "worth"), [(10, 1.0), (500, 3.5)])
+def test_the_regression_counts_as_seven_random_labels_or_as_one_error(expected, worth):
+    """Random labels that speak for as many errors, and found none, halve what it expects."""
+    sums = [0.0] * told.SIZES[0]
+    sums[told.ROUNDS], sums[told.EXPECTED] = 1_000, expected
+    sums[told.SPREAD], sums[told.FORESEEN] = expected, worth  # each random label weighs 1
+    assert told.wrong_predictions(sums)[0] == pytest.approx(expected / 2)

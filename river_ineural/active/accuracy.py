@@ -9,7 +9,7 @@ import numpy as np
 from river.base.typing import ClfTarget
 
 MOST = 10_000  # latest questions whose label may come or be corrected
-WORTH, LEAST = 7.0, 0.5  # random labels, or wrong ones, that the regression is worth
+WORTH, LEAST = 7.0, 1.0  # random labels, or wrong ones, that the regression is worth
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
@@ -72,13 +72,13 @@ class Accuracy:
     with probability p speaks for w = (1 - p) / p rounds without one. Let s be the mean of w, where
     each round counts as its e, W = Σ w · wrong / s, and M = Σ w · e / s. Then
 
-        wrong predictions = wrong labels + E · (a + W) / (a + M),    a = max(7 · E/U, 1/2)
+        wrong predictions = wrong labels + E · (a + W) / (a + M),    a = max(7 · E/U, 1)
 
-    So the regression counts as seven random labels, or as those among which it expects half a wrong
-    one if these are more. The more random labels there are, the less it matters. The interval is
-    that of a gamma distribution with the shape a + W, as of counts:
-    half an error is added for its upper end. Of rounds in which the budget allowed no question,
-    the regression alone tells, and the interval is wider for them.
+    So the regression counts as seven random labels, or as those among which it expects a wrong one
+    if these are more. The more random labels there are, the less it matters. The interval is that
+    of a gamma distribution with the shape a + W, as of counts: half an error is added for its upper
+    end. Of rounds in which the budget allowed no question, the regression alone tells, and the
+    interval is wider for them.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -91,7 +91,7 @@ class Accuracy:
     ...     if now % 10 == 0:
     ...         told.label(now, "good" if now % 100 else "bad")
     >>> print(told.estimate())
-    90.1% (83.4% to 94.7%, 100 labels)
+    90.2% (83.7% to 94.7%, 100 labels)
     """
 
     def __init__(self) -> None:
