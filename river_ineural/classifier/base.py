@@ -163,7 +163,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         x
             Features: finite numbers by name. Names not seen before get weights of their own.
         y
-            Label: bool, str or int. A class not seen before gets weights of its own.
+            Label: bool, str, int or float. A class not seen before gets weights of its own.
         pseudo_label
             Whether `y` is the model's own prediction. Such examples never replace labelled ones,
             and their new feature names are ignored.

@@ -37,7 +37,7 @@ class LabelIndex:
         """`y` as a plain bool, str, int or finite float that a file can hold; else raises."""
         y = plain(y)
         if type(y) not in LABELS:
-            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or an int.")
+            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or a number.")
         if isinstance(y, int | str):
             check_key(y, "label", OF_LABEL)
         if isinstance(y, float | np.floating) and not math.isfinite(y):
