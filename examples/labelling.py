@@ -29,8 +29,8 @@ from rows import Features, Label, labels_of
 from river_ineural import INeurAL, active
 from river_ineural.active.budget import combined
 from river_ineural.active.pipelines import find_learner
+from river_ineural.compare.giveaways import giveaways
 from river_ineural.compare.reading import Table, examples_of, read_cells, read_features
-from river_ineural.compare.verdict import giveaways
 from river_ineural.inspection.words import MEANING
 
 __all__ = ["LABELS", "Rows", "check_classes", "page", "router", "sampler_for", "used_up"]

@@ -69,10 +69,12 @@ class Example(BaseModel):
     x: dict[Text, bool | int | float | str | None]
 
 
-def no_null(label: Any) -> Any:
-    """A label that is not null."""
+def a_label(label: Any) -> Any:
+    """A label as JSON has it; a number with a fraction is none."""
     if label is None:
         raise ValueError("null is no label; send the id to /skips if nobody can say it")
+    if not isinstance(label, bool | int | str):
+        raise ValueError("a label is text, a whole number, true or false")
     return label
 
 
@@ -80,7 +82,7 @@ class Answer(BaseModel):
     """The label of a round; with `correct` it may be another than before."""
 
     id: Id
-    label: Annotated[bool | int | Text, BeforeValidator(no_null)]
+    label: Annotated[bool | int | Text, BeforeValidator(a_label)]
     correct: bool = False
 
 
@@ -166,6 +168,8 @@ def service(
 
     @app.post("/predictions", dependencies=closed)
     def predict(example: Example) -> Round:
+        if rows is not None:
+            raise HTTPException(409, "this service predicts the rows of its --csv alone")
         return journal.predict(example.id, example.x)
 
     @app.post("/labels", dependencies=closed)
@@ -216,8 +220,8 @@ def number(text: str) -> float | int:
 def main() -> None:
     parser = argparse.ArgumentParser(description="A prediction service that asks for labels.")
     say = parser.add_argument
-    say("--folder", type=Path, help="of the model and the rows (default: service-data)")
-    say("--budget", type=number, help="share of the rounds (a new model: 0.05) or labels (500)")
+    say("--folder", type=Path, help="of the model and the rows (service-data, or CSV-labels)")
+    say("--budget", type=number, help="share of the rounds, as 0.05 (a new model), or labels: 500")
     say("--categories", action="store_true", help="take text in features (a new model)")
     say("--missing", action="store_true", help="take null in features (a new model)")
     say("--csv", type=Path, help="rows to label, 100 of them unless --budget says otherwise")

@@ -438,7 +438,7 @@ def test_late_labels_come_by_features_and_by_name():
 def test_why_did_it_ask(tmp_path, capsys):
     module_of(EXAMPLES / "why_did_it_ask.py").main(tmp_path / "decisions", rounds=600)
     printed = capsys.readouterr().out
-    assert "round 1: asked: fewer than two classes are known" in printed
+    assert "round 1: asked: fewer than two classes have labels" in printed
     assert "few classes" in printed.partition("reason  ")[2]
     for theme in ("light", "dark"):
         assert (tmp_path / f"decisions-{theme}.svg").stat().st_size > 10_000

@@ -27,6 +27,7 @@ from river_ineural.__main__ import main
 from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare import contenders, reporting, verdict
 from river_ineural.compare.contenders import CONTENDERS, WithRest
+from river_ineural.compare.giveaways import giveaways
 from river_ineural.compare.reading import read_table
 from river_ineural.compare.refitted import Refitted, numbered
 from river_ineural.compare.running import Outcome, mean_of, parse_budget, parse_delay, run
@@ -628,7 +629,7 @@ def test_a_column_that_gives_the_label_away_is_named(tmp_path):
     frame["copy"] = (frame["y"] == "yes") + np.linspace(0, 0.5, 400)  # a number
     frame["word"] = frame["y"].map({"yes": "sent back", "no": None})  # a gap tells it
     frame.to_csv(tmp_path / "data.csv", index=False)
-    found = [*verdict.giveaways(read_table(tmp_path / "data.csv", "y", drop=["at"]))]
+    found = [*giveaways(read_table(tmp_path / "data.csv", "y", drop=["at"]))]
     assert [note.partition(":")[0] for note in found] == ["copy", "word"]
     assert "tells 100.0% of the labels" in found[1]
     assert "--drop 'word'" in found[1]

@@ -1,5 +1,6 @@
 """The page of the service to label on, and a CSV file that goes from unlabelled to labelled."""
 
+import ast
 import contextlib
 import csv
 import io
@@ -25,6 +26,7 @@ import labelling  # noqa: E402
 import service  # noqa: E402
 import uvicorn  # noqa: E402
 from journal import Journal  # noqa: E402
+from streams import python  # noqa: E402
 
 CLASSES = "low", "high"
 N = 300
@@ -33,6 +35,8 @@ CELLS = [
     for i in range(N)
 ]
 TRUTH = [CLASSES[float(row["size"]) > 15] for row in CELLS]
+EXAMPLES = Path(labelling.__file__).parent
+PAGE = EXAMPLES.parent / "docs" / "label-a-csv.md"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 
@@ -90,6 +94,38 @@ def truth(id):
 
 def table(http):
     return list(csv.DictReader(io.StringIO(http.get("/rows.csv").raise_for_status().text)))
+
+
+def test_the_extra_service_is_all_that_the_service_needs():
+    """Packages that other extras bring are taken away."""
+    others = ("jinja2", "matplotlib", "polars", "rich", "sklearn", "tqdm")
+    code = f"import sys; sys.modules |= dict.fromkeys({others}); sys.path.append({str(EXAMPLES)!r})"
+    python("-c", f"{code}; import service")
+
+
+def test_the_program_of_the_page_labels_a_file(file, tmp_path, monkeypatch):
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
+
+    def somebody(prompt):
+        return TRUTH[CELLS.index(ast.literal_eval(prompt.removesuffix(": ")))]
+
+    monkeypatch.chdir(tmp_path)
+    with serving(file, budget=15) as http:
+        code = code.replace("http://127.0.0.1:8000", str(http.base_url))
+        exec(code, {"input": somebody})
+    found = list(csv.DictReader(io.StringIO((tmp_path / "labelled.csv").read_text())))
+    said = {i: row["label"] for i, row in enumerate(found) if row["said_by"] == "person"}
+    assert said == {i: TRUTH[i] for i in said}
+    assert len(said) == 15
+
+
+def test_a_service_of_a_file_predicts_nothing_else(file):
+    with serving(file, budget=15) as http:
+        answer = http.post("/predictions", json={"id": "a", "x": CELLS[0]})
+        assert (answer.status_code, answer.json()["detail"]) == (
+            409,
+            "this service predicts the rows of its --csv alone",
+        )
 
 
 def test_a_file_is_labelled_and_its_cells_stay_as_they_were(file):

@@ -1,6 +1,7 @@
 """Questions by name: answered, corrected and withdrawn; and labels that come with features."""
 
 import copy
+import itertools
 import json
 import pickle
 
@@ -207,21 +208,22 @@ def test_names_that_cannot_be_answered_say_why(monkeypatch):
     model = sampler(gamma=1e12)
     queries = [model.decide_one(x).query for x, _ in STREAM[:6]]
     model.withdraw(queries[1])
+    model.answer(queries[2], 1)
     before = to_bytes(model)
     wrong = {queries[1]: "was withdrawn", 99: "No question has the name 99", "1": "the name '1'"}
     for query, said in wrong.items():
         for call in (lambda query: model.answer(query, 1), model.withdraw):
             with pytest.raises(LookupError, match=said):
                 call(query)
-    for label in (None, 1.5j):
+    for label, query in itertools.product((None, 1.5j), (queries[0], queries[2])):
         with pytest.raises(TypeError):
-            model.answer(queries[0], label)
+            model.answer(query, label)
     assert to_bytes(model) == before
     monkeypatch.setattr(questions, "PATIENCE", 3)
     with pytest.raises(LookupError, match="Question 1 is too old: questions are kept for 3 rounds"):
         model.answer(queries[0], 1)
     model.answer(queries[4], 1)
-    assert [each.query for each in model.queries()] == [3, 4, 6]
+    assert [each.query for each in model.queries()] == [4, 6]
     monkeypatch.setattr(questions, "MOST_BYTES", 1)
     model.predict_one(STREAM[6][0])
     assert model.queries() == []

@@ -197,7 +197,7 @@ REFUSED = [  # path, body, status, what the answer says
     ("/predictions", '{"id": "", "x": {"age": 1}}', 422, "at least 1 character"),
     ("/labels", '{"id": "a", "label": "bad"}', 409, "has the label 'good': "),
     ("/labels", '{"id": "b", "label": "bad"}', 404, "no round has the id 'b'"),
-    ("/labels", '{"id": "a", "label": 0.5}', 422, "valid integer"),
+    ("/labels", '{"id": "a", "label": 0.5}', 422, "a label is text, a whole number, true or f"),
     ("/labels", '{"id": "a", "label": null}', 422, "null is no label; send the id to /skips"),
     ("/skips", '{"id": "b"}', 404, "no round has the id 'b'"),
     ("/predictions", '{"id"', 422, "JSON decode error"),

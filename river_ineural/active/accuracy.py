@@ -38,7 +38,8 @@ class Estimate(NamedTuple):
     n_labels: int
 
     def __str__(self) -> str:
-        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%}, {self.n_labels:,} labels)"
+        labels = f"{self.n_labels:,} label{'s' * (self.n_labels != 1)}"
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%}, {labels})"
 
 
 UNKNOWN = Estimate(math.nan, 0.0, 1.0, 0)

@@ -271,6 +271,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             found = self._questions.get(query, self._budget_manager.n_rounds)
             if not isinstance(found, Answered):
                 self._learn(self._answering, found.example, y, kwargs, query)
+            elif y is None:
+                raise TypeError("label None corrects nothing: `withdraw` takes a question back.")
             elif found.label != y:
                 self._correct(query, found.label, y)
 

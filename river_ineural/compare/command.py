@@ -49,6 +49,7 @@ def run(options: argparse.Namespace, line: str) -> str:
     """Run the comparison; returns why contenders failed, or an empty text if none failed."""
     try:
         from river_ineural.compare import contenders, reading, reporting, running, verdict
+        from river_ineural.compare.giveaways import giveaways
     except ModuleNotFoundError as error:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
@@ -72,8 +73,9 @@ def run(options: argparse.Namespace, line: str) -> str:
         options.horizon = not options.time  # in time order later rows may differ
     budget = running.parse_budget(options.budget, len(table), options.horizon)
     seeds = range(options.seed, options.seed + options.seeds)
-    notes = [*table.notes, *verdict.giveaways(table)]
-    sys.stderr.writelines(f"{note}\n" for note in notes)
+    notes = [*table.notes, *giveaways(table)]
+    runs = f"{len(table):,} rows; learners: {len(models)}; runs of each: {len(seeds)}"
+    sys.stderr.writelines(f"{note}\n" for note in [*notes, runs])  # a log shows no progress
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two
         outcomes = [

@@ -1,25 +1,20 @@
-"""What a comparison says in a sentence, and a warning of columns that give the label away."""
+"""What a comparison says in a sentence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
-from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 
-from river_ineural.compare.reading import Table
 from river_ineural.compare.running import Outcome
 
-__all__ = ["giveaways", "verdict"]
+__all__ = ["verdict"]
 
 SURE = 2.0  # standard errors from which a difference is not taken for chance
 EARLY = 0.1  # least share of the rows that makes a start of its own
-BINS = 64  # of the numbers of a column
 ONE_SEED = " That is of one seed; --seeds 5 tells whether it lasts."
-GIVEN_AWAY = 0.1  # share of the mistakes of the commonest label that one column leaves
 
 
 def z_of(differences: Any) -> float:
@@ -67,23 +62,3 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
         said += f" Up to {asked:,.0f} labels, in row {until:,}, take {rival.name}: "
         said += f"it made {some:.2f} times the mistakes of {best.name}."
     return said + one
-
-
-def giveaways(table: Table) -> Iterator[str]:
-    """A note for each column that alone tells nearly all labels."""
-    labels = pd.Series(table.labels)
-    base = 1 - table.shares.iloc[0]
-    halves = np.arange(len(labels)) % 2 == 0
-    for name, column in table.features.items():
-        if is_numeric_dtype(column) and column.nunique() > BINS:
-            column = pd.qcut(column, BINS, labels=False, duplicates="drop")
-        codes = pd.Series(pd.factorize(column, use_na_sentinel=False)[0])
-        wrong = 0
-        for half in (halves, ~halves):
-            commonest = labels[half].groupby(codes[half]).agg(lambda of: of.mode().iloc[0])
-            wrong += int((codes[~half].map(commonest) != labels[~half]).sum())
-        if wrong <= GIVEN_AWAY * base * len(labels):
-            yield (
-                f"{name}: this column alone tells {1 - wrong / len(labels):.1%} of the labels. If "
-                f"it is known only after the label, leave it out: --drop {name!r}"
-            )

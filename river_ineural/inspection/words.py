@@ -14,7 +14,7 @@ from river_ineural.active.decision import REASONS, Decision, Reason
 from river_ineural.active.pipelines import find_learner
 
 MEANING: dict[Reason, str] = {
-    "few classes": "asked: fewer than two classes are known",
+    "few classes": "asked: fewer than two classes have labels",
     "gap": "asked: a close call",
     "random": "asked: at random, or surer than labels have confirmed",
     "warning": "asked: labels point to a change of the stream",
