@@ -41,6 +41,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from journal import EVERY, Ask, Conflict, Journal, Refused, Round, Unknown
 from label_studio import After, Most
 from pydantic import BaseModel, BeforeValidator, Field
+from rows import Label
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import river_ineural
@@ -73,7 +74,7 @@ def a_label(label: Any) -> Any:
     """A label as JSON has it; a number with a fraction is none."""
     if label is None:
         raise ValueError("null is no label; send the id to /skips if nobody can say it")
-    if not isinstance(label, bool | int | str):
+    if not isinstance(label, Label):
         raise ValueError("a label is text, a whole number, true or false")
     return label
 
