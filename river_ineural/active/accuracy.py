@@ -73,7 +73,8 @@ class Accuracy:
     with probability p speaks for w = (1 - p) / p rounds without one. Let s be the mean of w, where
     each round counts as its e, W = Σ w · wrong / s, and M = Σ w · e / s. Then
 
-        wrong predictions = wrong labels + E · (a + W) / (a + M),    a = max(7 · E/U, 1)
+        wrong predictions = wrong labels + E · (a + W) / (a + M)
+        a = max(7 · E/U, 1)
 
     So the regression counts as seven random labels, or as those among which it expects a wrong one
     if these are more. The more random labels there are, the less it matters. The interval is that
