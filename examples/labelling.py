@@ -61,8 +61,6 @@ class Rows:
             raise ValueError(f"{path.name} has a column {taken[0]!r}, which /rows.csv adds: rename")
         if strange := [name for name in drop if name not in self.cells]:
             raise ValueError(f"--drop: {path.name} has no column {strange[0]!r}")
-        if self.cells.empty:
-            raise ValueError(f"{path.name} has no rows")
         cells = read_cells(path)[0].drop(columns=[*drop])
         self.features, of_columns = read_features(cells, path.name)
         guesses = (note.replace("--", "") for note in notes)  # there is no such option here

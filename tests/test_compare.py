@@ -267,7 +267,8 @@ WRONG = [
     (CUT, "", "data.csv.gz cannot be read, as it is damaged: .* ended"),
     (TWO, "--report data.csv", "--report data.csv is the file to read"),
     (None, "", "No such file or directory: data.csv"),
-    ("", "", "data.csv cannot be read: No columns"),
+    ("", "", "data.csv is empty"),
+    ("a,y\n", "", "data.csv has no row below its header"),
     (TWO, "--encoding nonsense", "unknown encoding: nonsense .* --encoding says how text is"),
     ("a,y\n1,a\n2,\udce9\n", "--encoding utf-8", "'utf-8' codec .* --encoding says .* as cp1252"),
     ("a,b\n1,2\n", "", r"no column 'y' in data.csv: there are \['a', 'b'\]"),
@@ -281,6 +282,7 @@ WRONG = [
     ("a,y\n1,a\n1,b,\n", "", "Expected 2 fields in line 3, saw 3 .* belong in quotes"),
     ("a,y\n1,5,a\n2,5,b\n", "", "rows have more cells than the header .* belong in quotes"),
     (TWO, "--budget 200%", "--budget '200%' is not a budget: write 5%"),
+    (TWO, "--budget 0", "--budget '0' of 2 rows is no label: write"),
     (TWO, "--budget few", "--budget 'few' is not a budget"),
     (TWO, "--delay 1d", "--delay '1d' is not a delay: write .* number of rows"),
     (TWO, "--delay inf", "--delay 'inf' is not a delay: write"),
@@ -323,6 +325,18 @@ def test_a_command_line_that_cannot_be_understood_is_told_of_help_which_is_short
     else:
         (line,) = err.splitlines()
         assert (end.value.code, "--help" in line) == (2, True)
+
+
+def test_a_learner_is_not_praised_that_always_says_the_commonest_class(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    labels = np.where(np.arange(120) % 4, "no", "yes")
+    a = np.random.default_rng(0).normal(size=120).round(3)
+    pd.DataFrame({"a": a, "y": labels}).to_csv(path, index=False)
+    given = ["--budget", "30", "--report", str(tmp_path / "page.html")]
+    assert main(["compare", str(path), "--target", "y", "--models", "river-logistic", *given]) == 0
+    said = "Always saying 'no' may be as right as any of them."
+    assert said in capsys.readouterr().out
+    assert said.replace("'", "&#39;") in (tmp_path / "page.html").read_text(encoding="utf8")
 
 
 def test_the_versions_are_those_of_all_packages(capsys):
@@ -555,12 +569,16 @@ def test_budgets_and_delays_are_what_they_say(file):
     assert [parse_budget(text, 240).total for text in ("5%", "0.05", "12", "100%")] == [
         *(12, 12, 12, 240)
     ]
-    for n, text in itertools.product((1, 2, 3, 7, 240, 1461), ("5%", "1", "2", "3", "100%", "0")):
+    for n, text in itertools.product((1, 2, 3, 20, 240, 1461), ("1", "2", "3", "5%", "100%")):
+        if text == "5%" and n < 20:
+            continue
         of_horizon = parse_budget(text, n).most(n)
         budget = parse_budget(text, n, horizon=False)
         assert budget.most(n) == of_horizon
-        assert budget.horizon is None or not of_horizon
-        assert not of_horizon or budget.bucket == (of_horizon + 1) // 2
+        assert budget.horizon is None
+        assert budget.bucket == (of_horizon + 1) // 2
+    with pytest.raises(ValueError, match="'5%' of 19 rows is no label"):
+        parse_budget("5%", 19)
     assert parse_delay("1d", table) == 86_400 * 10**9
     assert parse_delay("1.5h", table) == 5_400 * 10**9
     assert parse_delay("7", read_table(file, "y")) == 7

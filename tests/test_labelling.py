@@ -261,7 +261,7 @@ def test_a_label_that_is_no_class_is_refused(file):
     ("text", "said"),
     [
         ("a,label\n1,2\n", "column 'label', which /rows.csv adds: rename"),
-        ("a,b\n", "has no rows"),
+        ("a,b\n", "orders.csv has no row below its header"),
         ("a\n" + "".join(f"word {i}\n" for i in range(150)), "no column of orders.csv is left"),
     ],
 )

@@ -278,6 +278,17 @@ X = STREAM[0][0]
 
 
 @pytest.mark.filterwarnings("ignore:No label of 'corrected'")  # after the challenger forgot it
+@pytest.mark.parametrize("label", [None, float("nan"), ("a",)])
+def test_what_is_no_label_answers_nothing(label):
+    """Whatever the classifier takes: River's takes None for a class."""
+    model = active.RandomSampler(naive_bayes.GaussianNB(), p=1.0, seed=1)
+    query = model.decide_one({"a": 1.0}).query
+    for learn in (lambda: model.answer(query, label), lambda: model.learn_one({"a": 1.0}, label)):
+        with pytest.raises((TypeError, ValueError), match=r"^label .* (must be|is not finite)"):
+            learn()
+    assert (model.n_pending, model.classifier.class_counts) == (1, {})
+
+
 def test_corrections_reach_all_models_of_a_recovery():
     """Old labels of what the challenger has dropped, and new ones; then after its end."""
     model, answered = active.INeurALSampler(small(drift_detector="cusum"), gamma=1e3, seed=1), []

@@ -28,7 +28,8 @@ from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
 from river_ineural.active.questions import Answered, Question, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
-from river_ineural.features.keys import check_names, plain
+from river_ineural.features.keys import check_names
+from river_ineural.features.labels import LabelIndex
 from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
@@ -254,7 +255,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             If no question has this name; if it is too old, or was withdrawn; or if a label cannot
             be corrected, because its example is in no history. Nothing has changed then.
         TypeError, ValueError
-            If the classifier refuses y; nothing has changed then.
+            If y is no label, or the classifier refuses it; nothing has changed then.
 
         Examples
         --------
@@ -267,12 +268,10 @@ class BudgetedSampler(Locked, Counts, Pairs):
         (('smal', 'small'), 1)
         """
         with self._lock, uninterrupted():
-            y = plain(y)
+            y = LabelIndex.checked(y)
             found = self._questions.get(query, self._budget_manager.n_rounds)
             if not isinstance(found, Answered):
                 self._learn(self._answering, found.example, y, kwargs, query)
-            elif y is None:
-                raise TypeError("label None corrects nothing: `withdraw` takes a question back.")
             elif found.label != y:
                 self._correct(query, found.label, y)
 
@@ -310,7 +309,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         with self._lock, uninterrupted():
             if not self._n_labels:
                 check_caller()
-            y = plain(y)
+            y = LabelIndex.checked(y)
             waited = bool(self._questions.waiting)
             query, distance = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, line: str) -> str:
         ]
     failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
     if len(failures) < len(outcomes):
-        said = verdict.verdict(outcomes)
+        said = f"{verdict.verdict(outcomes)} {verdict.no_better(outcomes, table.labels)}".strip()
         written = reporting.page(table, outcomes, options, line, said, notes)
         page.write_text(written, encoding="utf8")
         print(f"{reporting.text_table(outcomes)}\n")

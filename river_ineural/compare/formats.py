@@ -44,7 +44,7 @@ def of_parquet(path: Path) -> str:
     except ModuleNotFoundError:
         raise ValueError("a parquet file needs polars: pip install polars") from None
     try:
-        return polars.read_parquet(path).write_csv()
+        return polars.read_parquet(path.read_bytes()).write_csv()
     except polars.exceptions.PolarsError as error:
         raise ValueError(" ".join(str(error).split())) from None
 

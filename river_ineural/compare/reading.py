@@ -234,6 +234,8 @@ def read_cells(
         cells = pd.read_csv(source, low_memory=False, **kinds, **how)  # one dtype for a column
         if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path.name} is empty: its first line must name the columns") from None
     except DAMAGED as error:
         if isinstance(error, OSError) and error.filename:
             raise
@@ -249,6 +251,8 @@ def read_cells(
             "stands between cells; cells that have it belong in quotes; --encoding says how text "
             "is written, as cp1252 or utf-16)"
         ) from None
+    if not len(cells):
+        raise ValueError(f"{path.name} has no row below its header")
     cells.attrs = {mark: how.get(mark) for mark in ("decimal", "thousands")}
     empty = cells.isna() | (cells == "")
     ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]

@@ -54,17 +54,18 @@ def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         budget = Budget(int(text) if text.isdigit() else share, n)
-        total = budget.most(n)
-        if horizon or not total:
-            return budget
-        burst = (total + 1) // 2
-        rate = (total - burst) / max(1, n - 1) * (1 + 1e-12)  # no less when it is rounded
-        return Budget(min(1.0, rate), burst=burst)
     except ValueError:
         raise ValueError(
             f"--budget {text!r} is not a budget: write 5% or 0.05 for a share of the rows, at most "
             "all of them, or 150 for so many labels"
         ) from None
+    if not (total := budget.most(n)):
+        raise ValueError(f"--budget {text!r} of {n:,} rows is no label: write 20 for so many")
+    if horizon:
+        return budget
+    burst = (total + 1) // 2
+    rate = (total - burst) / max(1, n - 1) * (1 + 1e-12)  # no less when it is rounded
+    return Budget(min(1.0, rate), burst=burst)
 
 
 def parse_delay(text: str, table: Table) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from river_ineural.compare.running import Outcome
 
-__all__ = ["verdict"]
+__all__ = ["no_better", "verdict"]
 
 SURE = 2.0  # standard errors from which a difference is not taken for chance
 EARLY = 0.1  # least share of the rows that makes a start of its own
@@ -62,3 +63,13 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
         said += f" Up to {asked:,.0f} labels, in row {until:,}, take {rival.name}: "
         said += f"it made {some:.2f} times the mistakes of {best.name}."
     return said + one
+
+
+def no_better(outcomes: Sequence[Outcome], labels: Sequence[str]) -> str:
+    """What to say where no learner is surely better than the commonest label; else nothing."""
+    commonest = Counter(labels).most_common(1)[0][0]
+    mistakes = np.cumsum(np.array(labels) != commonest).tolist()
+    always = Outcome("", mistakes, totals=mistakes[-1:])
+    if any(lead(each, always) >= SURE for each in outcomes if not each.error):
+        return ""
+    return f"Always saying {commonest!r} may be as right as any of them."
