@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import re
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -33,13 +34,28 @@ from river_ineural.compare.giveaways import giveaways
 from river_ineural.compare.reading import Table, examples_of, read_cells, read_features
 from river_ineural.inspection.words import MEANING
 
-__all__ = ["LABELS", "Rows", "check_classes", "page", "router", "sampler_for", "used_up"]
+__all__ = [
+    "LABELS",
+    "Rows",
+    "check_classes",
+    "of_service",
+    "page",
+    "router",
+    "sampler_for",
+    "used_up",
+]
 
 LABELS = 100  # of a file, unless --budget says another number
 FEW = 10  # labels below which the page shows no accuracy
 ENOUGH = 20  # labels that show whether a column gives them away
 AT_ONCE = 200  # rows predicted in one request; the page then shows how far it is
 ADDED = "label", "probability", "said_by"  # columns of /rows.csv after those of the file
+ADVICE = {  # what stands in the place of options of `compare`
+    r"guessed --": "guessed ",
+    r"--separator .* belong in quotes; .*\)$": "cells that have a separator belong in quotes)",
+    r": say --date-format, as .*": ": write 2024-12-31",
+    r": say --decimal, .*": ": write numbers as 1234.5, or leave the column out by --drop",
+}
 PAGE = Path(__file__).with_name("labelling.html")
 # The page loads nothing, and sends to this service alone.
 POLICY = (
@@ -63,8 +79,7 @@ class Rows:
             raise ValueError(f"--drop: {path.name} has no column {strange[0]!r}")
         cells = read_cells(path)[0].drop(columns=[*drop])
         self.features, of_columns = read_features(cells, path.name)
-        guesses = (note.replace("--", "") for note in notes)  # there is no such option here
-        self.notes = [*guesses, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
+        self.notes = [*notes, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
         of_learned = self.cells[[name for name in cells if name in self.features]]
         self.notes += suspicions(of_learned, {*classes})
         # What a folder belongs to: answers are kept by the number of their row.
@@ -156,6 +171,13 @@ def said(probabilities: dict[Any, float], label: Label | None) -> tuple[str, str
     return str(label), "" if p is None else f"{p:.3f}", by
 
 
+def of_service(text: str) -> str:
+    """What `compare` says of a file, without its options."""
+    for said, instead in ADVICE.items():
+        text = re.sub(said, instead, text)
+    return text
+
+
 def suspicions(cells: pd.DataFrame, classes: Collection[str]) -> list[str]:
     """What to say of columns that people may not want to be learned from."""
     answers, ids = [], []
@@ -181,7 +203,9 @@ def sampler_for(
     for a larger budget.
     """
     n, limit = len(rows), LABELS if budget is None else budget
-    half = active.Budget(active.Budget(limit, n).total, max(1, n // 2))
+    if not (total := active.Budget(limit, n).total):
+        raise ValueError(f"--budget {limit} of {n:,} rows is no label: write 100 for so many")
+    half = active.Budget(min(n, total), max(1, n // 2))
     classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
     sampler = active.INeurALSampler(classifier, budget=half, seed=1)
     sampler.of_rows = rows.digest  # type: ignore[attr-defined]  # saved with the model

@@ -24,8 +24,10 @@ import contextlib
 import os
 import re
 import secrets
+import socket
 import sqlite3
 import sys
+import warnings
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -210,12 +212,26 @@ def warm_up(model: active.BudgetedSampler) -> None:
 
 
 def number(text: str) -> float | int:
-    """Parse a budget: 0.05 is a share, 500 is a number of labels."""
+    """Parse a budget: 0.05 or 5% is a share, 500 is a number of labels."""
     try:
+        if text.endswith("%"):
+            return float(text[:-1]) / 100
         return int(text) if text.removeprefix("-").isdigit() else float(text)
     except ValueError:
         said = f"{text!r} is no budget: 0.05 is a share of the rounds, 500 a number of labels"
         raise argparse.ArgumentTypeError(said) from None
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise ValueError or OSError if nothing can listen there."""
+    if not 0 < port < 65_536:
+        raise ValueError(f"--port is a number from 1 to 65535, got {port}")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        said = f"{host}:{port} cannot be used: {error.strerror}. Choose another --port"
+        raise ValueError(said) from None
 
 
 def main() -> None:
@@ -232,17 +248,20 @@ def main() -> None:
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
-    if given.classes and len({*given.classes}) < 2:
-        parser.error("--classes takes two labels or more, with spaces between them")
+    named = {*given.classes} - {""}
+    if given.classes and not 2 <= len(named) == len(given.classes):
+        parser.error("--classes takes two different labels or more, with spaces between them")
     rows, budget = None, 0.05 if given.budget is None else given.budget
     folder = given.folder or Path(f"{given.csv.stem}-labels" if given.csv else "service-data")
     try:
+        check_address(given.host, given.port)
         classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)
         first = plain = active.INeurALSampler(classifier, budget=budget, seed=1)
         if given.csv:
+            warnings.filterwarnings("ignore", "Only one class was seen")  # its advice is Python
             rows = labelling.Rows(given.csv, given.drop, given.classes)
             first = labelling.sampler_for(rows, given.classes, given.budget)
-            sys.stderr.writelines(f"{note}\n" for note in rows.notes)
+            sys.stderr.writelines(f"{labelling.of_service(note)}\n" for note in rows.notes)
         journal = Journal(folder, first, every=given.every, classes=given.classes)
         for name in ("categories", "missing"):
             if getattr(given, name) and not getattr(journal.learner, name, False):
@@ -253,7 +272,8 @@ def main() -> None:
         app = service(journal, os.environ.get("SERVICE_TOKEN"), rows, given.classes)
         warm_up(plain)  # last, because it takes long; its stream has classes of its own
         health = journal.health()
-        print(f"budget: {health['allows']}", file=sys.stderr)
+        where = "rounds" if rows is None else "rows, taken at random"
+        print(f"budget: {health['allows'].replace('rounds', where)}", file=sys.stderr)
         if rows is not None:
             print(f"rows predicted: {rows.n_predicted:,} of {len(rows):,}", file=sys.stderr)
             with journal.reading() as (model, _):
@@ -265,7 +285,10 @@ def main() -> None:
                 print("all labels are used: a larger --budget asks for more", file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:
-        parser.exit(1, f"{parser.prog}: {error}\n")
+        said = labelling.of_service(str(error))
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            said = f"{error.strerror}: {error.filename}"
+        parser.exit(1, f"{parser.prog}: {said}\n")
     uvicorn.run(
         app,
         host=given.host,

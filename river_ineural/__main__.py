@@ -73,13 +73,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--versions", action=Versions, nargs=0, help="of all packages, for a report"
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+    commands = parser.add_subparsers(
+        required=True, dest="command", metavar="COMMAND", parser_class=Parser
+    )
     compare.add(commands)
     compiling = commands.add_parser(
         "compile", help="compile all loops, so that first uses need not"
     )
     compiling.set_defaults(run=compile_loops)
-    options = parser.parse_args(given)
+    options, more = parser.parse_known_args(given)
+    if more:
+        commands.choices[options.command].error(f"unrecognized arguments: {' '.join(more)}")
     try:
         failure = options.run(options, shlex.join(["river-ineural", *given]))
     except KeyboardInterrupt:

@@ -263,23 +263,41 @@ def test_a_label_that_is_no_class_is_refused(file):
         ("a,label\n1,2\n", "column 'label', which /rows.csv adds: rename"),
         ("a,b\n", "orders.csv has no row below its header"),
         ("a\n" + "".join(f"word {i}\n" for i in range(150)), "no column of orders.csv is left"),
+        ("a;b\n1,500;2\n2,500;3\n", "'a' holds '1,500': write numbers as 1234.5, or leave"),
+        ("a,b\n1,2\n1,2,3\n", "(line 1 is the header; cells that have a separator belong in"),
+        ("a\n1\n", "--budget 0.1 of 1 rows is no label: write 100"),
     ],
 )
 def test_a_file_that_cannot_be_labelled_says_why(text, said, file, monkeypatch, capsys):
     file.write_text(text)
     monkeypatch.chdir(file.parent)
-    monkeypatch.setattr(sys, "argv", ["service.py", "--csv", str(file), "--classes", "yes", "no"])
+    given = ["--csv", str(file), "--budget", "10%", "--classes", "yes", "no"]
+    monkeypatch.setattr(sys, "argv", ["service.py", *given])
     monkeypatch.setattr(service, "warm_up", lambda model: None)
     with pytest.raises(SystemExit):
         service.main()
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_lone_class_is_refused_before_the_file_is_read(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["service.py", "--csv", "none.csv", "--classes", "yes,no"])
+def test_an_address_that_cannot_be_used_is_said_before_a_folder_is_made(file, monkeypatch, capsys):
+    monkeypatch.chdir(file.parent)
+    before = {*file.parent.iterdir()}
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        for port, said in (("99999", "a number from 1 to 65535"), (taken, "Choose another --port")):
+            monkeypatch.setattr(sys, "argv", ["service.py", "--csv", str(file), "--port", port])
+            with pytest.raises(SystemExit):
+                service.main()
+            assert said in capsys.readouterr().err.splitlines()[-1]
+    assert {*file.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize("named", [["yes,no"], ["yes", ""], ["yes", "yes", "no"]])
+def test_classes_that_are_none_are_refused_before_the_file_is_read(named, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["service.py", "--csv", "none.csv", "--classes", *named])
     with pytest.raises(SystemExit):
         service.main()
-    assert "--classes takes two labels or more" in capsys.readouterr().err
+    assert "--classes takes two different labels or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("after", ["a question", "all labels", "all rows"])

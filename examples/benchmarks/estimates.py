@@ -1,7 +1,8 @@
 """How often the interval of `sampler.accuracy` holds the true accuracy, and how wide it is.
 
-The tables and the streams that change, with a rate of 5 % and with a known horizon. A holdout that
-takes a tenth of the labels for random rounds, and learns none of them, stands beside.
+The tables, those of `foreign.py` and the streams that change, with a rate of 5 % and with a known
+horizon. A holdout that takes a tenth of the labels for random rounds, and learns none of them,
+stands beside.
 """
 
 import math
@@ -12,11 +13,12 @@ from typing import Any
 
 import changing
 import common
+import foreign
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import tabular
 from changing import Source
-from common import markdown
+from common import X, markdown
 from numpy.typing import NDArray
 from river import preprocessing
 
@@ -30,9 +32,11 @@ WIDE = ("mnist", "fashion")  # streams with hundreds of features, which are left
 STREAMS: dict[str, Source] = tabular.STREAMS | {
     name: each for name, each in changing.PANEL.items() if not name.startswith(WIDE)
 }
+TABLES, NOISY, CHANGING = "tables", "noisy tables", "streams that change"
 OWN, DELAYED, AUDITED = "I-NeurAL", f"I-NeurAL, labels {LATE} late", f"I-NeurAL, audit {AUDIT}"
 MARGIN, RANDOM = "logistic regression, by margin", "logistic regression, at random"
-LEARNERS = (OWN, DELAYED, AUDITED, MARGIN, RANDOM)
+OURS = OWN, DELAYED, AUDITED
+LEARNERS = (*OURS, MARGIN, RANDOM)
 AT = ("half", "end", "latest")
 TOLD = ("true", "value", "low", "high", "labels", "naive", "held_low", "held_high")
 NAMES = ("stream", "learner", "known", "seed")  # columns that identify a run
@@ -58,27 +62,40 @@ def sampler(run: Run, n: int, n_classes: int) -> BudgetedSampler:
     """A new sampler. Its draws do not depend on those of the stream, or of another stream."""
     budget = Budget(SHARE, n if run.known else None)
     seed = zlib.crc32(f"{run.stream} {run.known} {run.seed}".encode())
-    if run.learner in (OWN, DELAYED, AUDITED):
+    if run.learner in OURS:
         audit = AUDIT if run.learner == AUDITED else 0.0
-        return INeurALSampler(INeurAL(seed=run.seed), budget=budget, seed=seed, audit=audit)
+        encoding = foreign.ENCODING if run.stream in foreign.STREAMS else {}
+        learner = INeurAL(seed=run.seed, **encoding)
+        return INeurALSampler(learner, budget=budget, seed=seed, audit=audit)
     classifier: Any = preprocessing.StandardScaler() | regression(n_classes, run.seed)
     if run.learner == MARGIN:
         return MarginSampler(classifier, budget=budget, seed=seed)
     return at_random(classifier, budget, seed)
 
 
+def examples(run: Run) -> tuple[list[X], list[int]]:
+    """The examples and their classes; only ours take text and missing values as they are."""
+    if run.stream in STREAMS:
+        stream = STREAMS[run.stream].make(run.seed)
+        return list(common.examples(stream.x)), stream.y.tolist()
+    rows = foreign.table(run.stream, run.seed)
+    own = run.learner in OURS
+    xs = rows.examples() if own else common.examples(foreign.one_hot(rows.features))
+    return list(xs), np.unique(rows.labels, return_inverse=True)[1].tolist()
+
+
 def measure(run: Run) -> common.Row:
     """The true accuracy and the estimate, half-way, at the end, and of the latest 2,000 rounds."""
-    stream = STREAMS[run.stream].make(run.seed)
-    n = min(run.rounds or len(stream.y), len(stream.y))
-    y, model = stream.y[:n].tolist(), sampler(run, n, int(stream.y.max()) + 1)
+    xs, y = examples(run)
+    n = min(run.rounds or len(y), len(y))
+    model = sampler(run, n, max(y) + 1)
     delay = LATE if run.learner == DELAYED else 0
     right, asked = np.full(n, np.nan), np.zeros(n, bool)
     held = np.random.default_rng(run.seed + 1).random(n) < HELD * SHARE
     due: list[tuple[int, int]] = []  # when, which question
     row: common.Row = {}
     see = partial(seen, model, right, asked, held)
-    for t, x in enumerate(common.examples(stream.x[:n])):
+    for t, x in enumerate(xs[:n]):
         while due and due[0][0] <= t:
             model.answer(query := due.pop(0)[1], y[query - 1])
         decision = model.decide_one(x)
@@ -130,7 +147,8 @@ def wilson(right: NDArray[np.float64], z: float = 1.96) -> tuple[float, float]:
 
 def groups(rows: pd.DataFrame) -> Any:
     """The rows by learner, kind of stream, and whether the number of rounds is known."""
-    kinds = np.where(rows["stream"].isin([*tabular.STREAMS]), "tables", "streams that change")
+    kinds = np.where(rows["stream"].isin([*tabular.STREAMS]), TABLES, CHANGING)
+    kinds = np.where(rows["stream"].isin([*foreign.STREAMS]), NOISY, kinds)
     budgets = np.where(rows["known"].astype(str) == "True", "horizon", "rate")
     order = pd.Categorical(rows["learner"], LEARNERS)
     named = rows.assign(kind=kinds, budget=budgets, learner=order)
@@ -171,7 +189,7 @@ def cost(rows: pd.DataFrame) -> str:
     """What an audit of a tenth costs in mistakes, and what it gains in width, on tables."""
     lines, found = [], dict(list(groups(rows)))
     for budget in ("rate", "horizon"):
-        plain, audited = (found[learner, "tables", budget] for learner in (OWN, AUDITED))
+        plain, audited = (found[learner, TABLES, budget] for learner in (OWN, AUDITED))
         same = plain.merge(audited[["stream", "seed"]])
         over = common.ratios(pd.concat([same, audited]), AUDITED, OWN, tabular.STREAMS)
         ratio = f"{common.geometric(over):.3f}"
@@ -181,8 +199,11 @@ def cost(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run the missing runs, and print the tables."""
-    given = common.options({"estimates": []}, __doc__, 5, streams=STREAMS, learners=LEARNERS)
-    streams = changing.there(STREAMS, given.streams)
+    names = [*STREAMS, *foreign.STREAMS]
+    given = common.options({"estimates": []}, __doc__, 5, streams=names, learners=LEARNERS)
+    wanted = given.streams or names
+    streams = changing.there(STREAMS, [name for name in wanted if name in STREAMS])
+    streams += [name for name in wanted if name in foreign.STREAMS]
     runs = [
         Run(stream, learner, known, seed, given.rounds)
         for seed in range(given.seeds)

@@ -54,8 +54,9 @@ def run(options: argparse.Namespace, line: str) -> str:
         raise ValueError(
             f"compare needs {error.name}: pip install -e '.[compare]' in a checkout"
         ) from None
-    if options.seeds < 1:
-        raise ValueError(f"--seeds must be at least 1, got {options.seeds}")
+    for name, least in (("seeds", 1), ("seed", 0)):
+        if (value := getattr(options, name)) < least:
+            raise ValueError(f"--{name} must be at least {least}, got {value}")
     models, known = options.models or contenders.DEFAULT, contenders.CONTENDERS
     for name in models:
         if name not in known:
@@ -78,6 +79,7 @@ def run(options: argparse.Namespace, line: str) -> str:
     sys.stderr.writelines(f"{note}\n" for note in [*notes, runs])  # a log shows no progress
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two
+        warnings.filterwarnings("ignore", "The number of unique classes")  # of few labels
         outcomes = [
             running.mean_of(
                 [running.run(known[name], table, budget, delay, seed) for seed in seeds]

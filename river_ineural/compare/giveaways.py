@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 
-from river_ineural.compare.reading import Table
+from river_ineural.compare.reading import Table, column_of
 
 __all__ = ["giveaways"]
 
@@ -21,7 +21,10 @@ def giveaways(table: Table) -> Iterator[str]:
     labels = pd.Series(table.labels)
     base = 1 - table.shares.iloc[0]
     halves = np.arange(len(labels)) % 2 == 0
-    for name, column in table.features.items():
+    told = set[str]()
+    for feature, column in table.features.items():
+        if (name := column_of(feature)) in told:
+            continue
         if is_numeric_dtype(column) and column.nunique() > BINS:
             column = pd.qcut(column, BINS, labels=False, duplicates="drop")
         codes = pd.Series(pd.factorize(column, use_na_sentinel=False)[0])
@@ -30,6 +33,7 @@ def giveaways(table: Table) -> Iterator[str]:
             commonest = labels[half].groupby(codes[half]).agg(lambda of: of.mode().iloc[0])
             wrong += int((codes[~half].map(commonest) != labels[~half]).sum())
         if wrong <= GIVEN_AWAY * base * len(labels):
+            told.add(name)
             yield (
                 f"{name}: this column alone tells {1 - wrong / len(labels):.1%} of the labels. If "
                 f"it is known only after the label, leave it out: --drop {name!r}"

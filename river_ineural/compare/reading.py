@@ -35,7 +35,10 @@ SIGNS = "$€£¥₹%"  # around numbers, which are read without them
 EMPTY: Mapping[Any, Any] = {}
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
+FEW = 20  # rows above which a column is ids if each has another text
 MOST_CLASSES = 100  # the default limit of `INeurAL`
+QUANTITY = 20  # different numbers that may be classes without a remark
+PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,8 @@ def read_table(
     missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
         notes.append(f"{n:,} rows are left out, because {label!r} is not a label")
+    if missing.all():
+        raise ValueError(f"column {target!r} has no label in any of {len(cells):,} rows")
     cells, at = cells[~missing], None
     if time:
         at = sorted_times(cells[time], date_format)
@@ -122,8 +127,10 @@ def read_table(
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
             f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
-            f"predicts classes, at least 2 and at most {MOST_CLASSES}"
+            f"predicts classes, at least 2 and at most {MOST_CLASSES}, and no quantities"
         )
+    if n > QUANTITY and pd.to_numeric(labels, errors="coerce").notna().all():
+        notes.append(f"{target}: {n} numbers become {n} classes; of a quantity make a few ranges")
     features, of_columns = read_features(
         cells.drop(columns={*drop} - {target}), path.name, categories, date_format
     )
@@ -147,9 +154,13 @@ def read_features(
             times = isinstance(values.dtype, pd.DatetimeTZDtype)
             name = name.replace("=", ":") + "'" * name.endswith(MISSING_FLAG)  # see `Encoder`
             values = values.rename(name)
-            features |= parts_of_times(values) if times else {name: values}
+            found = dict(parts_of_times(values)) if times else {name: values}
+            features |= found
+            if not found:
+                notes.append(f"{name}: left out: its times only grow, or are all the same")
     if not features:
-        raise ValueError(f"no column of {file} is left to learn from: {'; '.join(notes)}")
+        why = "; ".join(notes) or "all were dropped"
+        raise ValueError(f"no column of {file} is left to learn from: {why}")
     return pd.DataFrame(features).reset_index(drop=True), notes
 
 
@@ -245,14 +256,19 @@ def read_cells(
             csv["encoding"] = "cp1252"
             cells, notes = read_cells(path, target, categories, as_written, **csv)
             return cells, ["guessed --encoding 'cp1252'", *notes]
-        said = " ".join(str(error).split())
-        raise ValueError(
-            f"{path.name} cannot be read: {said} (line 1 is the header; --separator says what "
-            "stands between cells; cells that have it belong in quotes; --encoding says how text "
-            "is written, as cp1252 or utf-16)"
-        ) from None
+        said = f"{path.name} cannot be read: {' '.join(str(error).split())}"
+        if source is path and path.suffix != ".parquet":
+            said += (
+                " (line 1 is the header; --separator says what stands between cells; cells that "
+                "have it belong in quotes; --encoding says how text is written, as cp1252 or "
+                "utf-16)"
+            )
+        raise ValueError(said) from None
     if not len(cells):
         raise ValueError(f"{path.name} has no row below its header")
+    for name in cells:
+        if name.endswith(".1") and name[:-2] in cells:  # pandas' name for a second one
+            notes.append(f"a second column {name[:-2]!r} is called {name!r}")
     cells.attrs = {mark: how.get(mark) for mark in ("decimal", "thousands")}
     empty = cells.isna() | (cells == "")
     ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
@@ -330,20 +346,26 @@ def why_useless(values: pd.Series[Any]) -> str:
         return "left out: it is empty"
     if is_numeric_dtype(values) and n == rows > MANY and values.is_monotonic_increasing:
         return "left out: larger in each row, as counters are"
-    if values.dtype == object and n > max(MANY, OFTEN * rows):
+    if values.dtype == object and (n == rows > FEW or n > max(MANY, OFTEN * rows)):
         return f"left out: {n:,} different texts in {rows:,} rows, as ids have"
     return ""
 
 
 def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Series[float]]]:
-    """Weekday (Monday is 0), hour, month and days since 1970; omits parts that never decrease."""
+    """Weekday (Monday is 0), hour, month and days since 1970; omits parts that never decrease.
+
+    Days that are all the same stay where some are missing, for that may tell the label.
+    """
     times = values.dt
-    parts = {
-        "weekday": times.day_of_week,
-        "hour": times.hour + times.minute / 60 + times.second / 3600,
-        "month": times.month,
-        "days": (values - pd.Timestamp(0, tz="UTC")) / np.timedelta64(1, "D"),
-    }
-    for part, numbers in parts.items():
-        if not numbers.dropna().is_monotonic_increasing:
+    hour = times.hour + times.minute / 60 + times.second / 3600
+    days = (values - pd.Timestamp(0, tz="UTC")) / np.timedelta64(1, "D")
+    for part, numbers in zip(PARTS, (times.day_of_week, hour, times.month, days), strict=True):
+        tells = part == "days" and numbers.hasnans and numbers.nunique() == 1
+        if tells or not numbers.dropna().is_monotonic_increasing:
             yield f"{values.name} ({part})", numbers.astype(float)
+
+
+def column_of(feature: str) -> str:
+    """The column from which a feature was made."""
+    column, _, part = feature.removesuffix(")").rpartition(" (")
+    return column if part in PARTS else feature

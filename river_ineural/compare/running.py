@@ -54,6 +54,8 @@ def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         budget = Budget(int(text) if text.isdigit() else share, n)
+        if (budget.total or 0) > n:
+            raise ValueError
     except ValueError:
         raise ValueError(
             f"--budget {text!r} is not a budget: write 5% or 0.05 for a share of the rows, at most "
@@ -95,7 +97,8 @@ def run(
     A row that the learner does not predict, since it knows no label yet, is a mistake.
     """
     outcome, start = Outcome(contender.name), time.perf_counter()
-    codes, _ = pd.factorize(pd.Series(table.labels))  # River's regression expects 0 and 1
+    # River's regression expects 0 and 1, and says 0 before any label: that of row 1 is unknown yet.
+    codes, _ = pd.factorize(pd.Series(table.labels), sort=True)
     moments = iter(table.moments or ())
     moment = (lambda x: next(moments)) if delay is not None and table.moments else None
     scores = metrics.Accuracy()  # type: ignore[no-untyped-call]
