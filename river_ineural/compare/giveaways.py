@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 
-from river_ineural.compare.reading import Table, column_of
+from river_ineural.compare.reading import Table
+from river_ineural.compare.times import column_of
 
 __all__ = ["giveaways"]
 

@@ -20,6 +20,7 @@ from pandas.io.common import get_handle  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
 from river_ineural.compare.formats import as_csv, declared
+from river_ineural.compare.times import DATE, FORMATS, parts_of_times, sorted_times, to_times
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
 
@@ -28,9 +29,6 @@ MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
-DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( \d{1,2}:\d\d(:\d\d)?)?"
-DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"
-FORMATS = [day + time for day in DAYS for time in ("", " %H:%M", " %H:%M:%S")]
 SIGNS = "$€£¥₹%"  # around numbers, which are read without them
 EMPTY: Mapping[Any, Any] = {}
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
@@ -38,7 +36,6 @@ MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts a
 FEW = 20  # rows above which a column is ids if each has another text
 MOST_CLASSES = 100  # the default limit of `INeurAL`
 QUANTITY = 20  # different numbers that may be classes without a remark
-PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
 
 
 @dataclass(frozen=True)
@@ -275,23 +272,6 @@ def read_cells(
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
 
 
-def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
-    """Times in UTC; NaT where a cell is not a time."""
-    return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
-
-
-def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[Any]:
-    """Sorted numbers or times. Every cell must be a number or a time."""
-    values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
-    if (none := cells[values.isna()]).size:
-        raise ValueError(
-            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: "
-            "write a number or 2024-12-31 23:59 in every row, or say how times are written with "
-            "--date-format, as '%d.%m.%Y %H:%M'"
-        )
-    return values.sort_values(kind="stable")
-
-
 def read_column(
     cells: pd.Series[Any],
     date_format: str | None = None,
@@ -349,23 +329,3 @@ def why_useless(values: pd.Series[Any]) -> str:
     if values.dtype == object and (n == rows > FEW or n > max(MANY, OFTEN * rows)):
         return f"left out: {n:,} different texts in {rows:,} rows, as ids have"
     return ""
-
-
-def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Series[float]]]:
-    """Weekday (Monday is 0), hour, month and days since 1970; omits parts that never decrease.
-
-    Days that are all the same stay where some are missing, for that may tell the label.
-    """
-    times = values.dt
-    hour = times.hour + times.minute / 60 + times.second / 3600
-    days = (values - pd.Timestamp(0, tz="UTC")) / np.timedelta64(1, "D")
-    for part, numbers in zip(PARTS, (times.day_of_week, hour, times.month, days), strict=True):
-        tells = part == "days" and numbers.hasnans and numbers.nunique() == 1
-        if tells or not numbers.dropna().is_monotonic_increasing:
-            yield f"{values.name} ({part})", numbers.astype(float)
-
-
-def column_of(feature: str) -> str:
-    """The column from which a feature was made."""
-    column, _, part = feature.removesuffix(")").rpartition(" (")
-    return column if part in PARTS else feature

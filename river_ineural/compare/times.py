@@ -1,0 +1,54 @@
+"""Times in the columns of a table: how they are written, sorted, and what learners get of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
+
+__all__ = ["DATE", "FORMATS", "column_of", "parts_of_times", "sorted_times", "to_times"]
+
+DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( \d{1,2}:\d\d(:\d\d)?)?"
+DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"
+FORMATS = [day + time for day in DAYS for time in ("", " %H:%M", " %H:%M:%S")]
+PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
+
+
+def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
+    """Times in UTC; NaT where a cell is not a time."""
+    return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
+
+
+def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[Any]:
+    """Sorted numbers or times. Every cell must be a number or a time."""
+    values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
+    if (none := cells[values.isna()]).size:
+        raise ValueError(
+            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: "
+            "write a number or 2024-12-31 23:59 in every row, or say how times are written with "
+            "--date-format, as '%d.%m.%Y %H:%M'"
+        )
+    return values.sort_values(kind="stable")
+
+
+def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Series[float]]]:
+    """Weekday (Monday is 0), hour, month and days since 1970; omits parts that never decrease.
+
+    Days that are all the same stay where some are missing, for that may tell the label.
+    """
+    times = values.dt
+    hour = times.hour + times.minute / 60 + times.second / 3600
+    days = (values - pd.Timestamp(0, tz="UTC")) / np.timedelta64(1, "D")
+    for part, numbers in zip(PARTS, (times.day_of_week, hour, times.month, days), strict=True):
+        tells = part == "days" and numbers.hasnans and numbers.nunique() == 1
+        if tells or not numbers.dropna().is_monotonic_increasing:
+            yield f"{values.name} ({part})", numbers.astype(float)
+
+
+def column_of(feature: str) -> str:
+    """The column from which a feature was made."""
+    column, _, part = feature.removesuffix(")").rpartition(" (")
+    return column if part in PARTS else feature
