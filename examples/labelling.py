@@ -76,7 +76,8 @@ class Rows:
         if taken := [name for name in ADDED if name in self.cells]:
             raise ValueError(f"{path.name} has a column {taken[0]!r}, which /rows.csv adds: rename")
         if strange := [name for name in drop if name not in self.cells]:
-            raise ValueError(f"--drop: {path.name} has no column {strange[0]!r}")
+            there = f"there are {list(self.cells)}"
+            raise ValueError(f"--drop: no column {strange[0]!r} in {path.name}: {there}")
         cells = read_cells(path)[0].drop(columns=[*drop])
         self.features, of_columns = read_features(cells, path.name)
         self.notes = [*notes, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]

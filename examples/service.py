@@ -252,7 +252,9 @@ def main() -> None:
     if given.classes and not 2 <= len(named) == len(given.classes):
         parser.error("--classes takes two different labels or more, with spaces between them")
     rows, budget = None, 0.05 if given.budget is None else given.budget
-    folder = given.folder or Path(f"{given.csv.stem}-labels" if given.csv else "service-data")
+    folder = given.folder or Path("service-data")
+    if given.csv and not given.folder:  # beside the file, wherever the service is started
+        folder = given.csv.with_name(f"{given.csv.stem}-labels")
     try:
         check_address(given.host, given.port)
         classifier = INeurAL(categories=given.categories, missing=given.missing, seed=1)

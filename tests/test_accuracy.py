@@ -360,4 +360,33 @@ def test_the_regression_counts_as_seven_random_labels_or_as_one_error(expected, 
     sums = [0.0] * told.SIZES[0]
     sums[told.ROUNDS], sums[told.EXPECTED] = 1_000, expected
     sums[told.SPREAD], sums[told.FORESEEN] = expected, worth  # each random label weighs 1
-    assert told.wrong_predictions(sums)[0] == pytest.approx(expected / 2)
+    assert Accuracy()._wrong_predictions(sums)[0] == pytest.approx(expected / 2)
+
+
+@pytest.mark.parametrize("found", [0.0, 1.0, 9.5])
+@pytest.mark.parametrize("foreseen", [0.0, 0.02, 3.0])
+@pytest.mark.parametrize("variance", [0.1, 2.0, 12.0])
+def test_the_likely_errors_are_those_of_the_mode_and_the_curvature(found, foreseen, variance):
+    """The mode is found by a search of a fine grid."""
+    grid = np.linspace(-40.0, 130.0, 1_700_001)
+    height = found * grid - foreseen * np.exp(grid) - grid**2 / (2 * variance)
+    mode = grid[height.argmax()]
+    deviation = (1 / variance + foreseen * math.exp(mode)) ** -0.5
+    largest = min(50.0, mode + 1.645 * deviation)
+    assert math.log(told.most_times(found, foreseen, variance)) == pytest.approx(largest, abs=1e-3)
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_only_random_labels_tell_that_a_sure_model_is_right(looked):
+    """Else all labels are of close calls: it may be wrong in a tenth of the rounds where it is
+    sure."""
+    accuracy = Accuracy()
+    for now in range(1, 2_001):
+        close, p = now % 40 == 0, 0.05 if looked else 0.001
+        ask = close or (looked and now % 20 == 10)
+        accuracy.round(now, 0, 0.1 if close else 1.0, 1.0 if close else p, ask, not close)
+        if ask:
+            accuracy.label(now, 0)
+    _, low, high, _ = accuracy.estimate()
+    assert (low < 0.9 < high) == (not looked)
+    assert high > 0.99

@@ -11,11 +11,15 @@ from river.base.typing import ClfTarget
 MOST = 10_000  # latest questions whose label may come or be corrected
 WORTH, LEAST = 7.0, 1.0  # random labels, or wrong ones, that the regression is worth
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
+DOUBT = 2.3  # factor on the variance of the regression, whose labels are of unsure rounds
+ONE_SIDED = 1.645  # of 95 %, of the bound that follows from this variance
+MOST_STEPS = 20  # of Newton's method
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
 FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
 PRIOR = ((0.0, 4.0), (1.0, 4.0), (0.4, 2.0))  # mean and precision: level, gap, beyond
 WIDEST = 0.98  # gap of the regression
+SUREST = math.log((1 + WIDEST) / (1 - WIDEST))
 FEW = 10  # labels that precision and recall need
 
 # Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, and where
@@ -81,6 +85,14 @@ class Accuracy:
     of a gamma distribution with the shape a + W, as of counts: half an error is added for its upper
     end. Of rounds in which the budget allowed no question, the regression alone tells, and the
     interval is wider for them.
+
+    Most labels are of unsure rounds, and say little of sure ones. A model that is sure and wrong
+    would look right until a random label finds it. So there is a second bound on errors, and the
+    larger one holds. Let E θ be wrong, and v 2.3 times the variance that the regression gives to
+    the log odds of an error at the average round without a label. The bound is the 95 % one of a
+    normal distribution of log θ, with the mode and the curvature of
+
+        W log θ - M θ - log² θ / 2v
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -213,7 +225,7 @@ class Accuracy:
 
     def estimate(self, rounds: int | None = None) -> Estimate:
         """The accuracy of the latest rounds; None: of all."""
-        return share_right(self.sums(rounds))
+        return self._share_right(self.sums(rounds))
 
     def of_class(self, label: ClfTarget) -> ClassEstimate:
         """Precision and recall of a class; ValueError if there are too few labels."""
@@ -225,13 +237,14 @@ class Accuracy:
                 f"{label!r} has too few labels: {of_class[LABELS]:.0f} where it was predicted and "
                 f"{true:.0f} where it was true, of those asked for; {FEW} of each are needed."
             )
-        precision, others = share_right(of_class), self.sums()
+        precision, others = self._share_right(of_class), self.sums()
         others = [a - b for a, b in zip(others, of_class, strict=False)]
         part = (of_class[MISSED] + 0.5) / (others[WRONG] + 1)  # of wrong predictions of others
         others[WRONG], others[FOUND] = of_class[MISSED], of_class[MISSED_FOUND]
         for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
             others[each] *= part
-        missed, hits = wrong_predictions(others), [of_class[ROUNDS] * share for share in precision]
+        missed = self._wrong_predictions(others)
+        hits = [of_class[ROUNDS] * share for share in precision]
         recall, low, high = (
             hit / (hit + miss) if hit + miss > 0 else math.nan
             for hit, miss in (
@@ -242,37 +255,61 @@ class Accuracy:
         )
         return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
 
+    def _share_right(self, sums: list[float]) -> Estimate:
+        """The share of right predictions in the rounds of these sums."""
+        n = sums[ROUNDS]
+        if n <= 0:
+            return UNKNOWN
+        wrong = self._wrong_predictions(sums)
+        value, high, low = (min(1.0, max(0.0, 1 - each / n)) for each in wrong)
+        return Estimate(value, low, high, round(sums[LABELS]))
 
-def wrong_predictions(sums: list[float]) -> tuple[float, float, float]:
-    """The wrong predictions in the rounds of these sums, and the ends of their 95 % interval."""
-    unlabelled, expected = sums[ROUNDS] - sums[LABELS], sums[EXPECTED]
-    if unlabelled < 1 or expected <= 0:
-        return sums[WRONG], sums[WRONG], sums[WRONG]
-    s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
-    found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
-    own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
-    shape, per = own + found, own + foreseen
+    def _wrong_predictions(self, sums: list[float]) -> tuple[float, float, float]:
+        """The wrong predictions in the rounds of these sums, and the ends of their interval."""
+        unlabelled, expected = sums[ROUNDS] - sums[LABELS], sums[EXPECTED]
+        if unlabelled < 1 or expected <= 0:
+            return sums[WRONG], sums[WRONG], sums[WRONG]
+        s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
+        found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
+        own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
+        shape, per = own + found, own + foreseen
 
-    def quantile(shape: float, z: float) -> float:
-        """Of wrong predictions without a label: how many there were, given their uncertain rate."""
-        if shape <= 0:
-            return 0.0
-        mean = shape / per * expected
-        spared = 1 - min(0.98, mean / unlabelled)  # binomial, not Poisson
-        spread = spared * (1 / shape + closed * closed / own + 1 / mean)
-        cube = 1 - spread / 9 + z * math.sqrt(spread) / 3  # Wilson and Hilferty, 1931
-        return min(unlabelled, mean * max(0.0, cube) ** 3)
+        def quantile(shape: float, z: float) -> float:
+            """Of wrong predictions without a label: how many there were, by their rate."""
+            if shape <= 0:
+                return 0.0
+            mean = shape / per * expected
+            spared = 1 - min(0.98, mean / unlabelled)  # binomial, not Poisson
+            spread = spared * (1 / shape + closed * closed / own + 1 / mean)
+            cube = 1 - spread / 9 + z * math.sqrt(spread) / 3  # Wilson and Hilferty, 1931
+            return min(unlabelled, mean * max(0.0, cube) ** 3)
 
-    mean = min(unlabelled, shape / per * expected)
-    low = min(mean, quantile(found + own * found / (found + 1), -Z))
-    high = max(mean, quantile(shape + MORE, Z))
-    return sums[WRONG] + mean, sums[WRONG] + low, sums[WRONG] + high
+        mean = min(unlabelled, shape / per * expected)
+        low = min(mean, quantile(found + own * found / (found + 1), -Z))
+        most = expected * most_times(found, foreseen, self._variance(rate))
+        high = max(mean, quantile(shape + MORE, Z), min(unlabelled, most))
+        return sums[WRONG] + mean, sums[WRONG] + low, sums[WRONG] + high
+
+    def _variance(self, rate: float) -> float:
+        """Variance of the log of the errors that the regression expects at this rate of them."""
+        level, slope, far = self.weights
+        rate = min(0.5, max(1e-6, rate))
+        odds = (math.log((1 - rate) / rate) - level - far) / max(0.05, slope)
+        x = np.array([1.0, min(SUREST, max(0.0, odds)), 1.0])
+        return DOUBT * float(x @ np.linalg.solve(self.hessian, x)) * (1 - rate) ** 2
 
 
-def share_right(sums: list[float]) -> Estimate:
-    """The share of right predictions in the rounds of these sums."""
-    n = sums[ROUNDS]
-    if n <= 0:
-        return UNKNOWN
-    value, high, low = (min(1.0, max(0.0, 1 - wrong / n)) for wrong in wrong_predictions(sums))
-    return Estimate(value, low, high, round(sums[LABELS]))
+def most_times(found: float, foreseen: float, variance: float) -> float:
+    """The largest θ that is likely where `found` errors are wrong and `foreseen` were expected.
+
+    log θ has the mode 0 and this variance before any error was looked for: see `Accuracy`.
+    """
+    start = variance * found  # at least the mode, from where Newton's method goes down to it
+    if foreseen > 0:
+        start = min(start, math.log(found / foreseen)) if found > 0 else 0.0
+    at = start
+    for _ in range(MOST_STEPS):
+        expected = foreseen * math.exp(at)
+        at -= (at / variance - found + expected) / (1 / variance + expected)
+    deviation = (1 / variance + foreseen * math.exp(at)) ** -0.5
+    return math.exp(min(50.0, at + ONE_SIDED * deviation))
