@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from river import base, linear_model
+from scipy import stats
 
 from river_ineural import INeurAL, active, load, save
 from river_ineural.active import accuracy as told
@@ -390,3 +391,14 @@ def test_only_random_labels_tell_that_a_sure_model_is_right(looked):
     _, low, high, _ = accuracy.estimate()
     assert (low < 0.9 < high) == (not looked)
     assert high > 0.99
+
+
+def test_an_interval_of_many_random_labels_is_that_of_a_gamma_distribution():
+    """Wrong predictions are counts at an uncertain rate: a negative binomial distribution."""
+    sums, expected, found = [0.0] * told.SIZES[0], 100.0, 40.0
+    sums[told.ROUNDS], sums[told.EXPECTED], sums[told.SPREAD] = 1e6, expected, expected
+    sums[told.FOUND] = sums[told.FORESEEN] = found
+    for end, shape in ((1, 1 + found - 1 / 41), (2, 1.5 + found)):
+        p = (1 + found) / (1 + found + expected)
+        ends = stats.nbinom.ppf((0.025, 0.975), shape, p)
+        assert Accuracy()._wrong_predictions(sums)[end] == pytest.approx(ends[end - 1], rel=0.02)
