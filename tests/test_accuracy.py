@@ -402,3 +402,13 @@ def test_an_interval_of_many_random_labels_is_that_of_a_gamma_distribution():
         p = (1 + found) / (1 + found + expected)
         ends = stats.nbinom.ppf((0.025, 0.975), shape, p)
         assert Accuracy()._wrong_predictions(sums)[end] == pytest.approx(ends[end - 1], rel=0.02)
+
+
+def test_a_part_of_a_block_is_not_taken_for_labelled():
+    """One of its sixteen rounds has a label: nothing certain follows for the latest round."""
+    accuracy = Accuracy()
+    for now in range(1, 17):
+        accuracy.round(now, 0, 0.1, 0.1, now == 8, False)
+    accuracy.label(8, 0)
+    _, low, high, _ = accuracy.estimate(1)
+    assert low < 0.6 < high

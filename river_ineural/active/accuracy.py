@@ -267,7 +267,7 @@ class Accuracy:
     def _wrong_predictions(self, sums: list[float]) -> tuple[float, float, float]:
         """The wrong predictions in the rounds of these sums, and the ends of their interval."""
         unlabelled, expected = sums[ROUNDS] - sums[LABELS], sums[EXPECTED]
-        if unlabelled < 1 or expected <= 0:
+        if unlabelled < 1e-6 or expected <= 0:  # of a part of a block it may be below 1
             return sums[WRONG], sums[WRONG], sums[WRONG]
         s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
         found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
