@@ -223,7 +223,7 @@ def number(text: str) -> float | int:
 
 
 def check_address(host: str, port: int) -> None:
-    """Raise ValueError or OSError if nothing can listen there."""
+    """Raise ValueError if nothing can listen there."""
     if not 0 < port < 65_536:
         raise ValueError(f"--port is a number from 1 to 65535, got {port}")
     try:

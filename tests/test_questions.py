@@ -277,7 +277,6 @@ def test_what_is_in_no_history_cannot_be_corrected():
 X = STREAM[0][0]
 
 
-@pytest.mark.filterwarnings("ignore:No label of 'corrected'")  # after the challenger forgot it
 @pytest.mark.parametrize("label", [None, float("nan"), ("a",)])
 def test_what_is_no_label_answers_nothing(label):
     """Whatever the classifier takes: River's takes None for a class."""
@@ -289,6 +288,7 @@ def test_what_is_no_label_answers_nothing(label):
     assert (model.n_pending, model.classifier.class_counts) == (1, {})
 
 
+@pytest.mark.filterwarnings("ignore:No label of 'corrected'")  # after the challenger forgot it
 def test_corrections_reach_all_models_of_a_recovery():
     """Old labels of what the challenger has dropped, and new ones; then after its end."""
     model, answered = active.INeurALSampler(small(drift_detector="cusum"), gamma=1e3, seed=1), []

@@ -304,10 +304,9 @@ def most_times(found: float, foreseen: float, variance: float) -> float:
 
     log θ has the mode 0 and this variance before any error was looked for: see `Accuracy`.
     """
-    start = variance * found  # at least the mode, from where Newton's method goes down to it
-    if foreseen > 0:
-        start = min(start, math.log(found / foreseen)) if found > 0 else 0.0
-    at = start
+    at = variance * found  # at least the mode, from where Newton's method goes down to it
+    if foreseen > 0 and found > 0:
+        at = min(at, math.log(found / foreseen))
     for _ in range(MOST_STEPS):
         expected = foreseen * math.exp(at)
         at -= (at / variance - found + expected) / (1 / variance + expected)
