@@ -80,6 +80,8 @@ class Rows:
             raise ValueError(f"--drop: no column {strange[0]!r} in {path.name}: {there}")
         cells = read_cells(path)[0].drop(columns=[*drop])
         self.features, of_columns = read_features(cells, path.name)
+        marks = self.cells.attrs  # of the file, in which it is given back
+        self.separator, self.decimal = marks["sep"] or ",", marks["decimal"] or "."
         self.notes = [*notes, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
         of_learned = self.cells[[name for name in cells if name in self.features]]
         self.notes += suspicions(of_learned, {*classes})
@@ -153,7 +155,9 @@ class Rows:
             known = labels_of(rows)
             predicted = model.classifier.predict_proba_one if known else lambda x: {}
             added = [said(predicted(x), known.get(name_of(i))) for i, x in enumerate(self.examples)]
-        return self.cells.assign(**dict(zip(ADDED, zip(*added, strict=True), strict=True)))
+        table = self.cells.assign(**dict(zip(ADDED, zip(*added, strict=True), strict=True)))
+        table["probability"] = table["probability"].str.replace(".", self.decimal)
+        return table
 
 
 def name_of(row: int) -> str:
@@ -200,13 +204,13 @@ def sampler_for(
 ) -> active.INeurALSampler:
     """A new sampler for a file; a budget of None is `LABELS` labels.
 
-    Rows come in random order. So the labels are spent on one half of them, and the other half waits
-    for a larger budget.
+    Rows come in random order. So the labels are spent on one half of them, or on more where there
+    are more labels, and the other rows wait for a larger budget.
     """
     n, limit = len(rows), LABELS if budget is None else budget
     if not (total := active.Budget(limit, n).total):
         raise ValueError(f"--budget {limit} of {n:,} rows is no label: write 100 for so many")
-    half = active.Budget(min(n, total), max(1, n // 2))
+    half = active.Budget(min(n, total), max(min(n, total), n // 2))
     classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
     sampler = active.INeurALSampler(classifier, budget=half, seed=1)
     sampler.of_rows = rows.digest  # type: ignore[attr-defined]  # saved with the model
@@ -311,7 +315,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
         """The rows of the file, each with its label, its probability, and who said it."""
         if rows is None:
             raise HTTPException(404, "there is no file: start the service with --csv rows.csv")
-        text = rows.labelled(journal).to_csv(index=False)
+        text = rows.labelled(journal).to_csv(index=False, sep=rows.separator)
         name = {"Content-Disposition": f'attachment; filename="{quote(rows.file)}"'}
         return Response(text, media_type="text/csv", headers=name)
 

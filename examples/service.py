@@ -76,6 +76,8 @@ def a_label(label: Any) -> Any:
     """A label as JSON has it; a number with a fraction is none."""
     if label is None:
         raise ValueError("null is no label; send the id to /skips if nobody can say it")
+    if isinstance(label, str) and not label.strip():
+        raise ValueError("an empty text is no label; send the id to /skips if nobody can say it")
     if not isinstance(label, Label):
         raise ValueError("a label is text, a whole number, true or false")
     return label
@@ -248,6 +250,7 @@ def main() -> None:
     say("--port", type=int, default=8000)
     say("--every", type=int, default=EVERY, help="rows after which the model is saved")
     given = parser.parse_args()
+    given.classes = [name.strip() for name in given.classes]
     named = {*given.classes} - {""}
     if given.classes and not 2 <= len(named) == len(given.classes):
         parser.error("--classes takes two different labels or more, with spaces between them")

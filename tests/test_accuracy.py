@@ -166,7 +166,7 @@ def test_an_audit_is_a_share(audit):
 
 def test_before_the_first_prediction_nothing_is_known():
     model = active.INeurALSampler(small(), seed=1)
-    assert str(model.accuracy) == "nan% (0.0% to 100.0%, 0 labels)"
+    assert str(model.accuracy) == "unknown, no round was predicted"
     model.decide_one({"a": 1.0})  # no class is known: a round without a prediction
     model.answer(1, "good")
     assert model.accuracy[1:] == (0.0, 1.0, 0)

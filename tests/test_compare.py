@@ -277,9 +277,9 @@ WRONG = [
     ("a,y\n1,a\n2,\udce9\n", "--encoding utf-8", "'utf-8' codec .* --encoding says .* as cp1252"),
     ("a,b\n1,2\n", "", r"no column 'y' in data.csv: there are \['a', 'b'\]"),
     ("a~y\n1~2\n", "", r"there are \['a~y'\], unless --separator says another"),
-    ("a,y\n1,b\n2,b\n", "", "'y' has 1 different values in 2 rows"),
+    ("a,y\n1,b\n2,b\n", "", "the values of column 'y' are 1 classes in 2 rows"),
     ("a,y\n1,\n2,\n", "", "'y' has no label in any of 2 rows"),
-    ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), "", "'y' has 150 different values"),
+    ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), "", "column 'y' are 150 classes"),
     ("a,y\n,a\n,b\n", "", "no column of data.csv is left"),
     ("a,y,y\n1,a,a\n2,b,b\n", "", "data.csv has two columns 'y'.*: rename one"),
     ("a;y\n1,500;a\n2,500;b\n", "", "'a' holds '1,500': say --decimal, .* or --categories a"),
@@ -293,7 +293,9 @@ WRONG = [
     (TIMED.format("2024-01-02"), "--time t --delay 5", "--delay '5' is not a delay: write 1d"),
     (TIMED.format("soon"), "--time t", "'t' of --time has the cell 'soon', which is no time"),
     (TIMED.format("31.12.2023"), "--time t", "'31.12.2023', which is no time: .* --date-format"),
-    ("t,a,y\n1,1,a\n,2,b\n", "--time t", "'t' of --time has the cell 'nan', which is no time"),
+    ("t,a,y\n1,1,a\n,2,b\n", "--time t", "'t' of --time has an empty cell: write a number or"),
+    ("y\na\nb\n", "", "to learn from: there is no other, or all were dropped"),
+    ("PK\0\0\1\0x,y\n\0", "", "data.csv cannot be read: it has zero bytes, as no text has: save"),
     (TWO, "--models best", "no model 'best': there are ineural, "),
     (TWO, "--report none/x.html", "there is no folder none"),
     (TWO, "--seeds 0", "--seeds must be at least 1, got 0"),
@@ -657,6 +659,11 @@ def test_a_column_that_gives_the_label_away_is_named(tmp_path):
     frame.to_csv(tmp_path / "data.csv", index=False)
     found = [*giveaways(read_table(tmp_path / "data.csv", "y", drop=["at"]))]
     assert [note.partition(":")[0] for note in found] == ["copy", "word", "day"]
+    frame["size"] = np.random.default_rng(1).normal(size=400)
+    frame.loc[frame["y"] == "no", "size"] = None  # filled for one class, with other values each
+    frame[["age", "size", "copy", "y"]][:150].to_csv(tmp_path / "few.csv", index=False)
+    few = [*giveaways(read_table(tmp_path / "few.csv", "y"))]
+    assert [note.partition(":")[0] for note in few] == ["size", "copy"]
     assert "tells 100.0% of the labels" in found[1]
     assert "--drop 'word'" in found[1]
 

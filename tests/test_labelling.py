@@ -242,8 +242,28 @@ def test_a_column_that_is_the_answer_is_told_of_at_the_end(file):
         assert first["question"]["suggestion"] is None  # nobody has said anything
         answer_all(http, answers := {}, [])
         assert len(answers) >= labelling.ENOUGH
-        (note,) = asked(http)["notes"]
-    assert note.startswith("kind: this column alone tells 100.0% of the labels")
+        notes = asked(http)["notes"]
+    assert [note.partition(":")[0] for note in notes] == ["size", "kind"]
+    assert notes[1].startswith("kind: this column alone tells 100.0% of the labels")
+
+
+def test_a_file_is_given_back_with_its_marks(file):
+    text = file.read_text().replace(",", ";").replace(".", ",")
+    file.write_text(text)
+    with serving(file, budget=15) as http:
+        answer_all(http, {}, [])
+        lines = http.get("/rows.csv").text.splitlines()
+    before = text.splitlines()
+    assert lines[0] == f"{before[0]};label;probability;said_by"
+    for line, cells in zip(lines[1:], before[1:], strict=True):
+        assert re.fullmatch(f"{re.escape(cells)};(low|high);[01],\\d{{3}};(person|model)", line)
+
+
+def test_no_more_labels_are_allowed_than_rows(file):
+    rows = labelling.Rows(file)
+    for given, limit, of in ((None, 100, 150), (200, 200, 200), (1.0, N, N), (10**9, N, N)):
+        budget = labelling.sampler_for(rows, CLASSES, given).budget
+        assert (budget.limit, budget.horizon) == (limit, of)
 
 
 def test_a_label_that_is_no_class_is_refused(file):
@@ -292,7 +312,7 @@ def test_an_address_that_cannot_be_used_is_said_before_a_folder_is_made(file, mo
     assert {*file.parent.iterdir()} == before
 
 
-@pytest.mark.parametrize("named", [["yes,no"], ["yes", ""], ["yes", "yes", "no"]])
+@pytest.mark.parametrize("named", [["yes,no"], ["yes", " "], ["yes", "yes ", "no"]])
 def test_classes_that_are_none_are_refused_before_the_file_is_read(named, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["service.py", "--csv", "none.csv", "--classes", *named])
     with pytest.raises(SystemExit):

@@ -199,6 +199,12 @@ REFUSED = [  # path, body, status, what the answer says
     ("/labels", '{"id": "b", "label": "bad"}', 404, "no round has the id 'b'"),
     ("/labels", '{"id": "a", "label": 0.5}', 422, "a label is text, a whole number, true or f"),
     ("/labels", '{"id": "a", "label": null}', 422, "null is no label; send the id to /skips"),
+    (
+        "/labels",
+        '{"id": "a", "label": " "}',
+        422,
+        "an empty text is no label; send the id to /skips",
+    ),
     ("/skips", '{"id": "b"}', 404, "no round has the id 'b'"),
     ("/predictions", '{"id"', 422, "JSON decode error"),
     ("/labels", "[]", 422, "valid dictionary"),

@@ -42,6 +42,8 @@ class Estimate(NamedTuple):
     n_labels: int
 
     def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "unknown, no round was predicted"
         labels = f"{self.n_labels:,} label{'s' * (self.n_labels != 1)}"
         return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%}, {labels})"
 

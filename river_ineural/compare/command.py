@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
     say(
         "--horizon",
         action=argparse.BooleanOptionalAction,
-        help="whether learners know the number of rows (default: only without --time)",
+        help="whether learners know the number of rows; no value (default: only without --time)",
     )
     say("--models", nargs="+", metavar="NAME", help="default: six; a wrong one lists all")
     say("--categories", nargs="+", default=[], metavar="COLUMN", help="numbers that are codes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -13,7 +14,7 @@ from river_ineural.compare.times import column_of
 
 __all__ = ["giveaways"]
 
-BINS = 64  # of the numbers of a column
+BINS, ROWS = 64, 10  # of the numbers of a column, and mean rows of a bin
 GIVEN_AWAY = 0.1  # share of the mistakes of the commonest label that one column leaves
 
 
@@ -21,21 +22,28 @@ def giveaways(table: Table) -> Iterator[str]:
     """A note for each column that alone tells nearly all labels."""
     labels = pd.Series(table.labels)
     base = 1 - table.shares.iloc[0]
-    halves = np.arange(len(labels)) % 2 == 0
+    bins = min(BINS, max(2, len(labels) // ROWS))
     told = set[str]()
     for feature, column in table.features.items():
         if (name := column_of(feature)) in told:
             continue
-        if is_numeric_dtype(column) and column.nunique() > BINS:
-            column = pd.qcut(column, BINS, labels=False, duplicates="drop")
-        codes = pd.Series(pd.factorize(column, use_na_sentinel=False)[0])
-        wrong = 0
-        for half in (halves, ~halves):
-            commonest = labels[half].groupby(codes[half]).agg(lambda of: of.mode().iloc[0])
-            wrong += int((codes[~half].map(commonest) != labels[~half]).sum())
+        if is_numeric_dtype(column) and column.nunique() > bins:
+            column = pd.qcut(column, bins, labels=False, duplicates="drop")
+        # A column that is filled for one class alone tells it, whatever its values are.
+        wrong = min(mistakes(column, labels), mistakes(column.isna(), labels))
         if wrong <= GIVEN_AWAY * base * len(labels):
             told.add(name)
             yield (
                 f"{name}: this column alone tells {1 - wrong / len(labels):.1%} of the labels. If "
                 f"it is known only after the label, leave it out: --drop {name!r}"
             )
+
+
+def mistakes(values: pd.Series[Any], labels: pd.Series[str]) -> int:
+    """Mistakes of the commonest label of each value: each half of the rows by that of the other."""
+    codes = pd.Series(pd.factorize(values, use_na_sentinel=False)[0])
+    half, wrong = np.arange(len(labels)) % 2 == 0, 0
+    for one, other in ((half, ~half), (~half, half)):
+        commonest = labels[one].groupby(codes[one]).agg(lambda of: of.mode().iloc[0])
+        wrong += int((codes[other].map(commonest) != labels[other]).sum())
+    return wrong

@@ -123,8 +123,8 @@ def read_table(
                 notes.append(f"labels {other!r} and {label!r} are two classes of one number")
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
-            f"column {target!r} has {n:,} different values in {len(labels):,} rows: compare "
-            f"predicts classes, at least 2 and at most {MOST_CLASSES}, and no quantities"
+            f"the values of column {target!r} are {n:,} classes in {len(labels):,} rows: compare "
+            f"predicts at least 2 and at most {MOST_CLASSES} classes, and no quantities"
         )
     if n > QUANTITY and pd.to_numeric(labels, errors="coerce").notna().all():
         notes.append(f"{target}: {n} numbers become {n} classes; of a quantity make a few ranges")
@@ -156,7 +156,7 @@ def read_features(
             if not found:
                 notes.append(f"{name}: left out: its times only grow, or are all the same")
     if not features:
-        why = "; ".join(notes) or "all were dropped"
+        why = "; ".join(notes) or "there is no other, or all were dropped"
         raise ValueError(f"no column of {file} is left to learn from: {why}")
     return pd.DataFrame(features).reset_index(drop=True), notes
 
@@ -175,6 +175,8 @@ def utf_16(path: Path) -> str | None:
         return "utf-16"
     first, second = start[::2].count(0), start[1::2].count(0)
     if max(first, second) <= max(4 * min(first, second), len(start) / 16):
+        if first + second:
+            raise ValueError("it has zero bytes, as no text has: save the table as CSV")
         return None
     return "utf-16-be" if first > second else "utf-16-le"
 
@@ -266,7 +268,7 @@ def read_cells(
     for name in cells:
         if name.endswith(".1") and name[:-2] in cells:  # pandas' name for a second one
             notes.append(f"a second column {name[:-2]!r} is called {name!r}")
-    cells.attrs = {mark: how.get(mark) for mark in ("decimal", "thousands")}
+    cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
     empty = cells.isna() | (cells == "")
     ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make

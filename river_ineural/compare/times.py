@@ -26,8 +26,10 @@ def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[An
     """Sorted numbers or times. Every cell must be a number or a time."""
     values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
+        cell = none.iloc[0]
+        has = "an empty cell" if pd.isna(cell) else f"the cell '{cell}', which is no time"
         raise ValueError(
-            f"column {cells.name!r} of --time has the cell '{none.iloc[0]}', which is no time: "
+            f"column {cells.name!r} of --time has {has}: "
             "write a number or 2024-12-31 23:59 in every row, or say how times are written with "
             "--date-format, as '%d.%m.%Y %H:%M'"
         )

@@ -46,7 +46,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     if len(ran) < 2:
         return ""
     best, second = ran[:2]
-    labels = f"With {best.row['labels']:,.0f} labels"
+    labels = f"With {(n := round(best.row['labels'])):,} label{'s' * (n != 1)}"
     one = "" if len(best.totals) > 1 else ONE_SEED
     alike = [each.name for each in ran[1:] if lead(best, each) < SURE]
     if alike:
