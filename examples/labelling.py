@@ -74,13 +74,16 @@ class Rows:
     def __init__(self, path: Path, drop: Sequence[str] = (), classes: Collection[str] = ()) -> None:
         self.cells, notes = read_cells(path, as_written=True)
         if taken := [name for name in ADDED if name in self.cells]:
-            raise ValueError(f"{path.name} has a column {taken[0]!r}, which /rows.csv adds: rename")
+            raise ValueError(
+                f"{path.name} has a column {taken[0]!r}, which /rows.csv adds: rename it"
+            )
         if strange := [name for name in drop if name not in self.cells]:
             there = f"there are {list(self.cells)}"
             raise ValueError(f"--drop: no column {strange[0]!r} in {path.name}: {there}")
         cells = read_cells(path)[0].drop(columns=[*drop])
         self.features, of_columns = read_features(cells, path.name)
-        marks = self.cells.attrs  # of the file, in which it is given back
+        marks = self.cells.attrs  # of the file, with which it is given back
+        self.header = [*(marks["names"][name] for name in self.cells), *ADDED]
         self.separator, self.decimal = marks["sep"] or ",", marks["decimal"] or "."
         self.notes = [*notes, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
         of_learned = self.cells[[name for name in cells if name in self.features]]
@@ -315,7 +318,7 @@ def router(journal: Journal, rows: Rows | None = None, classes: Iterable[str] = 
         """The rows of the file, each with its label, its probability, and who said it."""
         if rows is None:
             raise HTTPException(404, "there is no file: start the service with --csv rows.csv")
-        text = rows.labelled(journal).to_csv(index=False, sep=rows.separator)
+        text = rows.labelled(journal).to_csv(index=False, header=rows.header, sep=rows.separator)
         name = {"Content-Disposition": f'attachment; filename="{quote(rows.file)}"'}
         return Response(text, media_type="text/csv", headers=name)
 

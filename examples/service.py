@@ -277,8 +277,10 @@ def main() -> None:
         app = service(journal, os.environ.get("SERVICE_TOKEN"), rows, given.classes)
         warm_up(plain)  # last, because it takes long; its stream has classes of its own
         health = journal.health()
-        where = "rounds" if rows is None else "rows, taken at random"
-        print(f"budget: {health['allows'].replace('rounds', where)}", file=sys.stderr)
+        allows = health["allows"]
+        if rows is not None:  # where the model is sure it asks for fewer
+            allows = f"at most {allows.replace('rounds', 'rows, taken at random')}"
+        print(f"budget: {allows}", file=sys.stderr)
         if rows is not None:
             print(f"rows predicted: {rows.n_predicted:,} of {len(rows):,}", file=sys.stderr)
             with journal.reading() as (model, _):
@@ -286,7 +288,7 @@ def main() -> None:
             if rows.n_predicted == len(rows):
                 over = "all rows are predicted: no more are asked for; another --folder begins anew"
                 print(over, file=sys.stderr)
-            elif used_up and health["n_queries"] and given.budget is None:
+            elif used_up and health["n_queries"]:
                 print("all labels are used: a larger --budget asks for more", file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:

@@ -256,7 +256,7 @@ def test_sums_are_those_of_the_latest_labels(rounds, since):
     for now, (label, gap, p, wanted, first, last) in enumerate(rounds, 1):
         ask = p == 1 or (wanted and p > 0)
         for each, labels in ((found, [first, last]), (kept, [last])):
-            each.weights = [0.0, 1.5, 0.5]  # the same for both
+            each.weights, each.near = [0.0, 1.5, 0.5], [3.0, 1.0]  # the same for both
             each.round(now, label, gap, p, ask)
             for y in labels:
                 each.label(now, y)
@@ -359,7 +359,8 @@ def test_an_estimate_reads_as_a_sentence():
 def test_the_regression_counts_as_seven_random_labels_or_as_one_error(expected, worth):
     """Random labels that speak for as many errors, and found none, halve what it expects."""
     sums = [0.0] * told.SIZES[0]
-    sums[told.ROUNDS], sums[told.EXPECTED] = 1_000, expected
+    sums[told.ROUNDS] = sums[told.LIKELY] = 1_000
+    sums[told.EXPECTED] = expected
     sums[told.SPREAD], sums[told.FORESEEN] = expected, worth  # each random label weighs 1
     assert Accuracy()._wrong_predictions(sums)[0] == pytest.approx(expected / 2)
 
@@ -393,10 +394,47 @@ def test_only_random_labels_tell_that_a_sure_model_is_right(looked):
     assert high > 0.99
 
 
+def close_calls(n_labels, n_after, wrong=4):
+    """A stream of a close call in ten rounds; each is asked about, every fourth in vain."""
+    accuracy = Accuracy()
+    for now in range(1, 10 * n_labels + n_after + 1):
+        ask = now % 10 == 0 and now <= 10 * n_labels
+        accuracy.round(now, "a", 0.05 if ask else 0.6, 1.0 if ask else 0.0, ask, not ask)
+        if ask:
+            accuracy.label(now, "b" if now // 10 % wrong == 0 else "a")
+    return accuracy
+
+
+def test_errors_are_no_likelier_where_no_label_was_asked_for():
+    """In a quarter of the close calls the model is wrong, so in no more of the others."""
+    _, low, high, _ = close_calls(100, 0).estimate()
+    n, p = 36.1, 0.25  # labels that count, as each counts half as much 250 rounds later
+    centre, least = p + 1.96**2 / (2 * n), 1.96**2 / n
+    limit = (centre + 1.96 * math.sqrt(p * (1 - p) / n + least / (4 * n))) / (1 + least)
+    assert 0.75 * (1 - limit) < low < 1 - limit + 0.01  # wider in the first rounds
+    assert low < 0.75 < high
+
+
+def test_a_limit_of_errors_lasts_as_long_as_its_labels():
+    """2,500 rounds later nothing follows from them, for the stream may have changed."""
+    soon, late = (close_calls(100, after) for after in (100, 2_500))
+    assert soon.estimate().low > 0.5
+    assert late.estimate(1_000).low < 0.1
+    assert late.near[0] == pytest.approx(0.5**10 * close_calls(100, 0).near[0])
+
+
+def test_a_class_may_be_wrong_more_often_than_the_others():
+    """So no limit holds for it, and its precision is less certain than the accuracy."""
+    accuracy = close_calls(200, 0)
+    precision, _ = accuracy.of_class("a")
+    assert precision.low < accuracy.estimate().low - 0.1
+
+
 def test_an_interval_of_many_random_labels_is_that_of_a_gamma_distribution():
     """Wrong predictions are counts at an uncertain rate: a negative binomial distribution."""
     sums, expected, found = [0.0] * told.SIZES[0], 100.0, 40.0
-    sums[told.ROUNDS], sums[told.EXPECTED], sums[told.SPREAD] = 1e6, expected, expected
+    sums[told.ROUNDS] = sums[told.LIKELY] = 1e6
+    sums[told.EXPECTED] = sums[told.SPREAD] = expected
     sums[told.FOUND] = sums[told.FORESEEN] = found
     for end, shape in ((1, 1 + found - 1 / 41), (2, 1.5 + found)):
         p = (1 + found) / (1 + found + expected)

@@ -75,6 +75,15 @@ COLUMNS = {  # cells and options; features, and what is said
         *(["1.234,5", "2,25", "3"], {"decimal": ",", "thousands": "."}),
         *({"it": [1234.5, 2.25, 3]}, ""),
     ),
+    "thousands beside decimal commas": (
+        *(["1.234,5", "2.250", "3,1", "4,0"], {"sep": ";"}, {"it": [1234.5, 2250, 3.1, 4]}),
+        "guessed --decimal ','; guessed --thousands '.'",
+    ),
+    "days beside thousands": (
+        *(["12.03.2024", "13.03.2024", "12.03.2024"], {"thousands": "."}),
+        {"it (weekday)": [1, 2, 1], "it (days)": [19794, 19795, 19794]},
+        "it: guessed --date-format '%d.%m.%Y'",
+    ),
     "another minus": (["\N{MINUS SIGN}1.5", "2", "-3"], {}, {"it": [-1.5, 2, -3]}, ""),
     "another minus and commas": (
         *(["\N{MINUS SIGN}1,5", "2,5", "3,0"], {}),
@@ -286,6 +295,7 @@ WRONG = [
     ("a,y\n1,a\n1,b,\n", "", "Expected 2 fields in line 3, saw 3 .* belong in quotes"),
     ("a,y\n1,5,a\n2,5,b\n", "", "rows have more cells than the header .* belong in quotes"),
     (TWO, "--budget 200%", "--budget '200%' is not a budget: write 5%"),
+    (TWO, "--budget 3", "--budget 3 is too many: there are 2 rows"),
     (TWO, "--budget 0", "--budget '0' of 2 rows is no label: write"),
     (TWO, "--budget few", "--budget 'few' is not a budget"),
     (TWO, "--delay 1d", "--delay '1d' is not a delay: write .* number of rows"),
@@ -295,7 +305,11 @@ WRONG = [
     (TIMED.format("31.12.2023"), "--time t", "'31.12.2023', which is no time: .* --date-format"),
     ("t,a,y\n1,1,a\n,2,b\n", "--time t", "'t' of --time has an empty cell: write a number or"),
     ("y\na\nb\n", "", "to learn from: there is no other, or all were dropped"),
-    ("PK\0\0\1\0x,y\n\0", "", "data.csv cannot be read: it has zero bytes, as no text has: save"),
+    (
+        "PK\0\0\1\0x,y\n\0",
+        "",
+        "data.csv cannot be read: it is no text, but perhaps a workbook: save",
+    ),
     (TWO, "--models best", "no model 'best': there are ineural, "),
     (TWO, "--report none/x.html", "there is no folder none"),
     (TWO, "--seeds 0", "--seeds must be at least 1, got 0"),
@@ -586,7 +600,7 @@ def test_budgets_and_delays_are_what_they_say(file):
         assert budget.bucket == (of_horizon + 1) // 2
     with pytest.raises(ValueError, match="'5%' of 19 rows is no label"):
         parse_budget("5%", 19)
-    with pytest.raises(ValueError, match=r"'20' is not a budget: .* at most all"):
+    with pytest.raises(ValueError, match="--budget 20 is too many: there are 19 rows"):
         parse_budget("20", 19)
     assert parse_delay("1d", table) == 86_400 * 10**9
     assert parse_delay("1.5h", table) == 5_400 * 10**9

@@ -17,16 +17,19 @@ MOST_STEPS = 20  # of Newton's method
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
 FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
-PRIOR = ((0.0, 4.0), (1.0, 4.0), (0.4, 2.0))  # mean and precision: level, gap, beyond
+NEAR = 0.5 ** (1 / 250)  # of a label among those that limit errors, with each round after it
+PRIOR = ((0.0, 4.0), (1.0, 2.0), (0.4, 2.0))  # mean and precision: level, gap, beyond
 WIDEST = 0.98  # gap of the regression
 SUREST = math.log((1 + WIDEST) / (1 - WIDEST))
 FEW = 10  # labels that precision and recall need
 
-# Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, and where
-# no label can be asked for; then over labels of random asks, each weighing as the rounds that it
-# speaks for: wrong ones, expected errors, and those again times the weight. Of a class also the
-# labels of it whose prediction was another class, and their weights.
-ROUNDS, LABELS, WRONG, EXPECTED, CLOSED, FOUND, FORESEEN, SPREAD, MISSED, MISSED_FOUND = range(10)
+# Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, the most
+# that are likely there, and those expected where no label can be asked for; then over labels of
+# random asks, each weighing as the rounds that it speaks for: wrong ones, expected errors, and
+# those again times the weight. Of a class also the labels of it whose prediction was another class,
+# and their weights.
+ROUNDS, LABELS, WRONG, EXPECTED, LIKELY, CLOSED, FOUND, FORESEEN, SPREAD = range(9)
+MISSED, MISSED_FOUND = 9, 10
 SIZES = (SPREAD + 1, MISSED_FOUND + 1)  # of a block, and of a class
 
 
@@ -62,6 +65,7 @@ class Noted(NamedTuple):
     """What is kept of a round that asked: the error expected in it, its probability, and so on."""
 
     error: float
+    likely: float
     p: float
     gap: float
     beyond: bool
@@ -96,6 +100,11 @@ class Accuracy:
 
         W log θ - M θ - log² θ / 2v
 
+    A label is asked for where the model is less sure, so errors are no likelier without a label:
+    of the rounds between, at most as many are wrong as the interval of Wilson (1927) for the latest
+    labels allows. A label counts half as much 250 rounds later, so that nothing is concluded from
+    labels before a change. Of a single class this need not hold, and limits nothing.
+
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
 
@@ -113,6 +122,7 @@ class Accuracy:
     def __init__(self) -> None:
         self.weights = [mean for mean, _ in PRIOR]
         self.hessian = np.diag([precision for _, precision in PRIOR]).tolist()
+        self.near = [0.0, 0.0]  # latest labels, and wrong ones
         self.spans: list[int] = []  # rounds of each block
         self.blocks: list[list[float]] = []
         self.classes: dict[ClfTarget, list[float]] = {}
@@ -135,6 +145,7 @@ class Accuracy:
         if not self.spans or self.spans[-1] >= FIRST:
             self._new_block()
         self.spans[-1] += 1
+        n, wrong = self.near = [NEAR * each for each in self.near]
         if label is None:
             return
         gap = float(min(WIDEST, max(0.0, gap))) if gap == gap else 0.0
@@ -144,16 +155,19 @@ class Accuracy:
         block, of_class = self.blocks[-1], self.classes.get(label)
         if of_class is None:
             of_class = self.classes[label] = [0.0] * SIZES[1]
+        likely = most_of(wrong, n)
         block[ROUNDS] += 1
         block[EXPECTED] += error
+        block[LIKELY] += likely
         of_class[ROUNDS] += 1
         of_class[EXPECTED] += error
+        of_class[LIKELY] += 1
         if p < 1:
             at, part = (SPREAD, error * (1 - p) * (1 - p) / p) if p else (CLOSED, error)
             block[at] += part
             of_class[at] += part
         if ask:
-            self.noted[now] = Noted(error, p, gap, beyond, label, None)
+            self.noted[now] = Noted(error, likely, p, gap, beyond, label, None)
             if len(self.noted) > MOST:
                 del self.noted[next(iter(self.noted))]
 
@@ -174,7 +188,9 @@ class Accuracy:
         if noted is None or noted.y == y:
             return
         if noted.y is None:
-            self._learn(noted, bool(noted.label == y))  # perhaps NumPy's
+            right = bool(noted.label == y)  # perhaps NumPy's
+            self.near = [self.near[0] + 1, self.near[1] + (not right)]
+            self._learn(noted, right)
         else:
             self._add(query, noted, noted.y, -1.0)
         if y is not None:
@@ -182,13 +198,14 @@ class Accuracy:
         self.noted[query] = Noted(*noted[:-1], y)
 
     def _add(self, query: int, noted: Noted, y: ClfTarget, sign: float) -> None:
-        error, p, _, _, label, _ = noted
+        error, likely, p, _, _, label, _ = noted
         wrong, w = float(label != y), (1 - p) / p
         block, behind = -1, max(0, sum(self.spans) - query)
         while behind >= self.spans[block]:
             behind -= self.spans[block]
             block -= 1
-        for sums in (self.blocks[block], self.classes[label]):
+        for sums, most in (self.blocks[block], likely), (self.classes[label], 1.0):
+            sums[LIKELY] -= sign * most
             sums[LABELS] += sign
             sums[WRONG] += sign * wrong
             sums[EXPECTED] -= sign * error
@@ -243,6 +260,7 @@ class Accuracy:
         others = [a - b for a, b in zip(others, of_class, strict=False)]
         part = (of_class[MISSED] + 0.5) / (others[WRONG] + 1)  # of wrong predictions of others
         others[WRONG], others[FOUND] = of_class[MISSED], of_class[MISSED_FOUND]
+        others[LIKELY] = others[ROUNDS]
         for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
             others[each] *= part
         missed = self._wrong_predictions(others)
@@ -274,7 +292,7 @@ class Accuracy:
         s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
         found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
         own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
-        shape, per = own + found, own + foreseen
+        shape, per, likely = own + found, own + foreseen, max(0.0, sums[LIKELY])
 
         def quantile(shape: float, z: float) -> float:
             """Of wrong predictions without a label: how many there were, by their rate."""
@@ -290,7 +308,8 @@ class Accuracy:
         low = min(mean, quantile(found + own * found / (found + 1), -Z))
         most = expected * most_times(found, foreseen, self._variance(rate))
         high = max(mean, quantile(shape + MORE, Z), min(unlabelled, most))
-        return sums[WRONG] + mean, sums[WRONG] + low, sums[WRONG] + high
+        mean, low, high = (sums[WRONG] + min(each, likely) for each in (mean, low, high))
+        return mean, low, high
 
     def _variance(self, rate: float) -> float:
         """Variance of the log of the errors that the regression expects at this rate of them."""
@@ -299,6 +318,14 @@ class Accuracy:
         odds = (math.log((1 - rate) / rate) - level - far) / max(0.05, slope)
         x = np.array([1.0, min(SUREST, max(0.0, odds)), 1.0])
         return DOUBT * float(x @ np.linalg.solve(self.hessian, x)) * (1 - rate) ** 2
+
+
+def most_of(wrong: float, n: float) -> float:
+    """The upper end of the interval of Wilson (1927) of a share, of which n were looked at."""
+    if n < 1e-9:
+        return 1.0
+    p, least = min(1.0, wrong / n), Z * Z / n
+    return (p + least / 2 + Z * math.sqrt(p * (1 - p) / n + least / (4 * n))) / (1 + least)
 
 
 def most_times(found: float, foreseen: float, variance: float) -> float:

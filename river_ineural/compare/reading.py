@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,20 +16,17 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
-from pandas.io.common import get_handle  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
 from river_ineural.compare.formats import as_csv, declared
+from river_ineural.compare.guessing import NEARLY_ALL, SIGNS, guessed, without_signs
 from river_ineural.compare.times import DATE, FORMATS, parts_of_times, sorted_times, to_times
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
 
-SEPARATORS = ",;\t|"
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
-NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
-SIGNS = "$€£¥₹%"  # around numbers, which are read without them
 EMPTY: Mapping[Any, Any] = {}
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
@@ -167,55 +164,6 @@ def examples_of(features: pd.DataFrame) -> Iterator[dict[FeatureName, Any]]:
     return (dict(zip(frame, row, strict=True)) for row in frame.itertuples(False, None))
 
 
-def utf_16(path: Path) -> str | None:
-    """The kind of UTF-16 of a text, from its mark or from where its zero bytes are; or None."""
-    with get_handle(path, "rb", is_text=False, compression="infer") as file:
-        start: bytes = file.handle.read(1000)
-    if start[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        return "utf-16"
-    first, second = start[::2].count(0), start[1::2].count(0)
-    if max(first, second) <= max(4 * min(first, second), len(start) / 16):
-        if first + second:
-            raise ValueError("it has zero bytes, as no text has: save the table as CSV")
-        return None
-    return "utf-16-be" if first > second else "utf-16-le"
-
-
-def guessed(path: Path, how: dict[str, Any]) -> list[str]:
-    """Guess what is not given of encoding, separator and decimal mark; notes on unusual ones."""
-    notes = []
-    if not how.get("encoding") and (found := utf_16(path)):
-        how["encoding"] = found
-        notes.append(f"guessed --encoding {found!r}")
-    text = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}
-    if not how.get("sep"):
-        heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
-        how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
-        if how["sep"] != ",":
-            notes.append(f"guessed --separator {how['sep']!r}")
-    if not how.get("decimal"):
-        cells = pd.read_csv(path, nrows=1000, **{**text, "sep": how["sep"]})
-        commas = any(has_decimal_commas(cells[name].dropna()) for name in cells)
-        how["decimal"] = "," if commas else "."
-        notes += ["guessed --decimal ','"] * commas
-    return notes
-
-
-def without_signs(text: pd.Series[str]) -> pd.Series[str]:
-    """Numbers without signs of currency, and with the minus of ASCII."""
-    minus = text.str.replace("\N{MINUS SIGN}", "-")
-    return minus.str.replace(f"[{SIGNS}]", "", regex=True).str.strip()
-
-
-def has_decimal_commas(text: pd.Series[str]) -> bool:
-    """Whether cells are numbers with decimal commas, which do not separate thousands."""
-    text = without_signs(text)
-    numbers = text.str.fullmatch(r"\s*[+-]?\d+(,\d+)?\s*").mean()
-    commas = text[text.str.contains(",")]
-    thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
-    return bool(len(commas) and numbers >= NEARLY_ALL > thousands)
-
-
 def read_cells(
     path: Path,
     target: str | None = None,
@@ -241,7 +189,8 @@ def read_cells(
             how, source, notes = {"skipinitialspace": True}, io.StringIO(text), []
         else:
             notes = guessed(path, how)
-        cells = pd.read_csv(source, low_memory=False, **kinds, **how)  # one dtype for a column
+        given = {**how, "thousands": None}  # pandas would make a number of 12.03.2024
+        cells = pd.read_csv(source, low_memory=False, **kinds, **given)  # one dtype for a column
         if not isinstance(cells.index, pd.RangeIndex):  # pandas took cells as row names
             raise ValueError("rows have more cells than the header")
     except pd.errors.EmptyDataError:
@@ -268,7 +217,12 @@ def read_cells(
     for name in cells:
         if name.endswith(".1") and name[:-2] in cells:  # pandas' name for a second one
             notes.append(f"a second column {name[:-2]!r} is called {name!r}")
-    cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
+    names = {name: name for name in cells}
+    if as_written and source is path:  # pandas has names of its own for empty and equal ones
+        first = pd.read_csv(path, header=None, nrows=1, **kinds, **given)
+        names = dict(zip(cells, first.iloc[0], strict=True))
+    marks = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
+    cells.attrs = {"names": names, **marks}
     empty = cells.isna() | (cells == "")
     ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
@@ -292,8 +246,10 @@ def read_column(
     if not typed:
         signs = {*text.str.cat()} & {*SIGNS}
         bare = without_signs(text)
-        for mark, plain in (marks.get("thousands"), ""), (marks.get("decimal"), "."):
-            bare = bare.str.replace(mark, plain, regex=False) if mark else bare
+        if mark := marks.get("thousands"):  # not that of 12.03.2024
+            bare = bare.str.replace(rf"(?<=\d){re.escape(mark)}(?=\d{{3}}(?!\d))", "", regex=True)
+        if mark := marks.get("decimal"):
+            bare = bare.str.replace(mark, ".", regex=False)
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
@@ -315,7 +271,7 @@ def read_column(
     odd = bare[numbers.isna()]
     if odd.str.match(MARKED).mean() >= NEARLY_ALL:
         raise ValueError(
-            f"column {given.name!r} holds {odd.iloc[0]!r}: say --decimal, --thousands or "
+            f"column {given.name!r} holds {text[odd.index[0]]!r}: say --decimal, --thousands or "
             f"--date-format, or --categories {given.name} if it is text"
         )
     return text.reindex(cells.index), note

@@ -105,10 +105,11 @@ Three = tuple[float, float, float]
 class OfAccuracy(Text):
     weights: Three = (0.0, 0.0, 0.0)
     hessian: tuple[Three, ...] = ()
+    near: tuple[Level, Level] = (0.0, 0.0)
     spans: tuple[Positive, ...] = ()
     blocks: tuple[Sums, ...] = ()
     classes: dict[Any, Sums] = field(default_factory=dict)
-    noted: tuple[tuple[Positive, Share, Share, Share, bool, Any, Any], ...] = ()
+    noted: tuple[tuple[Positive, Share, Share, Share, Share, bool, Any, Any], ...] = ()
 
     @classmethod
     def written(cls, thing: Accuracy, path: str, arrays: Arrays) -> dict[str, Any]:
@@ -131,6 +132,7 @@ class OfAccuracy(Text):
         fine = all(each.label in part.classes and each.p > 0 for each in noted.values())
         need(fine, path, "of questions of known classes", noted)
         thing.weights, thing.hessian = [*part.weights], hessian.tolist()
+        thing.near = [*part.near]
         thing.spans, thing.blocks = [*part.spans], [[*each] for each in blocks]
         thing.classes = {label: [*each] for label, each in part.classes.items()}
         thing.noted = noted

@@ -1,0 +1,77 @@
+"""What nobody says of a CSV file: its encoding, its separator, and the marks in its numbers."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from pathlib import Path
+from typing import Any
+
+import pandas as pd  # type: ignore[import-untyped]
+from pandas.io.common import get_handle  # type: ignore[import-untyped]
+
+__all__ = ["NEARLY_ALL", "SIGNS", "guessed", "without_signs"]
+
+SEPARATORS = ",;\t|"
+NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
+COMMAS = r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?\s*"  # a number with a decimal comma
+SIGNS = "$€£¥₹%"  # around numbers, which are read without them
+
+
+def guessed(path: Path, how: dict[str, Any]) -> list[str]:
+    """Guess what is not given of encoding, separator and decimal mark; notes on unusual ones."""
+    notes = []
+    if not how.get("encoding") and (found := utf_16(path)):
+        how["encoding"] = found
+        notes.append(f"guessed --encoding {found!r}")
+    text = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}
+    if not how.get("sep"):
+        heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
+        how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
+        if how["sep"] != ",":
+            notes.append(f"guessed --separator {how['sep']!r}")
+    if not how.get("decimal"):
+        cells = pd.read_csv(path, nrows=1000, **{**text, "sep": how["sep"]})
+        commas = any(has_decimal_commas(cells[name].dropna()) for name in cells)
+        how["decimal"] = "," if commas else "."
+        notes += ["guessed --decimal ','"] * commas
+        if commas and not how.get("thousands"):  # else 1.550 would be read as 1.55
+            dots = any(has_thousands_dots(cells[name].dropna()) for name in cells)
+            how["thousands"] = "." if dots else None
+            notes += ["guessed --thousands '.'"] * dots
+    return notes
+
+
+def utf_16(path: Path) -> str | None:
+    """The kind of UTF-16 of a text, from its mark or from where its zero bytes are; or None."""
+    with get_handle(path, "rb", is_text=False, compression="infer") as file:
+        start: bytes = file.handle.read(1000)
+    if start[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        return "utf-16"
+    first, second = start[::2].count(0), start[1::2].count(0)
+    if max(first, second) <= max(4 * min(first, second), len(start) / 16):
+        if first + second:
+            raise ValueError("it is no text, but perhaps a workbook: save it as CSV")
+        return None
+    return "utf-16-be" if first > second else "utf-16-le"
+
+
+def without_signs(text: pd.Series[str]) -> pd.Series[str]:
+    """Numbers without signs of currency, and with the minus of ASCII."""
+    minus = text.str.replace("\N{MINUS SIGN}", "-")
+    return minus.str.replace(f"[{SIGNS}]", "", regex=True).str.strip()
+
+
+def has_decimal_commas(text: pd.Series[str]) -> bool:
+    """Whether cells are numbers with decimal commas, which do not separate thousands."""
+    text = without_signs(text)
+    numbers = text.str.fullmatch(COMMAS).mean()
+    commas = text[text.str.contains(",")]
+    thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
+    return bool(len(commas) and numbers >= NEARLY_ALL > thousands)
+
+
+def has_thousands_dots(text: pd.Series[str]) -> bool:
+    """Whether cells are numbers with dots between thousands; the decimal mark is a comma."""
+    text = without_signs(text)
+    numbers = text.str.fullmatch(COMMAS).mean()
+    return bool(numbers >= NEARLY_ALL and text.str.contains(".", regex=False).any())
