@@ -1,8 +1,8 @@
 """How often the interval of `sampler.accuracy` holds the true accuracy, and how wide it is.
 
-The tables, those of `foreign.py` and the streams that change, with a rate of 5 % and with a known
-horizon. A holdout that takes a tenth of the labels for random rounds, and learns none of them,
-stands beside.
+The tables, those of `foreign.py`, the streams that change, and labels that no feature tells, with a
+rate of 5 % and with a known horizon. A holdout that takes a tenth of the labels for random rounds,
+and learns none of them, stands beside.
 """
 
 import math
@@ -32,7 +32,10 @@ WIDE = ("mnist", "fashion")  # streams with hundreds of features, which are left
 STREAMS: dict[str, Source] = tabular.STREAMS | {
     name: each for name, each in changing.PANEL.items() if not name.startswith(WIDE)
 }
+CHANCE = {f"{share:.0%} at random": share for share in (0.05, 0.15, 0.4)}  # of the rarer class
+CHANCES, FEATURES = 2_000, 5  # rows of these streams
 TABLES, NOISY, CHANGING = "tables", "noisy tables", "streams that change"
+GUESSED = "labels of chance"
 OWN, DELAYED, AUDITED = "I-NeurAL", f"I-NeurAL, labels {LATE} late", f"I-NeurAL, audit {AUDIT}"
 MARGIN, RANDOM = "logistic regression, by margin", "logistic regression, at random"
 OURS = OWN, DELAYED, AUDITED
@@ -78,6 +81,10 @@ def examples(run: Run) -> tuple[list[X], list[int]]:
     if run.stream in STREAMS:
         stream = STREAMS[run.stream].make(run.seed)
         return list(common.examples(stream.x)), stream.y.tolist()
+    if run.stream in CHANCE:
+        rng = np.random.default_rng([run.seed, round(100 * CHANCE[run.stream])])
+        x, u = rng.normal(size=(CHANCES, FEATURES)), rng.random(CHANCES)
+        return list(common.examples(x)), [int(each < CHANCE[run.stream]) for each in u]
     rows = foreign.table(run.stream, run.seed)
     own = run.learner in OURS
     xs = rows.examples() if own else common.examples(foreign.one_hot(rows.features))
@@ -149,6 +156,7 @@ def groups(rows: pd.DataFrame) -> Any:
     """The rows by learner, kind of stream, and whether the number of rounds is known."""
     kinds = np.where(rows["stream"].isin([*tabular.STREAMS]), TABLES, CHANGING)
     kinds = np.where(rows["stream"].isin([*foreign.STREAMS]), NOISY, kinds)
+    kinds = np.where(rows["stream"].isin([*CHANCE]), GUESSED, kinds)
     budgets = np.where(rows["known"].astype(str) == "True", "horizon", "rate")
     order = pd.Categorical(rows["learner"], LEARNERS)
     named = rows.assign(kind=kinds, budget=budgets, learner=order)
@@ -177,7 +185,8 @@ def table(rows: pd.DataFrame) -> str:
         held, out = holding(each), holding(each, "held_low", "held_high")
         cells = [f"{len(held):,}", f"{100 * np.mean(held):.1f}", f"{width(each):.3f}"]
         naive = round((each.end_naive - each.end_true).mean(), 2) + 0.0  # not -0.00
-        cells += [f"{width(each, 'latest'):.3f}", f"{naive:.2f}"]
+        latest = width(each, "latest")  # NaN where streams are too short
+        cells += ["" if math.isnan(latest) else f"{latest:.3f}", f"{naive:.2f}"]
         cells += [f"{100 * np.mean(out):.1f}", f"{width(each, 'end', 'held_low', 'held_high'):.3f}"]
         lines.append([*names, *cells])
     heads = ("learner", "on", "budget", "intervals", "hold the truth (%)", "half width")
@@ -199,11 +208,11 @@ def cost(rows: pd.DataFrame) -> str:
 
 def main() -> None:
     """Run the missing runs, and print the tables."""
-    names = [*STREAMS, *foreign.STREAMS]
+    names = [*STREAMS, *foreign.STREAMS, *CHANCE]
     given = common.options({"estimates": []}, __doc__, 5, streams=names, learners=LEARNERS)
     wanted = given.streams or names
     streams = changing.there(STREAMS, [name for name in wanted if name in STREAMS])
-    streams += [name for name in wanted if name in foreign.STREAMS]
+    streams += [name for name in wanted if name in {*foreign.STREAMS, *CHANCE}]
     runs = [
         Run(stream, learner, known, seed, given.rounds)
         for seed in range(given.seeds)
