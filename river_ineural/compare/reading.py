@@ -96,7 +96,7 @@ def read_table(
                 f"no column {wanted!r} in {path.name}: there are {list(cells)}, unless --separator "
                 "says another separator, or --encoding how text is written, as utf-16"
             )
-    if f"{target}.1" in cells:  # pandas' name for a second one
+    if [*cells.attrs["names"].values()].count(target) > 1:
         raise ValueError(
             f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
         )
@@ -214,18 +214,23 @@ def read_cells(
         raise ValueError(said) from None
     if not len(cells):
         raise ValueError(f"{path.name} has no row below its header")
-    for name in cells:
-        if name.endswith(".1") and name[:-2] in cells:  # pandas' name for a second one
-            notes.append(f"a second column {name[:-2]!r} is called {name!r}")
-    names = {name: name for name in cells}
-    if as_written and source is path:  # pandas has names of its own for empty and equal ones
-        first = pd.read_csv(path, header=None, nrows=1, **kinds, **given)
-        names = dict(zip(cells, first.iloc[0], strict=True))
+    names = dict(zip(cells, header_of(source, given), strict=True))
+    for name, written in names.items():
+        if written and name != written:
+            notes.append(f"a second column {written!r} is called {name!r}")
     marks = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
     cells.attrs = {"names": names, **marks}
     empty = cells.isna() | (cells == "")
     ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
+
+
+def header_of(source: Any, how: Mapping[str, Any]) -> list[str]:
+    """The names as they are written; pandas has names of its own for empty and for equal ones."""
+    if isinstance(source, io.StringIO):
+        source.seek(0)
+    first = pd.read_csv(source, header=None, nrows=1, dtype=str, keep_default_na=False, **how)
+    return [*first.iloc[0]]
 
 
 def read_column(
