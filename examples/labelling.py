@@ -262,7 +262,6 @@ def question(ask: Ask, rows: Rows | None, suggests: bool) -> dict[str, Any]:
         "id": ask.id,
         "x": shown or ask.x,
         "why": why,
-        "gap": ask.gap,
         "suggestion": ask.prediction if suggests else None,
     }
 

@@ -394,6 +394,12 @@ def test_only_random_labels_tell_that_a_sure_model_is_right(looked):
     assert high > 0.99
 
 
+@given(st.floats(0, 1e4), st.floats(0, 1))
+def test_a_likely_share_is_none_above_one(n, part):
+    assert part * n <= told.most_of(part * n, n) * n * (1 + 1e-9) + 1e-9
+    assert 0 <= told.most_of(part * n, n) <= 1
+
+
 def close_calls(n_labels, n_after, wrong=4):
     """A stream of a close call in ten rounds; each is asked about, every fourth in vain."""
     accuracy = Accuracy()

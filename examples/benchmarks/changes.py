@@ -50,7 +50,7 @@ def summary(found: pd.Series) -> str:
     if not len(found):
         return "No ratios yet."
     return (
-        f"The geometric mean of {len(found)} ratios is {geometric(found):.3f}, "
+        f"The geometric mean of all {len(found)} ratios is {geometric(found):.3f}, "
         f"the largest {found.max():.2f} ({found.idxmax()})."
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.ticker import FuncFormatter, LogFormatter
+from matplotlib.ticker import AutoLocator, FuncFormatter, LogFormatter
 from numpy.typing import NDArray
 
 STYLES = {"light": "default", "dark": "dark_background"}  # base of light.mplstyle, dark.mplstyle
@@ -120,6 +120,8 @@ def draw(path: Path, n_panels: int, paint: Callable[[Any], None], height: float 
             each.set_visible(each.has_data())
             plain_ticks(each.xaxis)
             plain_ticks(each.yaxis)
+            if type(each.xaxis.get_major_locator()) is AutoLocator:
+                each.locator_params(axis="x", nbins=4)  # else numbers of rounds touch
             handles |= dict(zip(*each.get_legend_handles_labels()[::-1], strict=True))
         if handles:
             fitting = int(width / (0.5 + 0.07 * max(map(len, handles))))

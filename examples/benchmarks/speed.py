@@ -267,7 +267,7 @@ def draw_lines(path: Path, at: Sequence[Any], rows: pd.DataFrame, **axes: Any) -
 
     def paint(panels: Any) -> None:
         for name, colour in colours(rows.columns.drop(["d", "k"], errors="ignore")).items():
-            style = "o--" if "predict" in name else "o-"
+            style = "^:" if "proba" in name else "s--" if "predict" in name else "o-"
             panels[0, 0].plot(at, rows[name], style, markersize=4, color=colour, label=name)
         panels[0, 0].set(yscale="log", **axes)
 

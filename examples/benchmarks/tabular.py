@@ -40,7 +40,7 @@ LEARNERS = (
 OTHERS = (*REFITTED, BEST, MOAS)
 SINGLE = 100  # rows whose predictions are timed one by one
 FOREST = "random forest, refitted"
-OVER = (0.3, 0.5, 0.7, 1, 2, 3, 5, 10)  # marks on the axis of ratios
+OVER = (0.3, 0.5, 1, 2, 5, 10)  # marks on the axis of ratios
 
 
 def bundled(make: type[Dataset], seed: int) -> Stream:

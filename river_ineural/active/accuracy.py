@@ -116,7 +116,7 @@ class Accuracy:
     ...     if now % 10 == 0:
     ...         told.label(now, "good" if now % 100 else "bad")
     >>> print(told.estimate())
-    90.2% (83.7% to 94.7%, 100 labels)
+    90.1% (83.6% to 94.6%, 100 labels)
     """
 
     def __init__(self) -> None:
@@ -325,7 +325,8 @@ def most_of(wrong: float, n: float) -> float:
     if n < 1e-9:
         return 1.0
     p, least = min(1.0, wrong / n), Z * Z / n
-    return (p + least / 2 + Z * math.sqrt(p * (1 - p) / n + least / (4 * n))) / (1 + least)
+    end = (p + least / 2 + Z * math.sqrt(p * (1 - p) / n + least / (4 * n))) / (1 + least)
+    return min(1.0, end)  # as rounded
 
 
 def most_times(found: float, foreseen: float, variance: float) -> float:
