@@ -311,7 +311,7 @@ def test_ratios_are_of_means_of_the_seeds_of_both_and_their_mean_is_geometric():
     found = rows(*of_a, ("b", "x", 6), ("b", "y", 3)).assign(seed=[0, 1, 2, 0, 1, 0, 0])
     ratios = common.ratios(found, "x", "y", ["a", "b"])
     assert ratios.to_dict() == {"a": 0.5, "b": 2.0}
-    said = "The geometric mean of 2 ratios is 1.000, the largest 2.00 (b)."
+    said = "The geometric mean of all 2 ratios is 1.000, the largest 2.00 (b)."
     assert changes.summary(ratios) == said
 
 
