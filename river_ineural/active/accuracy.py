@@ -145,7 +145,8 @@ class Accuracy:
         if not self.spans or self.spans[-1] >= FIRST:
             self._new_block()
         self.spans[-1] += 1
-        n, wrong = self.near = [NEAR * each for each in self.near]
+        n, wrong = self.near
+        n, wrong = self.near = [NEAR * n, NEAR * wrong]
         if label is None:
             return
         gap = float(min(WIDEST, max(0.0, gap))) if gap == gap else 0.0

@@ -61,8 +61,8 @@ def drawn(seed: int, at: int) -> np.uint64:
 def times(seed: int, tree: int, serial: int, n_trees: int) -> int:
     """How often the bootstrap sample of a tree holds an example: a Poisson variable of mean 1."""
     u, n = drawn(seed, serial * n_trees + tree), 0
-    while n < len(POISSON) and u >= np.uint64(POISSON[n]):
-        n += 1
+    for i in range(len(POISSON)):  # without a branch
+        n += int(u >= np.uint64(POISSON[i]))
     return n
 
 
@@ -109,13 +109,18 @@ def best_of_two(
     """
     t0, t1, n, before = total[node, 0], total[node, 1], 0, -1
     mass, slack, left = t0 + t1, (t0 * t0 + t1 * t1) / 2, np.int64(0)
-    if n_values[j] == 2:  # no bitmap is needed
-        upper, whole = np.int64(0), np.int64(t0) + (np.int64(t1) << HALF)
+    if n_values[j] == 2:  # nothing goes through memory
         for i in range(begin, end):
-            upper += packed[rows[i]] * np.int64(rank[j, rows[i]])
-        masses[0], masses[1] = whole - upper, upper
-        bits[0] = np.uint64(upper < whole) | np.uint64(upper > 0) << ONE
-    elif n_values[j] <= 64:  # one word of the bitmap, which then need not go through memory
+            left += packed[rows[i]] & (np.int64(rank[j, rows[i]]) - 1)
+        left0, left1 = float(left & LOWER), float(left >> HALF)
+        m, apart = left0 + left1, left0 * t1 - left1 * t0
+        between = m * (mass - m)  # 0 if there is one value
+        if apart * apart > best * between:
+            best = apart * apart / between
+            best += NEARLY * (slack + best)
+            split[0], split[1] = 0, 1
+        return best, 1 + (between > 0)
+    if n_values[j] <= 64:  # one word of the bitmap, which then need not go through memory
         marks = np.uint64(0)
         for i in range(begin, end):
             v = rank[j, rows[i]]
@@ -288,15 +293,12 @@ def grow_tree(
             total[n_nodes, c] = total[n_nodes + 1, c] = 0
         middle, n_other = begin, 0
         for i in range(begin, end):
-            row = rows[i]
-            if rank[found, row] <= last:
-                total[n_nodes, classes[row]] += weight[row]
-                rows[middle] = row
-                middle += 1
-            else:
-                total[n_nodes + 1, classes[row]] += weight[row]
-                front[n_other] = row
-                n_other += 1
+            # Both sides are written, and one counts: a branch would be foreseen too seldom.
+            row, right = rows[i], rank[found, rows[i]] > last
+            total[n_nodes + right, classes[row]] += weight[row]
+            rows[middle] = front[n_other] = row
+            middle += not right
+            n_other += right
         for i in range(n_other):
             rows[middle + i] = front[i]
         between = distinct[found, last] / 2 + distinct[found, next_] / 2
