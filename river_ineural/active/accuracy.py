@@ -17,7 +17,7 @@ MOST_STEPS = 20  # of Newton's method
 Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
 FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
-NEAR = 0.5 ** (1 / 250)  # of a label among those that limit errors, with each round after it
+NEAR = 0.5 ** (FIRST / 250)  # of a label among those that limit errors, with each block after it
 PRIOR = ((0.0, 4.0), (1.0, 2.0), (0.4, 2.0))  # mean and precision: level, gap, beyond
 WIDEST = 0.98  # gap of the regression
 SUREST = math.log((1 + WIDEST) / (1 - WIDEST))
@@ -122,7 +122,7 @@ class Accuracy:
     def __init__(self) -> None:
         self.weights = [mean for mean, _ in PRIOR]
         self.hessian = np.diag([precision for _, precision in PRIOR]).tolist()
-        self.near = [0.0, 0.0]  # latest labels, and wrong ones
+        self._look(0.0, 0.0)
         self.spans: list[int] = []  # rounds of each block
         self.blocks: list[list[float]] = []
         self.classes: dict[ClfTarget, list[float]] = {}
@@ -145,8 +145,6 @@ class Accuracy:
         if not self.spans or self.spans[-1] >= FIRST:
             self._new_block()
         self.spans[-1] += 1
-        n, wrong = self.near
-        n, wrong = self.near = [NEAR * n, NEAR * wrong]
         if label is None:
             return
         gap = float(min(WIDEST, max(0.0, gap))) if gap == gap else 0.0
@@ -156,7 +154,7 @@ class Accuracy:
         block, of_class = self.blocks[-1], self.classes.get(label)
         if of_class is None:
             of_class = self.classes[label] = [0.0] * SIZES[1]
-        likely = most_of(wrong, n)
+        likely = self.likely
         block[ROUNDS] += 1
         block[EXPECTED] += error
         block[LIKELY] += likely
@@ -172,6 +170,10 @@ class Accuracy:
             if len(self.noted) > MOST:
                 del self.noted[next(iter(self.noted))]
 
+    def _look(self, n: float, wrong: float) -> None:
+        """Let so many labels be the latest ones, and so many of them wrong."""
+        self.near, self.likely = (n, wrong), most_of(wrong, n)
+
     def _new_block(self) -> None:
         """Begin a block; the two oldest of a length become one where there are too many."""
         spans, blocks, span, end = self.spans, self.blocks, FIRST, len(self.spans)
@@ -182,6 +184,7 @@ class Accuracy:
             span, end = 2 * span, start
         spans.append(0)
         blocks.append([0.0] * SIZES[0])
+        self._look(*(NEAR * each for each in self.near))
 
     def label(self, query: int, y: ClfTarget | None) -> None:
         """Count the label of a round that asked, in place of an earlier one; None takes it back."""
@@ -190,7 +193,7 @@ class Accuracy:
             return
         if noted.y is None:
             right = bool(noted.label == y)  # perhaps NumPy's
-            self.near = [self.near[0] + 1, self.near[1] + (not right)]
+            self._look(self.near[0] + 1, self.near[1] + (not right))
             self._learn(noted, right)
         else:
             self._add(query, noted, noted.y, -1.0)

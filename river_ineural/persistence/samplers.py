@@ -132,7 +132,7 @@ class OfAccuracy(Text):
         fine = all(each.label in part.classes and each.p > 0 for each in noted.values())
         need(fine, path, "of questions of known classes", noted)
         thing.weights, thing.hessian = [*part.weights], hessian.tolist()
-        thing.near = [*part.near]
+        thing._look(*part.near)
         thing.spans, thing.blocks = [*part.spans], [[*each] for each in blocks]
         thing.classes = {label: [*each] for label, each in part.classes.items()}
         thing.noted = noted
