@@ -91,7 +91,7 @@ class Rows:
         # What a folder belongs to: answers are kept by the number of their row.
         text = self.cells.to_csv(index=False) + "".join(f"\n--drop {name}" for name in sorted(drop))
         self.digest = hashlib.sha256(text.encode()).hexdigest()
-        self.file = f"{path.stem}-labelled.csv"  # its name where it is downloaded
+        self.file = f"{path.name.partition('.')[0]}-labelled.csv"  # its name where it is downloaded
         self.examples = list(examples_of(self.features))
         self.numbers = {name_of(i): i for i in range(len(self))}
         self.order = np.random.default_rng(1).permutation(len(self)).tolist()

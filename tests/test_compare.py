@@ -77,8 +77,16 @@ COLUMNS = {  # cells and options; features, and what is said
     ),
     "thousands beside decimal commas": (
         *(["1.234,5", "2.250", "3,1", "4,0"], {"sep": ";"}, {"it": [1234.5, 2250, 3.1, 4]}),
-        "guessed --decimal ','; guessed --thousands '.'",
+        "guessed --decimal ','; it: read without dots between thousands",
     ),
+    "points beside decimal commas": (
+        *(["0.125", "0.5", "1.500", "0.375"], {"decimal": ","}, {"it": [0.125, 0.5, 1.5, 0.375]}),
+        "",
+    ),
+    "spaces between thousands": (
+        *(["1\u00a0500,5", "2\u202f250", "3,1"], {"decimal": ","}, {"it": [1500.5, 2250, 3.1]}, ""),
+    ),
+    "a lakh": (["1,20,000", "3", "40,000"], {"thousands": ","}, {"it": [120000, 3, 40000]}, ""),
     "days beside thousands": (
         *(["12.03.2024", "13.03.2024", "12.03.2024"], {"thousands": "."}),
         {"it (weekday)": [1, 2, 1], "it (days)": [19794, 19795, 19794]},
@@ -192,6 +200,12 @@ READ = {  # a text, options; the features, and the labels
     "tabs": ("x\ty\n1\ta\n\tb\n2\ta\n", {}, [1, np.nan, 2], "aba"),
     "a bar": ('x|y\n1|"a|b"\n2|b\n', {}, [1, 2], ["a|b", "b"]),
     "a separator of its own": ("x~y\n1~a\n2~b\n", {"sep": "~"}, [1, 2], "ab"),
+    "another separator in quotes": (
+        'x,"c; d; e; f",y\n0,1,a\n1,1,b\n',
+        {"drop": ["c; d; e; f"]},
+        [0, 1],
+        "ab",
+    ),
     "separators at all ends": ("x,y,\n1,a,\n2,b,\n", {}, [1, 2], "ab"),
     "labels that are missing": ("x,y\n1,a\n2,NA\n3,NaN\n4,?\n5,b\n6,\n", {}, [1, 5], "ab"),
     "labels none and -": ("x,y\n1,none\n2,-\n", {}, [1, 2], ["none", "-"]),
@@ -295,6 +309,11 @@ WRONG = [
     ("a,y\n1,a\n1,b,\n", "", "Expected 2 fields in line 3, saw 3 .* belong in quotes"),
     ("a,y\n1,5,a\n2,5,b\n", "", "rows have more cells than the header .* belong in quotes"),
     (TWO, "--budget 200%", "--budget '200%' is not a budget: write 5%"),
+    (
+        "a;y\n30.123.456;a\n030.123.456;b\n",
+        "--decimal ,",
+        "'a' holds '30.123.456': say .* --categories a",
+    ),
     (TWO, "--budget 3", "--budget 3 is too many: there are 2 rows"),
     (TWO, "--budget 0", "--budget '0' of 2 rows is no label: write"),
     (TWO, "--budget few", "--budget 'few' is not a budget"),

@@ -20,7 +20,8 @@ from changing import there
 from common import Cell, Row, markdown
 from drawing import draw
 from learners import OUTPUTS, OWN
-from rounds import STREAMS, timed
+from rounds import STREAMS as ALL
+from rounds import timed
 
 from river_ineural import learner, recovery
 from river_ineural.active import INeurALSampler
@@ -35,6 +36,7 @@ from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
 from river_ineural.networks import compiled
 
+STREAMS = {name: each for name, each in ALL.items() if name != "mnist"}  # the tables
 GLUE = "Python between them"
 PARTS: dict[str, list[tuple[Any, str]]] = {
     "names and values": [(FeatureIndex, "values"), (FeatureIndex, "look_up")],
@@ -119,7 +121,7 @@ def paint(rows: pd.DataFrame, axes: Any) -> None:
 def main() -> None:
     """Run the missing cells, print the table and draw account-{light,dark}.svg."""
     given = common.options(
-        {"account": [0.05]}, __doc__, 3, streams=STREAMS, learners=(OWN, OUTPUTS)
+        {"account": [0.05]}, __doc__, 2, streams=STREAMS, learners=(OWN, OUTPUTS)
     )
     given.streams = there(STREAMS, given.streams)
     rows = common.run(given, COLUMNS, measure, (OWN, OUTPUTS))

@@ -14,6 +14,7 @@ __all__ = ["NEARLY_ALL", "SIGNS", "guessed", "without_signs"]
 SEPARATORS = ",;\t|"
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
 COMMAS = r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?\s*"  # a number with a decimal comma
+SPACES = "(?<=\\d)[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}](?=\\d{3})"  # of thousands
 SIGNS = "$€£¥₹%"  # around numbers, which are read without them
 
 
@@ -26,7 +27,7 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
     text = {**how, "dtype": str, "decimal": ".", "on_bad_lines": "skip"}
     if not how.get("sep"):
         heads = {s: pd.read_csv(path, nrows=0, **{**text, "sep": s}) for s in SEPARATORS}
-        how["sep"] = max(heads, key=lambda sep: heads[sep].shape[1])
+        how["sep"] = max(heads, key=lambda sep: columns_of(heads[sep]))
         if how["sep"] != ",":
             notes.append(f"guessed --separator {how['sep']!r}")
     if not how.get("decimal"):
@@ -34,11 +35,12 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
         commas = any(has_decimal_commas(cells[name].dropna()) for name in cells)
         how["decimal"] = "," if commas else "."
         notes += ["guessed --decimal ','"] * commas
-        if commas and not how.get("thousands"):  # else 1.550 would be read as 1.55
-            dots = any(has_thousands_dots(cells[name].dropna()) for name in cells)
-            how["thousands"] = "." if dots else None
-            notes += ["guessed --thousands '.'"] * dots
     return notes
+
+
+def columns_of(head: pd.DataFrame) -> tuple[bool, int]:
+    """Whether no name has been cut within its quotes, and how many names there are."""
+    return not any('"' in name for name in head), head.shape[1]
 
 
 def utf_16(path: Path) -> str | None:
@@ -56,9 +58,9 @@ def utf_16(path: Path) -> str | None:
 
 
 def without_signs(text: pd.Series[str]) -> pd.Series[str]:
-    """Numbers without signs of currency, and with the minus of ASCII."""
+    """Numbers without signs of currency or spaces that keep them in a line; the minus of ASCII."""
     minus = text.str.replace("\N{MINUS SIGN}", "-")
-    return minus.str.replace(f"[{SIGNS}]", "", regex=True).str.strip()
+    return minus.str.replace(f"[{SIGNS}]|{SPACES}", "", regex=True).str.strip()
 
 
 def has_decimal_commas(text: pd.Series[str]) -> bool:
@@ -68,10 +70,3 @@ def has_decimal_commas(text: pd.Series[str]) -> bool:
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
     return bool(len(commas) and numbers >= NEARLY_ALL > thousands)
-
-
-def has_thousands_dots(text: pd.Series[str]) -> bool:
-    """Whether cells are numbers with dots between thousands; the decimal mark is a comma."""
-    text = without_signs(text)
-    numbers = text.str.fullmatch(COMMAS).mean()
-    return bool(numbers >= NEARLY_ALL and text.str.contains(".", regex=False).any())

@@ -247,20 +247,25 @@ def read_column(
     text = given.astype(str).str.strip()
     if category:
         return text.reindex(cells.index), note
-    bare, signs, typed = text, set[str](), is_numeric_dtype(given)
+    bare, signs, typed, dots = text, set[str](), is_numeric_dtype(given), False
     if not typed:
         signs = {*text.str.cat()} & {*SIGNS}
         bare = without_signs(text)
-        if mark := marks.get("thousands"):  # not that of 12.03.2024
-            bare = bare.str.replace(rf"(?<=\d){re.escape(mark)}(?=\d{{3}}(?!\d))", "", regex=True)
-        if mark := marks.get("decimal"):
-            bare = bare.str.replace(mark, ".", regex=False)
+        point = marks.get("decimal") or "."
+        mark = marks.get("thousands") or ("." if point == "," else "")
+        marked = bare[bare.str.contains(mark, regex=False)] if mark else bare[:0]
+        groups = rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{2,3}})*{re.escape(mark)}\d{{3}}"
+        if len(marked) and marked.str.fullmatch(rf"{groups}({re.escape(point)}\d*)?").all():
+            bare = bare.str.replace(mark, "", regex=False)  # 0.125 and 12.03.2024 are none of these
+            dots = marks.get("thousands") is None
+        bare = bare.str.replace(point, ".", regex=False)
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
     if len(odd) <= (1 - NEARLY_ALL) * len(given):
-        if signs:
-            note = f"read without {' and '.join(sorted(signs))}"
+        if signs or dots:
+            without = [*sorted(signs), *(["dots between thousands"] * dots)]
+            note = f"read without {' and '.join(without)}"
         if len(odd):
             note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
