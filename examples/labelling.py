@@ -32,6 +32,7 @@ from river_ineural.active.budget import combined
 from river_ineural.active.pipelines import find_learner
 from river_ineural.compare.giveaways import giveaways
 from river_ineural.compare.reading import Table, examples_of, read_cells, read_features
+from river_ineural.compare.times import column_of
 from river_ineural.inspection.words import MEANING
 
 __all__ = [
@@ -86,7 +87,8 @@ class Rows:
         self.header = [*(marks["names"][name] for name in self.cells), *ADDED]
         self.separator, self.decimal = marks["sep"] or ",", marks["decimal"] or "."
         self.notes = [*notes, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
-        of_learned = self.cells[[name for name in cells if name in self.features]]
+        learned = {column_of(name) for name in self.features}
+        of_learned = self.cells[[name for name in cells if name.replace("=", ":") in learned]]
         self.notes += suspicions(of_learned, {*classes})
         # What a folder belongs to: answers are kept by the number of their row.
         text = self.cells.to_csv(index=False) + "".join(f"\n--drop {name}" for name in sorted(drop))

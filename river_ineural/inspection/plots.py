@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ def draw_metrics(panel: Axes, points: list[Point]) -> None:
         label = "Accuracy told by the labels"
         panel.fill_between(rounds, *ends.T, color="gray", alpha=0.25, lw=0, label=label)
     panel.set_ylabel(names[0].lower() if len(names) == 1 else "metrics")
-    panel.legend(frameon=False, fontsize=8)
+    draw_legend(panel)
 
 
 def draw_asks(panel: Axes, points: list[Point]) -> None:
@@ -125,7 +125,16 @@ def draw_asks(panel: Axes, points: list[Point]) -> None:
             bottom += share
     panel.set_ylabel("asked (%)")
     if panel.get_legend_handles_labels()[1]:
-        panel.legend(frameon=False, fontsize=8)
+        draw_legend(panel)
+
+
+def draw_legend(panel: Axes) -> None:
+    """Name the lines above the panel, where they cross nothing."""
+    names = panel.get_legend_handles_labels()[1]
+    room = 13 * panel.bbox.width / panel.figure.dpi  # letters
+    columns = max(1, min(len(names), int(room / (6 + max(map(len, names))))))
+    at: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
+    panel.legend(**at, ncols=columns, frameon=False, fontsize=8)
 
 
 def draw_left(panel: Axes, points: list[Point]) -> None:
