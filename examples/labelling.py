@@ -105,7 +105,10 @@ class Rows:
 
     def shown(self, id: str) -> Features | None:
         """The cells of a row, as people see them; None if the id is of no row of the file."""
-        return dict(self.cells.iloc[self.numbers[id]]) if id in self.numbers else None
+        if id not in self.numbers:
+            return None
+        cells = zip(self.cells, self.header, self.cells.iloc[self.numbers[id]], strict=False)
+        return {name: cell for name, written, cell in cells if written or cell}
 
     def resume(self, journal: Journal) -> None:
         """Go on after the rows that were predicted before a new start.

@@ -262,6 +262,20 @@ def test_a_file_is_given_back_with_its_marks(file):
         assert re.fullmatch(f"{re.escape(cells)};(low|high);[01],\\d{{3}};(person|model)", line)
 
 
+def test_columns_without_a_name_stay(file):
+    """As those that a program writes in front, or that separators at the ends of lines make."""
+    header, *lines = file.read_text().splitlines()
+    lines = [f"{i},{line},," for i, line in enumerate(lines)]
+    file.write_text("\n".join([f",{header},,", *lines]))
+    with serving(file, budget=15) as http:
+        told = asked(http)["question"]
+        answer_all(http, {}, [])
+        found = http.get("/rows.csv").text.splitlines()
+    assert found[0] == f",{header},,,label,probability,said_by"
+    assert all(line.startswith(before) for line, before in zip(found[1:], lines, strict=True))
+    assert [*told["x"]] == ["Unnamed: 0", *CELLS[0]]
+
+
 def test_no_more_labels_are_allowed_than_rows(file):
     rows = labelling.Rows(file)
     for given, limit, of in ((None, 100, 150), (200, 200, 200), (1.0, N, N), (10**9, N, N)):

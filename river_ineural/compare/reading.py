@@ -220,8 +220,10 @@ def read_cells(
             notes.append(f"a second column {written!r} is called {name!r}")
     marks = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
     cells.attrs = {"names": names, **marks}
+    if as_written:
+        return cells, notes
     empty = cells.isna() | (cells == "")
-    ends = [name for name in cells if name.startswith("Unnamed: ") and empty[name].all()]
+    ends = [name for name in cells if not names[name] and empty[name].all()]
     return cells.drop(columns=ends), notes  # without those that separators at line ends make
 
 
