@@ -31,7 +31,13 @@ from river_ineural import INeurAL, active
 from river_ineural.active.budget import combined
 from river_ineural.active.pipelines import find_learner
 from river_ineural.compare.giveaways import giveaways
-from river_ineural.compare.reading import Table, examples_of, read_cells, read_features
+from river_ineural.compare.reading import (
+    Table,
+    examples_of,
+    feature_of,
+    read_cells,
+    read_features,
+)
 from river_ineural.compare.times import column_of
 from river_ineural.inspection.words import MEANING
 
@@ -88,7 +94,7 @@ class Rows:
         self.separator, self.decimal = marks["sep"] or ",", marks["decimal"] or "."
         self.notes = [*notes, *of_columns, f"learns from: {', '.join(map(str, self.features))}"]
         learned = {column_of(name) for name in self.features}
-        of_learned = self.cells[[name for name in cells if name.replace("=", ":") in learned]]
+        of_learned = self.cells[[name for name in cells if feature_of(name) in learned]]
         self.notes += suspicions(of_learned, {*classes})
         # What a folder belongs to: answers are kept by the number of their row.
         text = self.cells.to_csv(index=False) + "".join(f"\n--drop {name}" for name in sorted(drop))
@@ -216,11 +222,12 @@ def sampler_for(
     are more labels, and the other rows wait for a larger budget.
     """
     n, limit = len(rows), LABELS if budget is None else budget
-    if not (total := active.Budget(limit, n).total):
+    total = min(n, active.Budget(limit, n).total or 0)
+    if not total:
         raise ValueError(f"--budget {limit} of {n:,} rows is no label: write 100 for so many")
-    half = active.Budget(min(n, total), max(min(n, total), n // 2))
+    allowed = active.Budget(total, max(total, n // 2))
     classifier = INeurAL(categories=True, missing=True, classes=tuple(classes) or None, seed=1)
-    sampler = active.INeurALSampler(classifier, budget=half, seed=1)
+    sampler = active.INeurALSampler(classifier, budget=allowed, seed=1)
     sampler.of_rows = rows.digest  # type: ignore[attr-defined]  # saved with the model
     return sampler
 

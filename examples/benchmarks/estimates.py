@@ -24,6 +24,7 @@ from river import preprocessing
 
 from river_ineural import INeurAL
 from river_ineural.active import Budget, BudgetedSampler, INeurALSampler, MarginSampler
+from river_ineural.active.accuracy import most_of
 from river_ineural.compare.contenders import at_random, regression
 
 SHARE, LATE, LATEST, AUDIT = 0.05, 200, 2_000, 0.1
@@ -142,14 +143,10 @@ def seen(
     return {f"{at}_{name}": round(float(v), 6) for name, v in zip(TOLD, values, strict=True)}
 
 
-def wilson(right: NDArray[np.float64], z: float = 1.96) -> tuple[float, float]:
+def wilson(right: NDArray[np.float64]) -> tuple[float, float]:
     """The 95 % interval of a share in random labels."""
-    n = len(right)
-    if not n:
-        return 0.0, 1.0
-    p, least = right.mean(), z * z / n
-    half = z * math.sqrt(p * (1 - p) / n + least / (4 * n))
-    return (p + least / 2 - half) / (1 + least), (p + least / 2 + half) / (1 + least)
+    n, k = len(right), float(right.sum())
+    return 1 - most_of(n - k, n), most_of(k, n)
 
 
 def groups(rows: pd.DataFrame) -> Any:

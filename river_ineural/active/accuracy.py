@@ -23,14 +23,14 @@ WIDEST = 0.98  # gap of the regression
 SUREST = math.log((1 + WIDEST) / (1 - WIDEST))
 FEW = 10  # labels that precision and recall need
 
-# Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, the most
-# that are likely there, and those expected where no label can be asked for; then over labels of
-# random asks, each weighing as the rounds that it speaks for: wrong ones, expected errors, and
-# those again times the weight. Of a class also the labels of it whose prediction was another class,
-# and their weights.
-ROUNDS, LABELS, WRONG, EXPECTED, LIKELY, CLOSED, FOUND, FORESEEN, SPREAD = range(9)
-MISSED, MISSED_FOUND = 9, 10
-SIZES = (SPREAD + 1, MISSED_FOUND + 1)  # of a block, and of a class
+# Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, and where
+# no label can be asked for; then over labels of random asks, each weighing as the rounds that it
+# speaks for: wrong ones, expected errors, and those again times the weight. Of a block also the
+# most errors that are likely without a label. Of a class also the labels of it whose prediction was
+# another class, and their weights.
+ROUNDS, LABELS, WRONG, EXPECTED, CLOSED, FOUND, FORESEEN, SPREAD = range(8)
+LIKELY, MISSED, MISSED_FOUND = 8, 8, 9
+SIZES = (LIKELY + 1, MISSED_FOUND + 1)  # of a block, and of a class
 
 
 class Estimate(NamedTuple):
@@ -154,19 +154,17 @@ class Accuracy:
         block, of_class = self.blocks[-1], self.classes.get(label)
         if of_class is None:
             of_class = self.classes[label] = [0.0] * SIZES[1]
-        likely = self.likely
         block[ROUNDS] += 1
         block[EXPECTED] += error
-        block[LIKELY] += likely
+        block[LIKELY] += self.likely
         of_class[ROUNDS] += 1
         of_class[EXPECTED] += error
-        of_class[LIKELY] += 1
         if p < 1:
             at, part = (SPREAD, error * (1 - p) * (1 - p) / p) if p else (CLOSED, error)
             block[at] += part
             of_class[at] += part
         if ask:
-            self.noted[now] = Noted(error, likely, p, gap, beyond, label, None)
+            self.noted[now] = Noted(error, self.likely, p, gap, beyond, label, None)
             if len(self.noted) > MOST:
                 del self.noted[next(iter(self.noted))]
 
@@ -208,8 +206,8 @@ class Accuracy:
         while behind >= self.spans[block]:
             behind -= self.spans[block]
             block -= 1
-        for sums, most in (self.blocks[block], likely), (self.classes[label], 1.0):
-            sums[LIKELY] -= sign * most
+        self.blocks[block][LIKELY] -= sign * likely
+        for sums in (self.blocks[block], self.classes[label]):
             sums[LABELS] += sign
             sums[WRONG] += sign * wrong
             sums[EXPECTED] -= sign * error
@@ -248,7 +246,8 @@ class Accuracy:
 
     def estimate(self, rounds: int | None = None) -> Estimate:
         """The accuracy of the latest rounds; None: of all."""
-        return self._share_right(self.sums(rounds))
+        sums = self.sums(rounds)
+        return self._share_right(sums, max(0.0, sums[LIKELY]))
 
     def of_class(self, label: ClfTarget) -> ClassEstimate:
         """Precision and recall of a class; ValueError if there are too few labels."""
@@ -260,11 +259,10 @@ class Accuracy:
                 f"{label!r} has too few labels: {of_class[LABELS]:.0f} where it was predicted and "
                 f"{true:.0f} where it was true, of those asked for; {FEW} of each are needed."
             )
-        precision, others = self._share_right(of_class), self.sums()
+        precision, others = self._share_right(of_class), self.sums()[:LIKELY]
         others = [a - b for a, b in zip(others, of_class, strict=False)]
         part = (of_class[MISSED] + 0.5) / (others[WRONG] + 1)  # of wrong predictions of others
         others[WRONG], others[FOUND] = of_class[MISSED], of_class[MISSED_FOUND]
-        others[LIKELY] = others[ROUNDS]
         for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
             others[each] *= part
         missed = self._wrong_predictions(others)
@@ -279,16 +277,20 @@ class Accuracy:
         )
         return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
 
-    def _share_right(self, sums: list[float]) -> Estimate:
-        """The share of right predictions in the rounds of these sums."""
+    def _share_right(self, sums: list[float], likely: float = math.inf) -> Estimate:
+        """The share of right predictions in the rounds of these sums, with at most so many errors
+        without a label.
+        """
         n = sums[ROUNDS]
         if n <= 0:
             return UNKNOWN
-        wrong = self._wrong_predictions(sums)
+        wrong = self._wrong_predictions(sums, likely)
         value, high, low = (min(1.0, max(0.0, 1 - each / n)) for each in wrong)
         return Estimate(value, low, high, round(sums[LABELS]))
 
-    def _wrong_predictions(self, sums: list[float]) -> tuple[float, float, float]:
+    def _wrong_predictions(
+        self, sums: list[float], likely: float = math.inf
+    ) -> tuple[float, float, float]:
         """The wrong predictions in the rounds of these sums, and the ends of their interval."""
         unlabelled, expected = sums[ROUNDS] - sums[LABELS], sums[EXPECTED]
         if unlabelled < 1e-6 or expected <= 0:  # of a part of a block it may be below 1
@@ -296,7 +298,7 @@ class Accuracy:
         s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
         found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
         own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
-        shape, per, likely = own + found, own + foreseen, max(0.0, sums[LIKELY])
+        shape, per = own + found, own + foreseen
 
         def quantile(shape: float, z: float) -> float:
             """Of wrong predictions without a label: how many there were, by their rate."""

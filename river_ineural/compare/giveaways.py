@@ -29,8 +29,9 @@ def giveaways(table: Table) -> Iterator[str]:
             continue
         if is_numeric_dtype(column) and column.nunique() > bins:
             column = pd.qcut(column, bins, labels=False, duplicates="drop")
-        # A column that is filled for one class alone tells it, whatever its values are.
-        wrong = min(mistakes(column, labels), mistakes(column.isna(), labels))
+        wrong = mistakes(column, labels)
+        if column.hasnans:  # filled for one class alone it tells that, whatever its values are
+            wrong = min(wrong, mistakes(column.isna(), labels))
         if wrong <= GIVEN_AWAY * base * len(labels):
             told.add(name)
             yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.io.common import get_handle  # type: ignore[import-untyped]
 
-__all__ = ["NEARLY_ALL", "SIGNS", "guessed", "without_signs"]
+__all__ = ["NEARLY_ALL", "SIGNS", "guessed", "without_signs", "without_thousands"]
 
 SEPARATORS = ",;\t|"
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
@@ -61,6 +62,18 @@ def without_signs(text: pd.Series[str]) -> pd.Series[str]:
     """Numbers without signs of currency or spaces that keep them in a line; the minus of ASCII."""
     minus = text.str.replace("\N{MINUS SIGN}", "-")
     return minus.str.replace(f"[{SIGNS}]|{SPACES}", "", regex=True).str.strip()
+
+
+def without_thousands(text: pd.Series[str], mark: str, point: str) -> pd.Series[str]:
+    """Numbers without marks between thousands; the same text if they stand elsewhere, or nowhere.
+
+    So 0.125 and 12.03.2024 keep their points.
+    """
+    marked, sign = text[text.str.contains(mark, regex=False)], re.escape(mark)
+    number = rf"[+-]?[1-9]\d{{0,2}}({sign}\d{{2,3}})*{sign}\d{{3}}({re.escape(point)}\d*)?"
+    if not len(marked) or not marked.str.fullmatch(number).all():
+        return text
+    return text.str.replace(mark, "", regex=False)
 
 
 def has_decimal_commas(text: pd.Series[str]) -> bool:

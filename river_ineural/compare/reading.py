@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,13 @@ from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
 from river_ineural.compare.formats import as_csv, declared
-from river_ineural.compare.guessing import NEARLY_ALL, SIGNS, guessed, without_signs
+from river_ineural.compare.guessing import (
+    NEARLY_ALL,
+    SIGNS,
+    guessed,
+    without_signs,
+    without_thousands,
+)
 from river_ineural.compare.times import DATE, FORMATS, parts_of_times, sorted_times, to_times
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.values import LARGEST
@@ -146,8 +151,7 @@ def read_features(
         notes += [f"{name}: {each}" for each in (useless, note) if each]
         if not useless and not note.startswith("left out"):
             times = isinstance(values.dtype, pd.DatetimeTZDtype)
-            name = name.replace("=", ":") + "'" * name.endswith(MISSING_FLAG)  # see `Encoder`
-            values = values.rename(name)
+            values = values.rename(name := feature_of(name))
             found = dict(parts_of_times(values)) if times else {name: values}
             features |= found
             if not found:
@@ -156,6 +160,11 @@ def read_features(
         why = "; ".join(notes) or "there is no other, or all were dropped"
         raise ValueError(f"no column of {file} is left to learn from: {why}")
     return pd.DataFrame(features).reset_index(drop=True), notes
+
+
+def feature_of(column: str) -> str:
+    """The name of a column as a feature, which is none that `Encoder` makes."""
+    return column.replace("=", ":") + "'" * column.endswith(MISSING_FLAG)
 
 
 def examples_of(features: pd.DataFrame) -> Iterator[dict[FeatureName, Any]]:
@@ -215,11 +224,10 @@ def read_cells(
     if not len(cells):
         raise ValueError(f"{path.name} has no row below its header")
     names = dict(zip(cells, header_of(source, given), strict=True))
-    for name, written in names.items():
-        if written and name != written:
-            notes.append(f"a second column {written!r} is called {name!r}")
-    marks = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
-    cells.attrs = {"names": names, **marks}
+    renamed = [(name, was) for name, was in names.items() if was and name != was]
+    notes += [f"a second column {was!r} is called {name!r}" for name, was in renamed]
+    cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
+    cells.attrs["names"] = names
     if as_written:
         return cells, notes
     empty = cells.isna() | (cells == "")
@@ -255,12 +263,9 @@ def read_column(
         bare = without_signs(text)
         point = marks.get("decimal") or "."
         mark = marks.get("thousands") or ("." if point == "," else "")
-        marked = bare[bare.str.contains(mark, regex=False)] if mark else bare[:0]
-        groups = rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{2,3}})*{re.escape(mark)}\d{{3}}"
-        if len(marked) and marked.str.fullmatch(rf"{groups}({re.escape(point)}\d*)?").all():
-            bare = bare.str.replace(mark, "", regex=False)  # 0.125 and 12.03.2024 are none of these
-            dots = marks.get("thousands") is None
-        bare = bare.str.replace(point, ".", regex=False)
+        plain = without_thousands(bare, mark, point) if mark else bare
+        dots = plain is not bare and marks.get("thousands") is None
+        bare = plain.str.replace(point, ".", regex=False)
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]

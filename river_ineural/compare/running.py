@@ -51,14 +51,12 @@ def parse_budget(text: str, n: int, horizon: bool = True) -> Budget:
 
     Without a horizon it is a rate that allows as many labels in n rows, half of them at once.
     """
+    if text.isdecimal() and int(text) > n:
+        raise ValueError(f"--budget {text} is too many: there are {n:,} rows")
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        if text.isdigit() and int(text) > n:
-            raise ValueError
         budget = Budget(int(text) if text.isdigit() else share, n)
     except ValueError:
-        if text.isdigit():
-            raise ValueError(f"--budget {text} is too many: there are {n:,} rows") from None
         raise ValueError(
             f"--budget {text!r} is not a budget: write 5% or 0.05 for a share of the rows, at most "
             "all of them, or 150 for so many labels"
