@@ -110,7 +110,7 @@ class Model:
         assert loops
         found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
         given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
-        loops.run(say, 1, *given, explorers.of_said, loops.raw, found)
+        say(*given, explorers.of_said, loops.raw, found)
         f1, scores = found[0], found[-1]
         for row, (i, each) in enumerate(explorers.others, 3):
             if every or explorers.trust[i]:

@@ -9,7 +9,7 @@ from streams import Float64
 
 from river_ineural import INeurAL
 from river_ineural.features import standardizing
-from river_ineural.networks import batch, compiled, part
+from river_ineural.networks import batch, compiled, part, products
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
@@ -176,6 +176,29 @@ def test_oppose_sets_a_class_against_the_best_other(n_examples, n_classes, n_lab
     batch.oppose(f1, targets, rows, n_labelled, most, sign, moved)
     np.testing.assert_array_equal(sign, expected)
     assert moved[0] == pytest.approx(min(max(radius, most / 15), most), rel=1e-12)
+
+
+@given(
+    st.tuples(*(st.integers(0, 70),) * 3),
+    st.sampled_from([products.NEITHER, products.LEFT, products.RIGHT]),
+    st.sampled_from([np.float32, np.float64]),
+    st.integers(0, 99),
+)
+def test_products_are_those_of_numpy(sizes, turned, dtype, seed):
+    """Whatever is left over at the edges of tiles; nothing is written beyond the product."""
+    rows, inner, columns = sizes
+    rng = np.random.default_rng(seed)
+    a, b = (rng.normal(size=size).astype(dtype) for size in ((rows, inner), (inner, columns)))
+    given_a, given_b = (
+        np.ascontiguousarray(each.T if turned == side else each)
+        for each, side in ((a, products.LEFT), (b, products.RIGHT))
+    )
+    room = np.full((rows + 2, columns), np.nan, dtype)
+    products.product(given_a, given_b, turned, room[1:-1])
+    most = 1e-6 if dtype is np.float32 else 1e-14
+    scale = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=0)
+    assert (abs(room[1:-1] - a.astype(float) @ b.astype(float)) <= most * (1 + scale)).all()
+    assert np.isnan(room[[0, -1]]).all()
 
 
 @given(st.lists(st.floats(-(2.0**49), 2.0**49, width=32), max_size=40))

@@ -122,8 +122,8 @@ def stopped(starts, work, at_calls=False):
 @pytest.mark.parametrize("kind", ["steady", "changing", "deep", "of words"])
 @alone
 def test_ctrl_c_leaves_a_classifier_before_or_after_an_example(kind):
-    """Also at an alarm, among the labels after it and at their end; in large products, for which
-    loops call torch; and where examples have few of many features, as of words.
+    """Also at an alarm, among the labels after it and at their end; of deep networks; and where
+    examples have few of many features, as of words.
     """
 
     def learn(model, t):

@@ -53,11 +53,6 @@ def allocating(function: Function) -> Function:
     return compiled(function, **OPTIONS)
 
 
-def reentering(function: Function) -> Function:
-    """Compile a function that loops call, and that holds the GIL while it runs Python code."""
-    return compiled(function)
-
-
 def compiled(function: Function, **options: Any) -> Function:
     """Compile a function; cache it on disk if a folder can be written."""
     made: Any

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from river_ineural.networks import compiled
 from river_ineural.networks.layout import Shape, Weights, arrays
-from river_ineural.networks.products import FEW_ROWS, SMALL
-from river_ineural.networks.threads import uninterrupted
 
 Floats = NDArray[np.floating[Any]]
 
@@ -46,12 +44,6 @@ class Loops:
         self.average = rows[1]
         self.n_classes = shape.n_classes
         self.raw = np.empty((1, shape.n_features))  # where an example is placed
-        # Beyond so many rows a product may call PyTorch, where Ctrl-C would become a TypeError:
-        # above, as `product` decides, with m, kd or kB columns and as many terms.
-        k, m, most = max(1, shape.n_classes), max(1, shape.hidden_dim), SMALL // FEW_ROWS
-        inputs = max(m, k * shape.n_features)
-        few = most // (k * inputs) if m * inputs <= most else 0
-        self.most_rows = max(few, SMALL // (k * m * inputs))
         self.views = [*memory, moved]  # of tensors, and views of these
         self.views += [view for each in (trained, gradients, predicting) for view in each]
 
@@ -59,17 +51,9 @@ class Loops:
         """f1 and f2 (2, B, k) for raw rows (B, d); without `exploring`, f2 is 0."""
         found = np.empty((2, len(raw), self.n_classes), self.average.dtype)
         given = self.predicting, raw, scaling, exploring, found
-        self.run(compiled.score, len(raw), *given)
+        compiled.score(*given)
         return found
-
-    def run(self, loop: Any, n_rows: int, *given: Any) -> Any:
-        """Call a loop on so many rows, with Ctrl-C held back if it may call PyTorch."""
-        if n_rows > self.most_rows:
-            with uninterrupted():
-                return loop(*given)
-        return loop(*given)
 
     def step(self, *given: Any) -> bool:
         """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""
-        with uninterrupted():
-            return bool(compiled.step(*self.trained, *given))
+        return bool(compiled.step(*self.trained, *given))

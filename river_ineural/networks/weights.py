@@ -158,7 +158,7 @@ class Networks:
         if self.loops:
             found = np.empty((2, 1, self.shape.n_classes), self.dtype)
             given = self.loops.predicting, x, scale, columns, exploring, found
-            self.loops.run(score_few, len(x), *given)
+            score_few(*given)
             return found
         part = Part(self.shape, columns, exploring)
         return self._passes(part.shape, part.of(self.block, ALL)).score(x, scale, exploring)
@@ -199,7 +199,7 @@ class Networks:
                 some = slice(at, at + AT_ONCE)
                 batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
                 batch += *how, exploring[some], shares[some]
-                fine &= passes.run(compiled.train, draws.shape[1], *passes.trained, *batch)
+                fine &= compiled.train(*passes.trained, *batch)
         else:
             rows = np.empty(draws.shape[1], np.int64)
             for drawn, explores, share in zip(draws, exploring, shares, strict=True):
