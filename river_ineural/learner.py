@@ -26,6 +26,7 @@ Columns = NDArray[np.int64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 PSEUDO_LABEL_STEPS = 0.35  # after each pseudo-labelled example
+TOGETHER = 2  # steps after these that are taken in one call, which takes as long as a step
 SPARSE_STEPS = 0.5  # of the steps, where examples have few of many features
 MOST_STEPS = 1000  # of a model that is trained anew from the history
 WIDE = 2048  # numbers in a context above which f2 learns in a quarter of its steps: they are long
@@ -166,7 +167,8 @@ class Model:
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
         """Line 26: the steps due; a fraction of one is carried over.
 
-        f2 takes part in a share of the steps after given labels.
+        After pseudo-labels one is carried over too, so that several are taken in one call. f2 takes
+        part in a share of the steps after given labels.
         """
         explores = self.networks.shape.explores and not pseudo_label
         shape = self.networks.shape
@@ -175,7 +177,7 @@ class Model:
             share /= 4
         due = self.steps_due + n_steps * (SPARSE_STEPS if self.scaling.sparse else 1)
         exploring = []
-        for _ in range(int(due)):
+        for _ in range(0 if pseudo_label and due < TOGETHER else int(due)):
             self.explorations_due += share
             exploring.append(self.explorations_due >= 1)
             self.explorations_due -= exploring[-1]

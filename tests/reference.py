@@ -434,8 +434,12 @@ class ReferenceClassifier:
     # Algorithm 2
 
     def take_steps(self, n, pseudo_label):
-        """A fraction is carried over; f2 takes part in a quarter of those after given labels."""
+        """A fraction is carried over, and a single step after pseudo-labels; f2 takes part in a
+        quarter of those after given labels.
+        """
         self.steps_due += n * (0.5 if self.sparse else 1)
+        if pseudo_label and self.steps_due < 2:
+            return
         while self.steps_due >= 1:
             self.steps_due -= 1
             if self.n_networks > 1 and not pseudo_label:
@@ -791,7 +795,7 @@ class ReferenceSampler:
         chance = self.budget * (1 if unseen else rest)
         if self.horizon is not None:
             chance = min(chance, may / max(1, self.horizon - self.t + 1))
-        return "random" if self.rng.random() < chance else unasked
+        return "random" if chance and self.rng.random() < chance else unasked
 
     def random_share(self):
         """Of the labels that are asked for at random."""

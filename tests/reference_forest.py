@@ -9,7 +9,7 @@ from collections import deque
 import numpy as np
 
 TREES, NODES, EXAMPLES = 64, 511, 768
-FEW, SELDOM, ANEW = 100, 0.3, 60
+SELDOM, ANEW = 0.3, 60
 WORD = 2**64 - 1
 
 
@@ -117,7 +117,7 @@ class ReferenceForest:
             moved = [*range(end - n, end), *range(max(0, end - n - held), end - held)]
             for each in range(TREES):
                 self.stale[each] |= any(self.often(each, serial) for serial in moved)
-        self.due = min(TREES, self.due + n * max(SELDOM, TREES * min(1, (FEW / held) ** 1.5)))
+        self.due = min(TREES, self.due + n * max(SELDOM, TREES * min(1, (ANEW / held) ** 1.5)))
         if self.due < 1 or not features:
             return
         serials = np.arange(end - held, end)

@@ -6,7 +6,7 @@ from streams import dump
 
 from river_ineural import INeurAL
 from river_ineural.explorers import trees
-from river_ineural.explorers.forest import FEW, MOST_ANEW, NODES, POWER, SELDOM, TREES
+from river_ineural.explorers.forest import MOST_ANEW, NODES, POWER, SELDOM, TREES
 
 
 def corners(n):
@@ -60,7 +60,7 @@ def test_work_and_memory_are_bounded(monkeypatch):
         model.learn_one(x, int(rng.integers(2)))  # labels at random make the largest trees
         counts.append(sum(n for n, _ in grown[before:]))
     assert counts[10:MOST_ANEW] == [TREES] * (MOST_ANEW - 10)
-    assert SELDOM * 400 - 1 <= sum(counts[-400:]) <= TREES * (FEW / 2100) ** POWER * 400 + 1
+    assert SELDOM * 400 - 1 <= sum(counts[-400:]) <= TREES * (MOST_ANEW / 2100) ** POWER * 400 + 1
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES

@@ -181,7 +181,7 @@ class INeurALSampler(BudgetedSampler):
                 self.n_pseudo_labels += 1
         return scores, label, ask
 
-    def _threshold(
+    def _thresholds(
         self,
         manager: BudgetManager,
         k: int,
@@ -189,16 +189,16 @@ class INeurALSampler(BudgetedSampler):
         beta: float,
         dependent: bool,
         part: float,
-        full: bool = False,
-    ) -> float:
-        """2γβ_t · share^(3/4), and less while labels are pending; the share is 1 if `full`."""
-        left = 1.0
-        if not (full or self._late):  # the labels of a late class are worth a full budget
-            reserve = not changing and (self._reserves or manager.bucket is not None)
-            left = rule.share(manager, reserve, max(2, k), dependent, part)
+    ) -> tuple[float, float]:
+        """The threshold of line 11, and that of a full budget."""
         questions = self._questions
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
-        return rule.threshold(2 * self.gamma * beta, left, self._n_labels, n_pending)
+        full = rule.threshold(2 * self.gamma * beta, self._n_labels, n_pending)
+        if self._late:  # the labels of a late class are worth a full budget
+            return full, full
+        reserve = not changing and (self._reserves or manager.bucket is not None)
+        left = rule.share(manager, reserve, max(2, k), dependent, part)
+        return full * left**rule.BUDGET_EXPONENT, full
 
     def _random_share(self, learner: Any) -> tuple[bool, float]:
         """Whether the labels of a total depend on the ones before; and those asked at random."""
@@ -225,7 +225,7 @@ class INeurALSampler(BudgetedSampler):
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         dependent, share = self._random_share(learner)
         part = share + self.audit
-        threshold = self._threshold(manager, n_classes, changing, beta, dependent, part)
+        threshold, full = self._thresholds(manager, n_classes, changing, beta, dependent, part)
         spent = manager.left < 1 + (rule.kept(manager, part) if self._reserves else 0.0)
         only_random = spent and manager.left >= 1 and not self._late
         if margin < threshold and not only_random:
@@ -239,17 +239,14 @@ class INeurALSampler(BudgetedSampler):
         else:
             (asks, p), reason = self._asks_at_random(margin, share, only_random), "random"
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
-            refused = spent and margin < self._threshold(
-                manager, n_classes, changing, beta, dependent, part, full=True
-            )
-            reason = "budget" if refused else "none"
+            reason = "budget" if spent and margin < full else "none"
         return reason, margin, threshold, p
 
     def _asks_at_random(self, margin: float, share: float, only: bool) -> tuple[bool, float]:
         """Whether to ask where nothing else asks, and how probably; `only`: whatever the gap."""
         manager = self._budget_manager
         unconfirmed = not only and margin > self._confirmed_gap + rule.STEP
-        n_pending = self._questions.count(manager.n_rounds) if self._questions.waiting else 0
+        n_pending = self._questions.count(manager.n_rounds) if unconfirmed else 0
         n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)
         random = self._rng.random
         return rule.random_ask(manager, share, unconfirmed, n_pending, n_silent, searching, random)
@@ -324,7 +321,7 @@ class INeurALSampler(BudgetedSampler):
             beta = beta_of(self.width, ahead.n_rounds, k, learner.n_layers)
             dependent, share = self._random_share(learner)
             part = share + self.audit
-            threshold = self._threshold(ahead, k, changing, beta, dependent, part)
+            threshold, _ = self._thresholds(ahead, k, changing, beta, dependent, part)
             return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod

@@ -75,21 +75,20 @@ def gap(scores: Iterable[float]) -> float:
     return top_two([*scores])[2]
 
 
-def threshold(two_gamma_beta: float, share: float, n_labels: int, n_pending: int) -> float:
-    """The gap below which a label is asked for (line 11).
+def threshold(two_gamma_beta: float, n_labels: int, n_pending: int) -> float:
+    """The gap below which a label is asked for while the budget is full (line 11).
 
-        2γβ_t · share^(3/4) · (labels + 10) / (labels + 10 + pending)
+        2γβ_t · (labels + 10) / (labels + 10 + pending)
+
+    Later it is this times (share of the budget left)^(3/4), with the share as by `share`.
 
     Parameters
     ----------
-    share
-        Of the budget that is left, in [0, 1].
     n_labels, n_pending
         Labels learned; labels asked for that have not come yet.
     """
     n_learned = n_labels + FIRST  # more, so that a model without labels asks
-    kept: float = two_gamma_beta * share**BUDGET_EXPONENT
-    return kept * n_learned / (n_learned + n_pending)
+    return two_gamma_beta * n_learned / (n_learned + n_pending)
 
 
 def random_share(manager: BudgetManager, dependent: bool = False, changed: bool = False) -> float:
