@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import llvmlite.binding
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 FEW = 4  # rows or columns up to which a sum of its own for each number is faster than tiles
 # Bytes of a vector, and rows of a tile: its sums fill half of 32 registers, or 12 of 16.
-BYTES, ROWS = (64, 8) if llvmlite.binding.get_host_cpu_features().get("avx512f") else (32, 6)
+BYTES, ROWS = (64, 8) if "+avx512f" in cast(Any, get_host_cpu_features)() else (32, 6)
 
 # What of a product is turned: no literals of Python, for each of which Numba compiles anew.
 NEITHER, LEFT, RIGHT = np.int64(0), np.int64(1), np.int64(2)
@@ -147,29 +147,22 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
         sums(a, b, out)
     elif turned == NEITHER and n <= FEW:
         sums(a, np.ascontiguousarray(b.T), out)
-    elif turned == RIGHT or n < width:  # through a copy of some columns of b
-        two = n >= 2 * width
-        held = np.zeros((inner, 2 * width if two else width), out.dtype)
-        made = np.empty((n_rows if n < width else 0, width), out.dtype)
-        j = 0
-        while j < n:
-            two = j + 2 * width <= n
-            j = j if two or n < width else min(j, n - width)
-            for q in range(inner):
-                for i in range(min(n - j, 2 * width if two else width)):
-                    held[q, i] = b[j + i, q] if turned == RIGHT else b[q, j + i]
-            if n < width:
-                strip(a, turned == LEFT, held, 0, inner, made, 0, two)
-            else:
-                strip(a, turned == LEFT, held, 0, inner, out, j, two)
-            j += 2 * width if two else width
-        for i in range(len(made)):
+    elif n < width:  # a vector of columns, of which some are 0
+        held, made = np.zeros((inner, width), out.dtype), np.empty((n_rows, width), out.dtype)
+        for q in range(inner):
+            for j in range(n):
+                held[q, j] = b[j, q] if turned == RIGHT else b[q, j]
+        strip(a, turned == LEFT, held, 0, inner, made, 0, False)
+        for i in range(n_rows):
             for j in range(n):
                 out[i, j] = made[i, j]
     else:
         j = 0
         while j < n:
             two = j + 2 * width <= n
-            j = j if two else min(j, n - width)
-            strip(a, turned == LEFT, b, j, inner, out, j, two)
-            j += 2 * width if two else width
+            j, end = (j, j + 2 * width) if two else (min(j, n - width), min(j, n - width) + width)
+            if turned == RIGHT:  # turns these columns, so that they lie side by side
+                strip(a, False, np.ascontiguousarray(b[j:end].T), 0, inner, out, j, two)
+            else:
+                strip(a, turned == LEFT, b, j, inner, out, j, two)
+            j = end
