@@ -27,8 +27,9 @@ FEW = 4  # rows or columns up to which a sum of its own for each number is faste
 # Bytes of a vector, and rows of a tile: its sums fill half of 32 registers, or 12 of 16.
 BYTES, ROWS = (64, 8) if "+avx512f" in cast(Any, get_host_cpu_features)() else (32, 6)
 
-# What of a product is turned: no literals of Python, for each of which Numba compiles anew.
+# What of a product is turned, and a first column: for each literal Numba would compile anew.
 NEITHER, LEFT, RIGHT = np.int64(0), np.int64(1), np.int64(2)
+START = np.int64(0)
 A, B, OUT, N = 0, 4, 7, 10  # of the arguments of a tile
 
 
@@ -104,7 +105,7 @@ wide, narrow, wide_row, narrow_row = tile(ROWS, 2), tile(ROWS, 1), tile(1, 2), t
 
 @loop
 def strip(
-    a: Array, turned: bool, b: Array, at: int, inner: int, out: Array, to: int, two: bool
+    a: Array, turned: bool, b: Array, at: Any, inner: int, out: Array, to: Any, two: bool
 ) -> None:
     """Write columns of out from `to` on, a vector of them or `two`: a times those of b from `at`.
 
@@ -115,15 +116,15 @@ def strip(
     while i < n_rows:
         few = n_rows < ROWS
         i = i if few else min(i, n_rows - ROWS)
-        begin, end, of_b, of_out = i * row, i * out.shape[1] + to, b.shape[1], out.shape[1]
+        a_at, out_at, of_b, of_out = i * row, i * out.shape[1] + to, b.shape[1], out.shape[1]
         if few and two:
-            wide_row(a, begin, row, term, b, at, of_b, out, end, of_out, inner)
+            wide_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
         elif few:
-            narrow_row(a, begin, row, term, b, at, of_b, out, end, of_out, inner)
+            narrow_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
         elif two:
-            wide(a, begin, row, term, b, at, of_b, out, end, of_out, inner)
+            wide(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
         else:
-            narrow(a, begin, row, term, b, at, of_b, out, end, of_out, inner)
+            narrow(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
         i += 1 if few else ROWS
 
 
@@ -152,7 +153,7 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
         for q in range(inner):
             for j in range(n):
                 held[q, j] = b[j, q] if turned == RIGHT else b[q, j]
-        strip(a, turned == LEFT, held, 0, inner, made, 0, False)
+        strip(a, turned == LEFT, held, START, inner, made, START, n > width)
         for i in range(n_rows):
             for j in range(n):
                 out[i, j] = made[i, j]
@@ -162,7 +163,9 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
             two = j + 2 * width <= n
             j, end = (j, j + 2 * width) if two else (min(j, n - width), min(j, n - width) + width)
             if turned == RIGHT:  # turns these columns, so that they lie side by side
-                strip(a, False, np.ascontiguousarray(b[j:end].T), 0, inner, out, j, two)
+                strip(
+                    a, turned == LEFT, np.ascontiguousarray(b[j:end].T), START, inner, out, j, two
+                )
             else:
                 strip(a, turned == LEFT, b, j, inner, out, j, two)
             j = end
