@@ -1,5 +1,7 @@
 """The networks as modules, which serve other devices, against the compiled form; and its parts."""
 
+from pathlib import Path
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -8,11 +10,13 @@ from hypothesis import given
 from streams import Float64
 
 from river_ineural import INeurAL
-from river_ineural.features import standardizing
+from river_ineural.features import jit, standardizing
 from river_ineural.networks import batch, compiled, part, products
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
 from river_ineural.networks.modules import Modules
+
+ROOT = Path(__file__).parents[1]
 
 shapes = st.builds(
     Shape,
@@ -209,6 +213,18 @@ def test_arsinh_is_correct_to_the_last_bits(values):
     norm = np.linalg.norm(np.arcsinh(raw[0]))
     standardizing.standardized(raw, scaling, x)
     np.testing.assert_allclose(x[0] * max(norm, 1e-12), np.arcsinh(raw[0]), rtol=4e-7, atol=1e-30)
+
+
+def test_a_change_of_any_module_compiles_loops_anew(tmp_path):
+    """Loops of one module hold those of others: after an update they must not be old ones."""
+    found = []
+    for text in "", "a = 1", "a = 1\nb = 2":
+        (tmp_path / "within").mkdir(exist_ok=True)
+        (tmp_path / "within" / "module.py").write_text(text)
+        found.append(jit.stamp(tmp_path))
+    assert len({*found}) == 3
+    index = compiled.train._cache._cache_file
+    assert index._source_stamp == jit.STAMP == jit.stamp(ROOT / "river_ineural")
 
 
 @pytest.mark.parametrize("kind", [INeurAL, Float64])

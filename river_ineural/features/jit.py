@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -53,11 +54,26 @@ def allocating(function: Function) -> Function:
     return compiled(function, **OPTIONS)
 
 
+def stamp(folder: Path) -> tuple[int, int]:
+    """When the latest of the modules in a folder was written, and the size of all."""
+    found = [path.stat() for path in folder.rglob("*.py")]
+    return max((each.st_mtime_ns for each in found), default=0), sum(each.st_size for each in found)
+
+
+STAMP = stamp(Path(__file__).parents[1])
+
+
 def compiled(function: Function, **options: Any) -> Function:
-    """Compile a function; cache it on disk if a folder can be written."""
+    """Compile a function; cache it on disk if a folder can be written.
+
+    A function holds what it calls, also of other modules. So it is compiled anew after a change of
+    any module: Numba by itself looks at that of the function alone.
+    """
     made: Any
     try:
         made = numba.njit(cache=True, **options)(function)
+        if (kept := getattr(made._cache, "_cache_file", None)) is not None:
+            kept._source_stamp = STAMP
     except RuntimeError:  # no folder for a cache
         notices.no_cache()
         made = numba.njit(**options)(function)
