@@ -160,12 +160,11 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
     else:
         j = 0
         while j < n:
-            two = j + 2 * width <= n
-            j, end = (j, j + 2 * width) if two else (min(j, n - width), min(j, n - width) + width)
+            w = 2 * width if j + 2 * width <= n else width
+            j = min(j, n - w)
             if turned == RIGHT:  # turns these columns, so that they lie side by side
-                strip(
-                    a, turned == LEFT, np.ascontiguousarray(b[j:end].T), START, inner, out, j, two
-                )
+                side = np.ascontiguousarray(b[j : j + w].T)
+                strip(a, turned == LEFT, side, START, inner, out, j, w > width)
             else:
-                strip(a, turned == LEFT, b, j, inner, out, j, two)
-            j = end
+                strip(a, turned == LEFT, b, j, inner, out, j, w > width)
+            j += w
