@@ -7,7 +7,7 @@ weights, is `networks.weights.draw`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,10 +36,27 @@ COUNTED = 2  # contexts of an example that count towards those of a batch, at mo
 class Said(NamedTuple):
     """What a model says of B examples."""
 
-    f1: Floats  # (B, k)
-    estimates: Floats  # of the residual r1 - f1, by each explorer: (n, B, k)
+    found: Floats  # (n, B, k): first f1, last f1 and the estimates, each times its trust
+    rows: Any  # of the estimates
     trust: tuple[float, ...]  # in each explorer
-    scores: Floats  # f1 and the estimates, each times its trust, (B, k)
+
+    @property
+    def f1(self) -> Floats:
+        """f1, (B, k)."""
+        f1: Floats = self.found[0]
+        return f1
+
+    @property
+    def estimates(self) -> Floats:
+        """Of the residual r1 - f1, by each explorer: (n, B, k)."""
+        estimates: Floats = self.found[self.rows]
+        return estimates
+
+    @property
+    def scores(self) -> Floats:
+        """f1 and the estimates, each times its trust, (B, k)."""
+        scores: Floats = self.found[-1]
+        return scores
 
     def without(self, i: int) -> Floats:
         """The scores without what the i-th explorer adds, (B, k)."""
@@ -50,11 +67,11 @@ class Said(NamedTuple):
 class Added(Mapping[str, list[float]]):
     """What each explorer added to each score of the first example, computed when it is read."""
 
-    def __init__(self, names: tuple[str, ...], said: Said) -> None:
+    def __init__(self, names: Collection[str], said: Said) -> None:
         self.names, self.said = names, said
 
     def __getitem__(self, name: str) -> list[float]:
-        i = self.names.index(name)
+        i = [*self.names].index(name)
         return [self.said.trust[i] * each for each in self.said.estimates[i, 0].tolist()]
 
     def __iter__(self) -> Iterator[str]:
@@ -91,16 +108,15 @@ class Model:
         if len(x) > ROWS_A_PASS:
             starts = range(0, len(x), ROWS_A_PASS)
             parts = [self.score(x[i : i + ROWS_A_PASS], every) for i in starts]
-            f1s, estimated, trusts, all_scores = zip(*parts, strict=True)
-            said = np.concatenate(estimated, axis=1)
-            return Said(np.concatenate(f1s), said, trusts[0], np.concatenate(all_scores))
+            found = np.concatenate([each.found for each in parts], axis=1)
+            return parts[0]._replace(found=found)
         explorers = self.explorers
         f1, f2 = self.networks.score(x, self.scaling, every or explorers.explores)
         estimates, scores = explorers.estimates(x, f1, f2, every), f1
         for trust, estimate in zip(explorers.trust, estimates, strict=True):
             if trust:
                 scores = scores + trust * estimate  # line 6
-        return Said(f1, estimates, explorers.trust, scores)
+        return Said(np.stack([f1, *estimates, scores]), slice(1, -1), explorers.trust)
 
     def score_one(self, values: Values, columns: Columns, every: bool = True) -> Said:
         """The same of values (1, n) of columns (n,), on the CPU in one compiled call."""
@@ -117,7 +133,7 @@ class Model:
             if every or explorers.trust[i]:
                 found[row] = each.estimate(loops.raw, f1)
                 scores += explorers.trust[i] * found[row]
-        return Said(f1, found[explorers.rows], explorers.trust, scores)
+        return Said(found, explorers.rows, explorers.trust)
 
     def learn(
         self,

@@ -14,7 +14,7 @@ from scipy import stats
 
 from river_ineural import INeurAL, active, load, save
 from river_ineural.active import accuracy as told
-from river_ineural.active import query
+from river_ineural.active import bounds, query
 from river_ineural.active.accuracy import Accuracy, Estimate
 from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.datasets import KnownPosterior
@@ -376,7 +376,9 @@ def test_the_likely_errors_are_those_of_the_mode_and_the_curvature(found, forese
     mode = grid[height.argmax()]
     deviation = (1 / variance + foreseen * math.exp(mode)) ** -0.5
     largest = min(50.0, mode + 1.645 * deviation)
-    assert math.log(told.most_times(found, foreseen, variance)) == pytest.approx(largest, abs=1e-3)
+    assert math.log(bounds.most_times(found, foreseen, variance)) == pytest.approx(
+        largest, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("looked", [False, True])
@@ -397,8 +399,8 @@ def test_only_random_labels_tell_that_a_sure_model_is_right(looked):
 
 @given(st.floats(0, 1e4), st.floats(0, 1))
 def test_a_likely_share_is_none_above_one(n, part):
-    assert part * n <= told.most_of(part * n, n) * n * (1 + 1e-9) + 1e-9
-    assert 0 <= told.most_of(part * n, n) <= 1
+    assert part * n <= bounds.most_of(part * n, n) * n * (1 + 1e-9) + 1e-9
+    assert 0 <= bounds.most_of(part * n, n) <= 1
 
 
 def close_calls(n_labels, n_after, wrong=4):
@@ -457,3 +459,12 @@ def test_a_part_of_a_block_is_not_taken_for_labelled():
     accuracy.label(8, 0)
     _, low, high, _ = accuracy.estimate(1)
     assert low < 0.6 < high
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_regression_solves_as_numpy_does(seed):
+    rng = np.random.default_rng(seed)
+    labels = rng.normal(size=(3, 40)) * 10.0 ** rng.integers(-2, 3, (3, 1))
+    matrix, right = labels @ labels.T + np.diag([4.0, 2.0, 2.0]), rng.normal(size=3)
+    expected = np.linalg.solve(matrix, right)
+    assert bounds.solved(matrix.tolist(), right.tolist()) == pytest.approx(expected, rel=1e-6)

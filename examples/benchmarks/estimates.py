@@ -24,7 +24,7 @@ from river import preprocessing
 
 from river_ineural import INeurAL
 from river_ineural.active import Budget, BudgetedSampler, INeurALSampler, MarginSampler
-from river_ineural.active.accuracy import most_of
+from river_ineural.active.bounds import most_of
 from river_ineural.compare.contenders import at_random, regression
 
 SHARE, LATE, LATEST, AUDIT = 0.05, 200, 2_000, 0.1

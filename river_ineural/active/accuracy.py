@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import NamedTuple
 
-import numpy as np
 from river.base.typing import ClfTarget
+
+from river_ineural.active.bounds import Z, most_of, most_times, solved
 
 MOST = 10_000  # latest questions whose label may come or be corrected
 WORTH, LEAST = 7.0, 1.0  # random labels, or wrong ones, that the regression is worth
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 DOUBT = 2.3  # factor on the variance of the regression, whose labels are of unsure rounds
-ONE_SIDED = 1.645  # of 95 %, of the bound that follows from this variance
-MOST_STEPS = 20  # of Newton's method
-Z = 1.96  # of 95 %
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
 FADING = 0.5 ** (1 / 100)  # of a label in the model of errors, with each label after it
 NEAR = 0.5 ** (FIRST / 250)  # of a label among those that limit errors, with each block after it
@@ -121,7 +120,7 @@ class Accuracy:
 
     def __init__(self) -> None:
         self.weights = [mean for mean, _ in PRIOR]
-        self.hessian = np.diag([precision for _, precision in PRIOR]).tolist()
+        self.hessian = [[own[1] * (own is other) for other in PRIOR] for own in PRIOR]
         self._look(0.0, 0.0)
         self.spans: list[int] = []  # rounds of each block
         self.blocks: list[list[float]] = []
@@ -230,7 +229,7 @@ class Accuracy:
             for j in range(len(x)):
                 row[j] = FADING * row[j] + m * (1 - m) * x[i] * x[j]
             row[i] += kept
-        step = np.linalg.solve(hessian, slope).tolist()
+        step = solved(hessian, slope)
         self.weights = [weight - each for weight, each in zip(weights, step, strict=True)]
 
     def sums(self, rounds: int | None = None) -> list[float]:
@@ -322,29 +321,6 @@ class Accuracy:
         level, slope, far = self.weights
         rate = min(0.5, max(1e-6, rate))
         odds = (math.log((1 - rate) / rate) - level - far) / max(0.05, slope)
-        x = np.array([1.0, min(SUREST, max(0.0, odds)), 1.0])
-        return DOUBT * float(x @ np.linalg.solve(self.hessian, x)) * (1 - rate) ** 2
-
-
-def most_of(wrong: float, n: float) -> float:
-    """The upper end of the interval of Wilson (1927) of a share, of which n were looked at."""
-    if n < 1e-9:
-        return 1.0
-    p, least = min(1.0, wrong / n), Z * Z / n
-    end = (p + least / 2 + Z * math.sqrt(p * (1 - p) / n + least / (4 * n))) / (1 + least)
-    return min(1.0, end)  # as rounded
-
-
-def most_times(found: float, foreseen: float, variance: float) -> float:
-    """The largest θ that is likely where `found` errors are wrong and `foreseen` were expected.
-
-    log θ has the mode 0 and this variance before any error was looked for: see `Accuracy`.
-    """
-    at = variance * found  # at least the mode, from where Newton's method goes down to it
-    if foreseen > 0 and found > 0:
-        at = min(at, math.log(found / foreseen))
-    for _ in range(MOST_STEPS):
-        expected = foreseen * math.exp(at)
-        at -= (at / variance - found + expected) / (1 / variance + expected)
-    deviation = (1 / variance + foreseen * math.exp(at)) ** -0.5
-    return math.exp(min(50.0, at + ONE_SIDED * deviation))
+        x = 1.0, min(SUREST, max(0.0, odds)), 1.0
+        square = math.fsum(map(operator.mul, x, solved(self.hessian, x)))
+        return DOUBT * square * (1 - rate) ** 2

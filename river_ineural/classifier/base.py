@@ -183,7 +183,10 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
             weights = UNWEIGHTED if w is ONE else np.array([w], float)
-            learner.learn(names, values[None], [y], weights, self.n_steps, self.lr, pseudo_label)
+            if pseudo_label:
+                learner.learn_pseudo_label(tuple(names), values[None], y, weights, self.lr)
+            else:
+                learner.learn(names, values[None], [y], weights, self.n_steps, self.lr)
 
     def correct_one(self, number: int, y: ClfTarget | None) -> None:
         """Correct a label that was learned: its example is learned once more with y.
@@ -248,7 +251,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
             said = learner.score_one(names, values[None])
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), Added(tuple(learner.model.explorers.by_name), said)
+            return dict(scores), Added(learner.model.explorers.by_name, said)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.

@@ -96,8 +96,8 @@ class Learner:
         if model.networks.n_features:
             return model.score(self.vectors(columns, values), every=False)
         trust = self.model.explorers.trust
-        nothing = np.zeros((1 + len(trust), len(values), len(self.labels)))
-        return Said(nothing[0], nothing[1:], trust, nothing[0])
+        nothing = np.zeros((2 + len(trust), len(values), len(self.labels)))
+        return Said(nothing, slice(1, -1), trust)
 
     def check(self, names: Iterable[FeatureName], label: Any) -> None:
         """Raise if the label is none, or if with it and these names networks would be too large."""
@@ -138,9 +138,9 @@ class Learner:
         w: Values,
         n_steps: float,
         lr: float,
-        pseudo_label: bool = False,
     ) -> None:
-        """Learn examples as one batch (lines 14 to 26), and let given labels show a change.
+        """Learn examples with given labels as one batch (lines 14 to 17 and 24 to 26), and let the
+        labels show a change.
 
         Parameters
         ----------
@@ -148,45 +148,66 @@ class Learner:
             Checked values (B, names); label and weight of each row. Rows of labels beyond
             `max_classes` are left out.
         n_steps, lr
-            Steps for each example whose label was given, and learning rate η1 of f1.
-        pseudo_label
-            Whether the labels are the model's own. New names are then ignored.
+            Steps for each example, and learning rate η1 of f1.
         """
-        names, n_known, since, new = tuple(names), len(self.labels.labels), 0, NONE
-        started, index = self.model.networks.n_features > 0, self.labels.index
+        names, n_known = tuple(names), len(self.labels.labels)
         with uninterrupted():  # Ctrl-C finds all models before or after these examples
-            if not (pseudo_label and started and labels[0] in index):
-                new = self.grow(() if pseudo_label and started else names, values, labels)
-            classes = [*map(index.get, labels, itertools.repeat(-1))]
+            new = self.grow(names, values, labels)
+            classes = [*map(self.labels.index.get, labels, itertools.repeat(-1))]
             if -1 in classes:  # beyond max_classes
                 kept = np.array(classes) >= 0
                 values, w, classes = values[kept], w[kept], [c for c in classes if c >= 0]
             if not classes:
                 return
-            columns = self.features.look_up(names)
-            x, n = self.vectors(columns, values, new), len(classes)
+            columns, n = self.features.look_up(names), len(classes)
+            x = self.vectors(columns, values, new)
             self.features.touch(columns)
-            if pseudo_label:
-                change = self.model.learn(x, np.array(classes), None, w, values, columns)
-            else:
-                self.features.learned(names, n)
-                since, change = self._learn(x, classes, w, n_known, values, columns)
-            if change:
-                for model in self.models:
-                    model.scaling.accept(change)
-            if self.model.scaling.tiny:
-                small = ((values != 0) & (abs(values) < CLOSEST)).any(axis=0)
-                same = (columns >= 0) & ~self.model.scaling.varies()[columns]
-                self.features.watch.small(names, small & same)
-        if pseudo_label:
-            self.model.train(n * PSEUDO_LABEL_STEPS, lr, pseudo_label)
-            return
+            self.features.learned(names, n)
+            since, change = self._learn(x, classes, w, n_known, values, columns)
+            self._look(change, names, values, columns)
         for model in self.models[:2]:
             model.train(n * n_steps, lr)
         if since:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
             self._continue_recovery(self.recovery, n, n_steps, lr)
+
+    def learn_pseudo_label(
+        self, names: tuple[FeatureName, ...], values: Values, label: ClfTarget, w: Values, lr: float
+    ) -> None:
+        """Learn an example, values (1, names), with the model's own label (lines 18 to 21 and 26).
+
+        Names that are not known are ignored, but before anything is learned.
+        """
+        model, features, index, new = self.model, self.features, self.labels.index, NONE
+        with uninterrupted():
+            if not (label in index and model.networks.n_features):
+                new = self.grow(() if model.networks.n_features else names, values, [label])
+            if (found := index.get(label)) is None:  # beyond max_classes
+                return
+            columns = features.look_up(names)
+            x = self.vectors(columns, values, new)
+            features.touch(columns)
+            change = model.learn(x, np.array([found]), None, w, values, columns)
+            self._look(change, names, values, columns)
+        model.train(PSEUDO_LABEL_STEPS, lr, pseudo_label=True)
+
+    def _look(
+        self,
+        change: UnitChange | None,
+        names: tuple[FeatureName, ...],
+        values: Values,
+        columns: Columns,
+    ) -> None:
+        """Look at the units of values (B, names) that were learned."""
+        if change:
+            for model in self.models:
+                model.scaling.accept(change)
+        scaling = self.model.scaling
+        if scaling.tiny:
+            small = ((values != 0) & (abs(values) < CLOSEST)).any(axis=0)
+            same = (columns >= 0) & ~scaling.varies()[columns]
+            self.features.watch.small(names, small & same)
 
     def _learn(
         self,

@@ -8,8 +8,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import sys
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from itertools import repeat
 from numbers import Real
 from typing import Any
 
@@ -29,6 +31,7 @@ SCALARS: dict[str, Any] = {name: getattr(np, name) for name in NAMES.split()}
 KINDS = frozenset((type(None), bool, int, float, str, bytes, *SCALARS.values()))
 TIMES: Any = dt.datetime, dt.date, dt.time
 OF_TIME = 6 * PART  # bytes
+OF_FLOAT = len(repr(-sys.float_info.min))  # of a float at most, which takes a microsecond to write
 
 PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
 
@@ -66,7 +69,9 @@ class Unkept:
 def size_of(value: Any, odd: float = math.inf, depth: int = 0) -> float:
     """Bytes that a value takes in a file, at most; `odd` for each that a file cannot hold."""
     kind = type(value)
-    if kind is str and value.isascii() and value.isidentifier():
+    if kind is float:
+        return 2 * PART + OF_FLOAT
+    if kind is str and value.isascii() and (value.isalnum() or value.isidentifier()):
         return 2 * PART + 2 + len(value)
     if kind is str or kind is np.str_:
         n_items: int = sum(map(value.count, ",[{"))
@@ -81,7 +86,7 @@ def size_of(value: Any, odd: float = math.inf, depth: int = 0) -> float:
         if depth and not {*map(type, value)} <= {str}:
             return odd
         value = [*value, *value.values()]
-    return 2 * PART + sum(size_of(part, odd, depth + 1) for part in value)
+    return 2 * PART + sum(map(size_of, value, repeat(odd), repeat(depth + 1)))
 
 
 def as_kept(x: Any, depth: int = 0) -> Any:

@@ -185,7 +185,7 @@ def score(
     score_both(pair(arrays), raw, scaling, exploring, found)
 
 
-@inlined
+@allocating
 def move(
     f1: Arrays,
     x: Array,
