@@ -27,7 +27,7 @@ Columns = NDArray[np.int64]
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 PSEUDO_LABEL_STEPS = 0.35  # after each pseudo-labelled example
 TOGETHER = 2  # steps after these that are taken in one call, which takes as long as a step
-SPARSE_STEPS = 0.5  # of the steps, where examples have few of many features
+SPARSE_STEPS = 0.25  # of the steps, where examples have few of many features
 MOST_STEPS = 1000  # of a model that is trained anew from the history
 WIDE = 2048  # numbers in a context above which f2 learns in a quarter of its steps: they are long
 COUNTED = 2  # contexts of an example that count towards those of a batch, at most
@@ -112,11 +112,11 @@ class Model:
             return parts[0]._replace(found=found)
         explorers = self.explorers
         f1, f2 = self.networks.score(x, self.scaling, every or explorers.explores)
-        estimates, scores = explorers.estimates(x, f1, f2, every), f1
-        for trust, estimate in zip(explorers.trust, estimates, strict=True):
+        found = explorers.estimates(x, f1, f2, every)
+        for trust, estimate in zip(explorers.trust, found[1:-1], strict=True):
             if trust:
-                scores = scores + trust * estimate  # line 6
-        return Said(np.stack([f1, *estimates, scores]), slice(1, -1), explorers.trust)
+                found[-1] += trust * estimate  # line 6
+        return Said(found, slice(1, -1), explorers.trust)
 
     def score_one(self, values: Values, columns: Columns, every: bool = True) -> Said:
         """The same of values (1, n) of columns (n,), on the CPU in one compiled call."""

@@ -437,7 +437,7 @@ class ReferenceClassifier:
         """A fraction is carried over, and a single step after pseudo-labels; f2 takes part in a
         quarter of those after given labels.
         """
-        self.steps_due += n * (0.5 if self.sparse else 1)
+        self.steps_due += n * (0.25 if self.sparse else 1)
         if pseudo_label and self.steps_due < 2:
             return
         while self.steps_due >= 1:

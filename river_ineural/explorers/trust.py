@@ -148,15 +148,16 @@ class Explorers:
         return dict(zip(self.by_name, self.trust, strict=True))
 
     def estimates(self, x: Floats, f1: Floats, f2: Floats, every: bool) -> Floats:
-        """The estimates of each, (n, B, k), of which that of the network is known already.
+        """f1, the estimate of each, of which that of the network is known, and f1 again (n, B, k).
 
         Without `every`, those of explorers that are not trusted are 0.
         """
-        found = np.zeros((len(self.by_name), *f1.shape), f1.dtype)
-        for i, (name, each) in enumerate(self.by_name.items()):
+        found = np.zeros((len(self.by_name) + 2, *f1.shape), f1.dtype)
+        found[0] = found[-1] = f1
+        for i, (name, each) in enumerate(self.by_name.items(), 1):
             if name == "network":
                 found[i] = f2
-            elif every or self.trust[i] > 0:
+            elif every or self.trust[i - 1] > 0:
                 found[i] = each.estimate(x, f1)
         return found
 
