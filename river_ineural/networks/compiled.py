@@ -293,89 +293,6 @@ def learn_embedding(
 
 
 @inlined
-def step(
-    arrays: tuple[Array, ...],
-    gradient_arrays: tuple[Array, ...],
-    memory: tuple[Array, ...],  # weights, gradient, Adam's means, all (P,); n_updates (2,)
-    radius: Array,
-    stored: tuple[Array, Array, Array],
-    rows: Array,
-    n_labelled: int,
-    scaling: Array,
-    given: float,
-    most: float | None,
-    lr: float,
-    exploration_lr: float,
-    exploring: bool,
-) -> bool:
-    """One step of f1, and with `exploring` also of f2 (lines 2.1 to 2.6).
-
-    Parameters
-    ----------
-    arrays, gradient_arrays, memory
-        Views of the weights and of the gradient, as `pair` takes them, and all flat arrays.
-    radius
-        Radius (1,) by which examples are moved.
-    stored
-        The history: raw x (capacity, d), targets (capacity, 2, k), weight (capacity,).
-    rows, n_labelled
-        Rows of the history that make the batch; those before `n_labelled`, which come first, have
-        given labels. f2 learns from these alone.
-    scaling
-        (3, d): for each feature, the subtrahend, the factor, and whether it is squashed.
-    given
-        Factor on the error at the class of an example.
-    most
-        Largest radius by which examples are moved to where f1 errs; None to move none.
-    lr, exploration_lr
-        Learning rates η1 and η2.
-
-    Returns
-    -------
-    Whether the errors were finite; if not, no step was taken.
-    """
-    flat, gradient, mean, square, n_updates = memory
-    networks, gradients = pair(arrays), pair(gradient_arrays)
-    f1, f2 = networks
-    x = np.empty((len(rows), stored[0].shape[1]), flat.dtype)
-    targets = np.empty((len(rows), 2, stored[1].shape[2]), flat.dtype)
-    weight = np.empty(targets.shape, flat.dtype)
-    gather(rows, stored, scaling, given, n_labelled, x, targets, weight)
-    m, by_class = len(f1.first), (targets.shape[2], len(x))
-    blocks, deep, r = len(f1.at_x) // m, len(f1.hidden) + 1, len(f1.output)
-    of_layers, of_outputs = (2, deep, m, blocks * len(x)), (2, r, blocks * len(x))
-    both, two = np.empty(of_layers, x.dtype), np.empty(of_outputs, x.dtype)
-    h, delta, f, error = both[0], both[1], two[0], two[1]
-    if most is not None:  # for None, Numba does not compile this branch
-        move(f1, x, targets, rows, n_labelled, radius, most, (h, delta, f, error))
-    exploit(f1, x, h, f)
-    fine = errors(f.reshape(by_class), targets, weight, OF_F1, 1.0, error.reshape(by_class))
-    if exploring and fine:
-        n = 0
-        while n < len(rows) and rows[n] < n_labelled:
-            n += 1
-        four = np.empty((4, deep, m, blocks * n), x.dtype)
-        h1, delta1, h2, delta2 = four[0], four[1], four[2], four[3]
-        first_examples(h, len(x), n, h1)
-        g, error2 = np.empty((r, blocks * n), x.dtype), np.empty((r, blocks * n), x.dtype)
-        embedded = explore(networks, x[:n], h1, delta1, h2, g)
-        factor = SQRT_HALF if len(f2.at_x) else 1.0
-        found, wrong = g.reshape(by_class[0], n), error2.reshape(by_class[0], n)
-        fine = errors(found, targets, weight, OF_F2, factor, wrong)
-        if fine:
-            learn(f2, gradients[1], x[:n], h2, error2, delta2)
-            learn_embedding(f1, gradients[1], embedded, delta1[0], delta2[0])
-    if not fine:
-        return False
-    learn(f1, gradients[0], x, h, error, delta)
-    at = f1.at_x.size + f1.hidden.size + f1.output.size
-    adam(flat[:at], gradient[:at], mean[:at], square[:at], n_updates[:1], lr)
-    if exploring:
-        adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], exploration_lr)
-    return True
-
-
-@inlined
 def first_examples(h: Array, n_examples: int, n: int, out: Array) -> None:
     """Write the columns of the first n of all examples of h (L - 1, m, blocks·B)."""
     for layer in range(h.shape[0]):
@@ -389,7 +306,7 @@ def first_examples(h: Array, n_examples: int, n: int, out: Array) -> None:
 def train(
     arrays: tuple[Array, ...],
     gradient_arrays: tuple[Array, ...],
-    memory: tuple[Array, ...],
+    memory: tuple[Array, ...],  # weights, gradient, Adam's means, all (P,); n_updates (2,)
     radius: Array,
     average: Array,
     stored: tuple[Array, Array, Array],
@@ -403,37 +320,81 @@ def train(
     exploring: Array,
     shares: Array,
 ) -> bool:
-    """Steps one after the other (lines 2.1 to 2.8): see `step`; whether all were finite.
+    """Steps one after the other, of f1 and where `exploring` also of f2 (lines 2.1 to 2.8).
 
     Parameters
     ----------
+    arrays, gradient_arrays, memory
+        Views of the weights and of the gradient, as `pair` takes them, and all flat arrays.
+    radius
+        Radius (1,) by which examples are moved.
     average
         The weights that predict, (P,), which move by `shares` (n,) towards those that are trained.
+    stored
+        The history: raw x (capacity, d), targets (capacity, 2, k), weight (capacity,).
     draws, drawn_from
         Uniform on [0, 1), (n, B); how many of each row are of given labels, and `rows_of` the rest.
+        f2 learns from given labels alone.
+    scaling
+        (3, d): for each feature, the subtrahend, the factor, and whether it is squashed.
+    given
+        Factor on the error at the class of an example.
+    most
+        Largest radius by which examples are moved to where f1 errs; None to move none.
+    lr, exploration_lr
+        Learning rates η1 and η2.
     exploring
         Whether f2 takes part, (n,).
+
+    Returns
+    -------
+    Whether all errors were finite; where they were not, no step was taken.
     """
-    fine, rows = True, np.empty(draws.shape[1], np.int64)
+    flat, gradient, mean, square, n_updates = memory
+    networks, gradients = pair(arrays), pair(gradient_arrays)
+    f1, f2 = networks
+    n_examples, n_labelled = draws.shape[1], drawn_from[3]
+    rows = np.empty(n_examples, np.int64)
+    x = np.empty((n_examples, stored[0].shape[1]), flat.dtype)
+    targets = np.empty((n_examples, 2, stored[1].shape[2]), flat.dtype)
+    weight = np.empty(targets.shape, flat.dtype)
+    m, by_class = len(f1.first), (targets.shape[2], n_examples)
+    blocks, deep, r = len(f1.at_x) // m, len(f1.hidden) + 1, len(f1.output)
+    of_layers, of_outputs = (2, deep, m, blocks * n_examples), (2, r, blocks * n_examples)
+    both, two = np.empty(of_layers, x.dtype), np.empty(of_outputs, x.dtype)
+    h, delta, f, error = both[0], both[1], two[0], two[1]
+    at = f1.at_x.size + f1.hidden.size + f1.output.size
+    all_fine = True
     for i in range(len(draws)):
-        rows_of(draws[i], drawn_from, rows)
-        fine &= step(
-            arrays,
-            gradient_arrays,
-            memory,
-            radius,
-            stored,
-            rows,
-            drawn_from[3],
-            scaling,
-            given,
-            most,
-            lr,
-            exploration_lr,
-            exploring[i],
-        )
+        rows_of(draws[i], drawn_from, rows)  # lines 2.2, 2.5
+        gather(rows, stored, scaling, given, n_labelled, x, targets, weight)
+        if most is not None:  # for None, Numba does not compile this branch
+            move(f1, x, targets, rows, n_labelled, radius, most, (h, delta, f, error))
+        exploit(f1, x, h, f)  # lines 2.1, 2.4: errors
+        fine = errors(f.reshape(by_class), targets, weight, OF_F1, 1.0, error.reshape(by_class))
+        if exploring[i] and fine:
+            n = 0
+            while n < n_examples and rows[n] < n_labelled:
+                n += 1
+            four = np.empty((4, deep, m, blocks * n), x.dtype)
+            h1, delta1, h2, delta2 = four[0], four[1], four[2], four[3]
+            first_examples(h, n_examples, n, h1)
+            g, error2 = np.empty((r, blocks * n), x.dtype), np.empty((r, blocks * n), x.dtype)
+            embedded = explore(networks, x[:n], h1, delta1, h2, g)
+            factor = SQRT_HALF if len(f2.at_x) else 1.0
+            found, wrong = g.reshape(by_class[0], n), error2.reshape(by_class[0], n)
+            fine = errors(found, targets, weight, OF_F2, factor, wrong)
+            if fine:
+                learn(f2, gradients[1], x[:n], h2, error2, delta2)
+                learn_embedding(f1, gradients[1], embedded, delta1[0], delta2[0])
+        if fine:
+            learn(f1, gradients[0], x, h, error, delta)
+            adam(flat[:at], gradient[:at], mean[:at], square[:at], n_updates[:1], lr)  # line 2.3
+        if exploring[i] and fine:  # line 2.6
+            adam(flat[at:], gradient[at:], mean[at:], square[at:], n_updates[1:], exploration_lr)
+        all_fine &= fine
         move_average(memory[0], shares[i], average)
-    return fine
+    return all_fine
 
 
 @inlined

@@ -15,7 +15,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Loops:
-    """The functions `score` and `step` of `compiled` on the memory of a block of weights.
+    """The functions `score` and `train` of `compiled` on the memory of a block of weights.
 
     `modules.Modules` has the same methods for other devices.
 
@@ -54,6 +54,24 @@ class Loops:
         compiled.score(*given)
         return found
 
-    def step(self, *given: Any) -> bool:
-        """One step of f1, and of f2: see `compiled.step` for what is given after the memory."""
-        return bool(compiled.step(*self.trained, *given))
+    def step(
+        self,
+        stored: tuple[Any, ...],
+        rows: NDArray[np.int64],
+        n_labelled: int,
+        scaling: Floats,
+        given: float,
+        most: float | None,
+        lr: float,
+        exploration_lr: float,
+        exploring: bool,
+    ) -> bool:
+        """One step on these rows of the history; see `compiled.train`. The average stays."""
+        n = len(stored[0])
+        draws, drawn_from = (rows[None] + 0.5) / n, (len(rows), n, 0, n_labelled)
+        how = scaling, given, most, lr, exploration_lr, np.array([exploring]), np.zeros(1)
+        return self.train(stored, draws, drawn_from, *how)
+
+    def train(self, *given: Any) -> bool:
+        """Steps: see `compiled.train` for what is given after the average."""
+        return bool(compiled.train(*self.trained, self.average, *given))

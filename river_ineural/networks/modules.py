@@ -183,7 +183,7 @@ class Modules:
         exploration_lr: float,
         exploring: bool,
     ) -> bool:
-        """One step of f1, and with `exploring` also of f2: see `compiled.step`."""
+        """One step of f1, and with `exploring` also of f2: see `loops.Loops`."""
         x = np.empty((len(rows), stored[0].shape[1]), stored[1].dtype)
         targets = np.empty((len(rows), *stored[1].shape[1:]), x.dtype)
         gathered = x, targets, np.empty_like(targets)

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from river_ineural.features.scaling import Scaling
 from river_ineural.features.validation import warn
-from river_ineural.networks import compiled
 from river_ineural.networks.batch import rows_of
 from river_ineural.networks.layout import Shape, Weights
 from river_ineural.networks.loops import Loops
@@ -197,9 +196,8 @@ class Networks:
         if isinstance(passes, Loops) and not scaling.sparse:
             for at in range(0, len(draws), AT_ONCE):
                 some = slice(at, at + AT_ONCE)
-                batch: Any = passes.average, stored, draws[some], drawn_from, scaling.scaling
-                batch += *how, exploring[some], shares[some]
-                fine &= compiled.train(*passes.trained, *batch)
+                batch = stored, draws[some], drawn_from, scaling.scaling
+                fine &= passes.train(*batch, *how, exploring[some], shares[some])
         else:
             rows = np.empty(draws.shape[1], np.int64)
             for drawn, explores, share in zip(draws, exploring, shares, strict=True):
