@@ -3,6 +3,8 @@
 import ast
 import importlib
 import re
+import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,10 @@ def test_what_is_public_can_be_imported():
     ]
     with pytest.raises(AttributeError, match="nothing"):
         river_ineural.nothing  # noqa: B018
+
+
+def test_each_mutant_finds_what_it_breaks():
+    """One that does not ends the run of all; nothing else runs them."""
+    run = runpy.run_path(str(Path(__file__).parent / "mutants" / "run.py"))
+    mutants = tomllib.loads((Path(__file__).parent / "mutants" / "mutants.toml").read_text("utf8"))
+    assert all(run["changed"](mutant) for mutant in mutants["mutant"])
