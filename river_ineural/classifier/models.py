@@ -139,8 +139,7 @@ class Learner:
         n_steps: float,
         lr: float,
     ) -> None:
-        """Learn examples with given labels as one batch (lines 14 to 17 and 24 to 26), and let the
-        labels show a change.
+        """Learn examples as one batch (lines 14 to 17, 24 to 26), and let labels show a change.
 
         Parameters
         ----------
@@ -164,7 +163,7 @@ class Learner:
             self.features.touch(columns)
             self.features.learned(names, n)
             since, change = self._learn(x, classes, w, n_known, values, columns)
-            self._look(change, names, values, columns)
+            self._look_at_units(change, names, values, columns)
         for model in self.models[:2]:
             model.train(n * n_steps, lr)
         if since:
@@ -189,10 +188,10 @@ class Learner:
             x = self.vectors(columns, values, new)
             features.touch(columns)
             change = model.learn(x, np.array([found]), None, w, values, columns)
-            self._look(change, names, values, columns)
+            self._look_at_units(change, names, values, columns)
         model.train(PSEUDO_LABEL_STEPS, lr, pseudo_label=True)
 
-    def _look(
+    def _look_at_units(
         self,
         change: UnitChange | None,
         names: tuple[FeatureName, ...],
