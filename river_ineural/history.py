@@ -119,10 +119,11 @@ class History:
         other.weight, other.number = np.empty_like(self.weight), np.zeros_like(self.number)
         return other
 
-    def labelled(self) -> NDArray[np.int64]:
-        """Rows of the labelled examples, the oldest first."""
-        n, capacity = self.added[0], self.capacities[0]
-        return np.arange(n) if n <= capacity else np.arange(n - capacity, n) % capacity
+    def labelled(self, latest: int | None = None) -> NDArray[np.int64]:
+        """Rows of the labelled examples, or of so many latest ones, the oldest first."""
+        n, end = self.n_labelled, self.added[0]
+        n = n if latest is None else min(n, latest)
+        return np.arange(end - n, end) % self.capacities[0]
 
     def classes(self) -> set[int]:
         """The classes of the labelled examples."""

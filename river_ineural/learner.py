@@ -186,14 +186,15 @@ class Model:
         After pseudo-labels one is carried over too, so that several are taken in one call. f2 takes
         part in a share of the steps after given labels.
         """
-        explores = self.networks.shape.explores and not pseudo_label
-        shape = self.networks.shape
-        share = self.networks.recipe.exploration_share if explores else 0.0
+        due = self.steps_due + n_steps * (SPARSE_STEPS if self.scaling.sparse else 1)
+        if pseudo_label and due < TOGETHER:
+            self.steps_due = due
+            return
+        shape, exploring = self.networks.shape, []
+        share = self.networks.recipe.exploration_share * (shape.explores and not pseudo_label)
         if not shape.outputs and shape.n_classes * shape.n_features > WIDE:
             share /= 4
-        due = self.steps_due + n_steps * (SPARSE_STEPS if self.scaling.sparse else 1)
-        exploring = []
-        for _ in range(0 if pseudo_label and due < TOGETHER else int(due)):
+        for _ in range(int(due)):
             self.explorations_due += share
             exploring.append(self.explorations_due >= 1)
             self.explorations_due -= exploring[-1]

@@ -106,7 +106,7 @@ def test_every_decision_has_its_words(model, monkeypatch):
         seen[model.last_decision.reason] = model.last_decision
     model.budget = 1
     monkeypatch.setattr(query, "BUDGET_EXPONENT", 0.0)
-    model._thresholds = lambda *given: (math.inf, math.inf)
+    model._levels = lambda *given: (False, 0.0, math.inf, math.inf)
     model.predict_one(x)
     seen[model.last_decision.reason] = model.last_decision
     assert set(seen) == {*REASONS}

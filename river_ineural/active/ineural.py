@@ -181,30 +181,22 @@ class INeurALSampler(BudgetedSampler):
                 self.n_pseudo_labels += 1
         return scores, label, ask
 
-    def _thresholds(
-        self,
-        manager: BudgetManager,
-        k: int,
-        changing: bool,
-        beta: float,
-        dependent: bool,
-        part: float,
-    ) -> tuple[float, float]:
-        """The threshold of line 11, and that of a full budget."""
-        questions = self._questions
+    def _levels(
+        self, manager: BudgetManager, learner: Any, k: int, beta: float
+    ) -> tuple[bool, float, float, float]:
+        """Whether the learner recovers from a change; the share of the labels that are asked for at
+        random; the threshold of line 11; and that of a full budget.
+        """
+        changing, questions = getattr(learner, "changing", False), self._questions
+        dependent = manager.bucket is None and getattr(learner, "temporal_dependence", False)
+        random = rule.random_share(manager, dependent, self._n_drifts > 0)
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
         full = rule.threshold(2 * self.gamma * beta, self._n_labels, n_pending)
         if self._late:  # the labels of a late class are worth a full budget
-            return full, full
+            return changing, random, full, full
         reserve = not changing and (self._reserves or manager.bucket is not None)
-        left = rule.share(manager, reserve, max(2, k), dependent, part)
-        return full * left**rule.BUDGET_EXPONENT, full
-
-    def _random_share(self, learner: Any) -> tuple[bool, float]:
-        """Whether the labels of a total depend on the ones before; and those asked at random."""
-        manager = self._budget_manager
-        dependent = manager.bucket is None and getattr(learner, "temporal_dependence", False)
-        return dependent, rule.random_share(manager, dependent, self._n_drifts > 0)
+        left = rule.share(manager, reserve, max(2, k), dependent, random + self.audit)
+        return changing, random, full * left**rule.BUDGET_EXPONENT, full
 
     def _wanted_at(self, learner: Any, n_classes: int, margin: float, beta: float) -> Wanted:
         """Why the label is wanted at this gap of the top two scores (line 11).
@@ -220,13 +212,11 @@ class INeurALSampler(BudgetedSampler):
             self._warn_once(f"No label of {unseen[0]!r} has come: it is looked for at random.")
         if n_classes - len(unseen) < 2:
             return self._of_few_classes(n_classes - len(unseen))
-        changing = getattr(learner, "changing", False)
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
-        dependent, share = self._random_share(learner)
-        part = share + self.audit
-        threshold, full = self._thresholds(manager, n_classes, changing, beta, dependent, part)
-        spent = manager.left < 1 + (rule.kept(manager, part) if self._reserves else 0.0)
+        changing, share, threshold, full = self._levels(manager, learner, n_classes, beta)
+        kept = rule.kept(manager, share + self.audit) if self._reserves else 0.0
+        spent = manager.left < 1 + kept
         only_random = spent and manager.left >= 1 and not self._late
         if margin < threshold and not only_random:
             return "change" if changing else "gap", margin, threshold, 1.0
@@ -316,12 +306,9 @@ class INeurALSampler(BudgetedSampler):
             table = learner.debug_one(transformed(pipelines, x, {}))
             ahead = copy.copy(self._budget_manager)
             ahead.round()
-            changing = getattr(learner, "changing", False)
             k = len(learner.known_labels)
             beta = beta_of(self.width, ahead.n_rounds, k, learner.n_layers)
-            dependent, share = self._random_share(learner)
-            part = share + self.audit
-            threshold, _ = self._thresholds(ahead, k, changing, beta, dependent, part)
+            _, _, threshold, _ = self._levels(ahead, learner, k, beta)
             return f"{table}\nthreshold: {threshold:.5f}"
 
     @classmethod

@@ -81,7 +81,7 @@ class Learner:
         x = np.empty((len(values), self.model.networks.shape.n_features))
         place(values, columns, x)
         if self.features.encoder is not None:
-            impute(x, history.x[history.labelled()[-LATEST:]], new)
+            impute(x, history.x[history.labelled(LATEST)], new)
         return x
 
     def score_one(self, names: Iterable[FeatureName], values: Values) -> Said:

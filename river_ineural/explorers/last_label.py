@@ -121,8 +121,9 @@ class LastLabel:
         if pseudo_label:
             self.age += n
             return
-        _, classes, w, _ = history.examples(history.labelled()[-min(n, REPLAYED) :])
-        for label, weight in zip(classes.tolist(), w, strict=True):
+        rows = history.labelled(min(n, REPLAYED))
+        classes, weights = history.targets[rows, 0].argmax(axis=1), history.weight[rows]
+        for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
             if weight > 0:
                 self.update(label)
             else:

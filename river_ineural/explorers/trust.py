@@ -46,7 +46,7 @@ class Explorer(Protocol):
     def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
         """Learn n more examples.
 
-        Of given labels, `history.examples(history.labelled()[-n:])` is their raw x (B, d), their
+        Of given labels, `history.examples(history.labelled(n))` is their raw x (B, d), their
         classes (B,) and their weights (B,); an example of weight 0 teaches nothing.
         """
         ...
