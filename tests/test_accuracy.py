@@ -289,6 +289,23 @@ def test_the_latest_rounds_are_found_within_a_twentieth_and_blocks_stay_few():
     assert len(found.noted) == told.MOST
 
 
+def test_a_round_that_ctrl_c_ends_leaves_a_sampler_that_can_be_saved(tmp_path, monkeypatch):
+    model = active.INeurALSampler(small(), seed=2)
+    run(model, STREAM[:40])
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "_wanted_at", interrupted, raising=True)
+        with pytest.raises(KeyboardInterrupt):
+            model.predict_one(STREAM[40][0])
+    while model.decide_one(STREAM[41][0]).query is None:
+        pass
+    save(model, tmp_path / "m")
+    assert load(tmp_path / "m").accuracy == model.accuracy
+
+
 def test_a_saved_sampler_says_the_same_and_goes_on_the_same(tmp_path):
     model = active.INeurALSampler(small(), budget=0.2, audit=0.1, seed=2)
     run(model, STREAM[:200])
