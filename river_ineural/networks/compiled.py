@@ -185,7 +185,7 @@ def score(
     score_both(pair(arrays), raw, scaling, exploring, found)
 
 
-@allocating
+@inlined
 def move(
     f1: Arrays,
     x: Array,
@@ -199,7 +199,8 @@ def move(
     """Move each x of a batch by the radius, towards where f1 prefers another class.
 
     The move is against the gradient of f1(its class) - f1(best other class). One product with the
-    first layer propagates both terms back.
+    first layer propagates both terms back. Compiled by itself, its sums would have one order in the
+    process that compiles and another in the next.
     """
     h, delta, f, sign = memory
     exploit(f1, x, h, f)
