@@ -71,6 +71,8 @@ class Added(Mapping[str, list[float]]):
         self.names, self.said = names, said
 
     def __getitem__(self, name: str) -> list[float]:
+        if name not in self.names:
+            raise KeyError(name)
         i = [*self.names].index(name)
         return [self.said.trust[i] * each for each in self.said.estimates[i, 0].tolist()]
 

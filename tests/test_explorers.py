@@ -39,6 +39,8 @@ def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
     assert 0 <= model.trust["toy"] <= 1 != model.trust["toy"] / 0.25
     _, added = model.explained_one(x)
     f1 = f1_of(model, x)
+    assert (*added,) == names
+    assert "another" not in added
     np.testing.assert_allclose(added["toy"], model.trust["toy"] * 0.5 * f1, atol=1e-6)
     assert model.n_drifts == 1
     snapshot = dump(model).snapshot.explorers.by_name["toy"]
