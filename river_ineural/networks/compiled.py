@@ -371,9 +371,9 @@ def train(
         gather(rows, stored, scaling, given, n_labelled, x, targets, weight)
         if most is not None:  # for None, Numba does not compile this branch
             move(f1, x, targets, rows, n_labelled, radius, most, (h, delta, f, error))
-        exploit(f1, x, h, f)  # lines 2.1, 2.4: errors
+        exploit(f1, x, h, f)  # line 2.1
         fine = errors(f.reshape(by_class), targets, weight, OF_F1, 1.0, error.reshape(by_class))
-        if exploring[i] and fine:
+        if exploring[i] and fine:  # line 2.4
             n = 0
             while n < n_examples and rows[n] < n_labelled:
                 n += 1

@@ -55,22 +55,12 @@ class Loops:
         return found
 
     def step(
-        self,
-        stored: tuple[Any, ...],
-        rows: NDArray[np.int64],
-        n_labelled: int,
-        scaling: Floats,
-        given: float,
-        most: float | None,
-        lr: float,
-        exploration_lr: float,
-        exploring: bool,
+        self, stored: tuple[Any, ...], rows: NDArray[np.int64], n_labelled: int, *how: Any
     ) -> bool:
-        """One step on these rows of the history; see `compiled.train`. The average stays."""
-        n = len(stored[0])
-        draws, drawn_from = (rows[None] + 0.5) / n, (len(rows), n, 0, n_labelled)
-        how = scaling, given, most, lr, exploration_lr, np.array([exploring]), np.zeros(1)
-        return self.train(stored, draws, drawn_from, *how)
+        """One step on these rows, as `modules.Modules` takes it; the average stays."""
+        n, exploring = len(stored[0]), np.array(how[-1:])
+        draws, drawn_from = (rows[None] + 0.5) / n, (len(rows), n, 0, n_labelled)  # of these rows
+        return self.train(stored, draws, drawn_from, *how[:-1], exploring, np.zeros(1))
 
     def train(self, *given: Any) -> bool:
         """Steps: see `compiled.train` for what is given after the average."""
