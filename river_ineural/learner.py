@@ -25,8 +25,7 @@ Values = NDArray[np.float64]
 Columns = NDArray[np.int64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
-PSEUDO_LABEL_STEPS = 0.35  # after each pseudo-labelled example
-TOGETHER = 2  # steps after these that are taken in one call, which takes as long as a step
+PSEUDO_LABEL_STEPS = 0.35  # for each pseudo-labelled example
 SPARSE_STEPS = 0.25  # of the steps, where examples have few of many features
 MOST_STEPS = 1000  # of a model that is trained anew from the history
 WIDE = 2048  # numbers in a context above which f2 learns in a quarter of its steps: they are long
@@ -168,12 +167,16 @@ class Model:
         else:
             self.history.add(x, classes, said.f1, w, number + np.arange(len(x)))
         change = self.scaling.update(x, values, columns)
-        if said is not None:
-            self.explorers.update_trust(classes, said.f1, said.estimates, w)
+        if said is None:
+            self.steps_due += self._steps(PSEUDO_LABEL_STEPS * len(x))
+            return change
+        self.explorers.update_trust(classes, said.f1, said.estimates, w)
         for each in self.explorers.by_name.values():
-            if said is not None or each.COUNTS_PSEUDO_LABELS:
-                each.learn(self.history, self.scaling, len(x), said is None)
+            each.learn(self.history, self.scaling, len(x))
         return change
+
+    def _steps(self, n: float) -> float:
+        return n * (SPARSE_STEPS if self.scaling.sparse else 1)
 
     def correct(self, row: int, label: int) -> None:
         """Give a stored example another class, or -1: weight 0; its trees are grown anew."""
@@ -183,15 +186,11 @@ class Model:
             forest.relearn(self.history, self.scaling, self.history.serial(row))
 
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
-        """Line 26: the steps due; a fraction of one is carried over.
+        """Line 26: the steps due, and so many more; a fraction of one is carried over.
 
-        After pseudo-labels one is carried over too, so that several are taken in one call. f2 takes
-        part in a share of the steps after given labels.
+        f2 takes part in a share of the steps after given labels.
         """
-        due = self.steps_due + n_steps * (SPARSE_STEPS if self.scaling.sparse else 1)
-        if pseudo_label and due < TOGETHER:
-            self.steps_due = due
-            return
+        due = self.steps_due + self._steps(n_steps)
         shape, exploring = self.networks.shape, []
         share = self.networks.recipe.exploration_share * (shape.explores and not pseudo_label)
         if not shape.outputs and shape.n_classes * shape.n_features > WIDE:
@@ -232,6 +231,6 @@ class Model:
         for x, classes, w, number in examples:
             history.add(x, classes, anew.score(x).f1, w, number)
         for each in explorers.by_name.values():
-            each.learn(history, anew.scaling, history.n_labelled, False)
+            each.learn(history, anew.scaling, history.n_labelled)
         anew.train(min(MOST_STEPS, n_steps * history.n_labelled), lr)
         return anew

@@ -115,6 +115,7 @@ class ReferenceClassifier:
         self.mean, self.scale, self.squashed, self.rms, self.n_there = 0.0, 1.0, False, 0.0, 0.0
         self.capacities = [of.capacity - max(1, of.capacity // 4), max(1, of.capacity // 4)]
         self.rings, self.n_added = [[], []], [0, 0]  # examples as dicts: given, pseudo-labelled
+        self.waiting = []  # pseudo-labels that have not been learned yet
         self.theta1 = None
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
@@ -260,6 +261,8 @@ class ReferenceClassifier:
             xs = [{name: x[name] for name in x if name in self.features} for x in xs]
         recovery = self.recovery
         states = [self, recovery.incumbent, recovery.snapshot] if recovery else [self]
+        if not pseudo_label or ys[0] not in self.labels:
+            self.take_in_waiting()
         for state in states:
             state.grow({name for x in xs for name in x}, ys)
         arrived = [
@@ -268,8 +271,14 @@ class ReferenceClassifier:
         ]
         if not pseudo_label:  # names have been added, labels not
             self.before = self.labels[:n_known], arrived[0][-1]["scores"][:n_known]
-        if pseudo_label or self.detector is None:
-            self.take_in(arrived[0], pseudo_label)
+        if pseudo_label:
+            self.waiting += arrived[0]
+            if len(self.waiting) == 6:
+                self.take_in_waiting()
+                self.take_steps(0, True)
+            return
+        if self.detector is None:
+            self.take_in(arrived[0], False)
             return
         said = "scores", "scores without the last label"
         known, apart = (
@@ -300,6 +309,12 @@ class ReferenceClassifier:
             apart = [f - self.trust[i] * e for f, e in zip(scores, said[i], strict=True)]
         return {**known, "said": said, "scores": scores, "scores without the last label": apart}
 
+    def take_in_waiting(self):
+        """Pseudo-labels; their steps are taken with six of them, or after the next label."""
+        waiting, self.waiting = self.waiting, []
+        if waiting:
+            self.take_in(waiting, True)
+
     def take_in(self, arrived, pseudo_label):
         """Into statistics, trust, history and trees; then steps."""
         self.seen += [example["x"] for example in arrived]
@@ -314,7 +329,10 @@ class ReferenceClassifier:
         self.store(arrived, pseudo_label)
         if not pseudo_label:
             self.teach_explorers(len(arrived))
-        self.take_steps(len(arrived) * (0.35 if pseudo_label else self.n_steps), pseudo_label)
+        if pseudo_label:
+            self.steps_due += 0.35 * len(arrived) * (0.25 if self.sparse else 1)
+        else:
+            self.take_steps(len(arrived) * self.n_steps, False)
 
     def store(self, arrived, pseudo_label):
         ring, capacity = self.rings[pseudo_label], self.capacities[pseudo_label]
@@ -365,7 +383,7 @@ class ReferenceClassifier:
         for (before, start), (label, end) in itertools.pairwise(self.order):
             changes, examples = 0.98 * changes + (label != before), 0.98 * examples + end - start
         last, position = self.order[-1]
-        age = 1 + sum(self.n_added) - position
+        age = 1 + sum(self.n_added) + len(self.waiting) - position
         lasts = (1 - (changes + 1) / (examples + 1)) ** age
         q = self.share_of_last(len(self.order))
         b = [(p[i] + 0.05) * (lasts * (i == last) / q + 1 - lasts) for i in range(len(p))]
@@ -434,12 +452,8 @@ class ReferenceClassifier:
     # Algorithm 2
 
     def take_steps(self, n, pseudo_label):
-        """A fraction is carried over, and a single step after pseudo-labels; f2 takes part in a
-        quarter of those after given labels.
-        """
+        """A fraction is carried over; f2 takes part in a quarter of those after given labels."""
         self.steps_due += n * (0.25 if self.sparse else 1)
-        if pseudo_label and self.steps_due < 2:
-            return
         while self.steps_due >= 1:
             self.steps_due -= 1
             if self.n_networks > 1 and not pseudo_label:

@@ -157,16 +157,17 @@ def every_gap(t, n_classes, n_layers):
 def dump(model):
     """What a classifier, alone or in a sampler or pipeline, has learned; tests look nowhere else.
 
-    `features`, `labels`, `detector` and `recovery` are of the learner; `networks`, `history`,
-    `scaling` and `explorers` of the model in use; `incumbent` and `snapshot` hold the same of the
-    others during a recovery.
+    `features`, `labels`, `detector`, `recovery` and the pseudo-labels `waiting` are of the learner;
+    `networks`, `history`, `scaling` and `explorers` of the model in use; `incumbent` and `snapshot`
+    hold the same of the others during a recovery.
     """
     learner = find_learner(getattr(model, "classifier", model))[0]._learner
     parts = {name: getattr(learner, name) for name in ("features", "detector", "recovery")}
     for name in ("incumbent", "snapshot"):
         other = getattr(learner, name)
         parts[name] = other and SimpleNamespace(**vars(other))
-    return SimpleNamespace(**vars(learner.model), **parts, labels=learner.labels.labels)
+    parts |= {"labels": learner.labels.labels, "waiting": learner.pseudo_labels.examples}
+    return SimpleNamespace(**vars(learner.model), **parts)
 
 
 class Scored(base.Classifier):

@@ -18,8 +18,11 @@ class Toy:
     def estimate(self, x, f1):
         return 0.5 * f1
 
-    def learn(self, history, scaling, n, pseudo_label):
+    def learn(self, history, scaling, n):
         self.n_learned += n
+
+    def count_pseudo_label(self):
+        pass
 
     def renewed(self):
         return type(self)()

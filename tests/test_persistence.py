@@ -370,6 +370,29 @@ def test_numbers_that_would_spoil_each_prediction(opened, name, change, message)
 
 
 @pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("classes", lambda classes: classes + 3, "of classes"),
+        ("classes", lambda classes: classes - 3, "of classes"),
+        ("w", lambda w: -w, "weights"),
+        ("w", lambda w: w + 1e7, "weights"),
+        ("x", without_column, "bool .*"),
+        ("given", without_column, "bool .*"),
+        ("x", lambda x: x + math.inf, "finite"),
+    ],
+)
+def test_pseudo_labels_that_wait_are_checked(name, change, message):
+    model = learned(small(), blobs(9, n_classes=3, seed=1))
+    for x, y in blobs(5, n_classes=3, seed=1):
+        model.learn_one(x, y, pseudo_label=True)
+    document, arrays = kept.opened(to_bytes(model))
+    name = f"learner.pseudo_labels.{name}"
+    refused(kept.sealed(document, {**arrays, name: change(arrays[name])}), message)
+    doubled = {n: np.r_[a, a] if "pseudo_labels" in n else a for n, a in arrays.items()}
+    refused(kept.sealed(document, doubled), "fewer than 6 examples")
+
+
+@pytest.mark.parametrize(
     ("part", "node", "value"),
     [
         *(("feature", 0, column) for column in (6, 0, -2)),  # of five, in columns 1 to 5

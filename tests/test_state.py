@@ -56,6 +56,52 @@ def run(model, stream):
     return digest.hexdigest()
 
 
+def guesses(model, rows):
+    """A model that has learned these rows with its own labels."""
+    for x in rows:
+        model.learn_one(x, model.predict_one(x), pseudo_label=True)
+    return model
+
+
+@of_each_kind
+def test_pseudo_labels_wait_for_six_or_for_a_label(settings):
+    model, rest = learned(small(**settings), STREAM[:40]), [x for x, _ in STREAM[40:60]]
+    before, at = pickle.dumps(model.predict_proba_many(FRAME)), copy.deepcopy(model)
+    guesses(model, rest[:5])
+    assert pickle.dumps(model.predict_proba_many(FRAME)) == before
+    assert (len(dump(model).waiting), dump(model).history.added) == (5, [40, 0])
+    guesses(model, rest[5:6])
+    assert (len(dump(model).waiting), dump(model).history.added) == (0, [40, 6])
+    assert pickle.dumps(model.predict_proba_many(FRAME)) != before
+    learned(guesses(at, rest[:2]), STREAM[60:61])
+    assert (len(dump(at).waiting), dump(at).history.added) == (0, [41, 2])
+
+
+def test_pseudo_labels_wait_in_any_order_of_their_features():
+    """And with features that others lack, or that no label has had; saved or not."""
+    model = learned(small(missing=True), [({**x, "none": None}, y) for x, y in STREAM[:40]])
+    rows = [
+        {**dict(list(x.items())[i % 3 :]), "new": 1e-9} for i, (x, _) in enumerate(STREAM[40:51])
+    ]
+    other = copy.deepcopy(model)
+    for i, x in enumerate(rows):
+        if i % 4 == 2:
+            x["none" if i % 8 == 2 else "f0"] = None
+        guesses(model, [x])
+        guesses(other, [dict(random.Random(i).sample([*x.items()], len(x)))])
+        other = pickle.loads(pickle.dumps(other))
+    assert len(dump(model).waiting) == 5
+    for each in (model, other):
+        learned(each, STREAM[51:60])
+    assert dump(model).history.x.tolist() == dump(other).history.x.tolist()
+    for name in ("moments", "scaling", "recent"):
+        assert (
+            getattr(dump(model).scaling, name).tolist()
+            == getattr(dump(other).scaling, name).tolist()
+        )
+    assert model.predict_proba_many(FRAME).equals(other.predict_proba_many(FRAME))
+
+
 def snapshot():
     """What is of the whole process: generators, threads, modes."""
     legacy = np.random.get_state()  # noqa: NPY002  # the global generator is the point

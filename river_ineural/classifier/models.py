@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
+from river_ineural.classifier.pseudo_labels import NONE, TOGETHER, Example, PseudoLabels
 from river_ineural.drift import DriftDetector
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
@@ -19,15 +20,13 @@ from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.scaling import UnitChange
 from river_ineural.features.standardizing import place
-from river_ineural.learner import PSEUDO_LABEL_STEPS, Model, Said
+from river_ineural.learner import Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
 from river_ineural.recovery import FOLLOWED, Recovery
 
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
 Columns = NDArray[np.int64]
-
-NONE = np.empty(0, np.int64)
 
 
 class Learner:
@@ -50,6 +49,7 @@ class Learner:
         self.recovery: Recovery | None = None
         self.snapshot: Model | None = None
         self.incumbent: Model | None = None
+        self.pseudo_labels = PseudoLabels()  # that are not learned yet
 
     @property
     def models(self) -> list[Model]:
@@ -123,6 +123,7 @@ class Learner:
         n_features = max(CONSTANT + len(self.features), int(columns.max(initial=0)) + 1)
         k = len(self.labels.labels) + len(more)
         self.model.networks.room_for(n_features, k)
+        self.learn_waiting()  # before columns change
         for model in self.models:
             model.grow(columns if started else np.arange(n_features), n_features, k)
         if new:
@@ -158,12 +159,13 @@ class Learner:
                 values, w, classes = values[kept], w[kept], [c for c in classes if c >= 0]
             if not classes:
                 return
+            self.learn_waiting()
             columns, n = self.features.look_up(names), len(classes)
             x = self.vectors(columns, values, new)
             self.features.touch(columns)
             self.features.learned(names, n)
             since, change = self._learn(x, classes, w, n_known, values, columns)
-            self._look_at_units(change, names, values, columns)
+            self._look_at_units(change, values, columns)
         for model in self.models[:2]:
             model.train(n * n_steps, lr)
         if since:
@@ -176,29 +178,37 @@ class Learner:
     ) -> None:
         """Learn an example, values (1, names), with the model's own label (lines 18 to 21 and 26).
 
-        Names that are not known are ignored, but before anything is learned.
+        Names that are not known are ignored, but before anything is learned. The example waits
+        until six can be learned together, or a label comes.
         """
-        model, features, index, new = self.model, self.features, self.labels.index, NONE
+        model, index, new = self.model, self.labels.index, NONE
         with uninterrupted():
             if not (label in index and model.networks.n_features):
                 new = self.grow(() if model.networks.n_features else names, values, [label])
             if (found := index.get(label)) is None:  # beyond max_classes
                 return
-            columns = features.look_up(names)
+            columns, waiting = self.features.look_up(names), self.pseudo_labels.examples
             x = self.vectors(columns, values, new)
-            features.touch(columns)
-            change = model.learn(x, np.array([found]), None, w, values, columns)
-            self._look_at_units(change, names, values, columns)
-        model.train(PSEUDO_LABEL_STEPS, lr, pseudo_label=True)
+            self.features.touch(columns)
+            waiting.append(Example(x, values, columns, found, w))
+            for each in model.explorers.by_name.values():
+                each.count_pseudo_label()
+            if len(waiting) < TOGETHER:
+                return
+            self.learn_waiting()
+        model.train(0.0, lr, pseudo_label=True)
 
-    def _look_at_units(
-        self,
-        change: UnitChange | None,
-        names: tuple[FeatureName, ...],
-        values: Values,
-        columns: Columns,
-    ) -> None:
-        """Look at the units of values (B, names) that were learned."""
+    def learn_waiting(self) -> None:
+        """Learn the pseudo-labelled examples that wait as one batch; their steps are due then."""
+        waiting = self.pseudo_labels
+        if waiting.examples:
+            x, values, columns, classes, w = waiting.batch(waiting.examples)
+            waiting.examples = []
+            change = self.model.learn(x, classes, None, w, values, columns)
+            self._look_at_units(change, values, columns)
+
+    def _look_at_units(self, change: UnitChange | None, values: Values, columns: Columns) -> None:
+        """Look at the units of values (B, n) of these columns that were learned."""
         if change:
             for model in self.models:
                 model.scaling.accept(change)
@@ -206,7 +216,7 @@ class Learner:
         if scaling.tiny:
             small = ((values != 0) & (abs(values) < CLOSEST)).any(axis=0)
             same = (columns >= 0) & ~scaling.varies()[columns]
-            self.features.watch.small(names, small & same)
+            self.features.warn_of_small(columns[small & same])
 
     def _learn(
         self,

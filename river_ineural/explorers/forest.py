@@ -78,7 +78,6 @@ class Forest:
 
     TRUST: ClassVar[float] = 0.5
     PRIOR: ClassVar[float] = 5.0
-    COUNTS_PSEUDO_LABELS: ClassVar[bool] = False
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -122,7 +121,7 @@ class Forest:
         trees.votes(x, f1, *self.nodes, found)
         return found
 
-    def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
+    def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Grow the trees due after n more labels, on the examples and features of the history."""
         held, end = history.n_labelled, history.added[0]
         if history.targets.shape[2] < 2 or not scaling.narrow:
@@ -134,6 +133,9 @@ class Forest:
             enter(self.seed, max(0, end - n - held), end - held, self.stale)
         part = min(1.0, (MOST_ANEW / held) ** POWER)
         self._grow(history, scaling, n * max(SELDOM, TREES * part))
+
+    def count_pseudo_label(self) -> None:
+        """Do nothing: trees are of given labels."""
 
     def relearn(self, history: History, scaling: Scaling, serial: int) -> None:
         """Grow anew the trees whose samples hold an example whose label has changed."""

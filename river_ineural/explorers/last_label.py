@@ -69,7 +69,6 @@ class LastLabel:
 
     TRUST: ClassVar[float] = 0.0
     PRIOR: ClassVar[float] = 1.0
-    COUNTS_PSEUDO_LABELS: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.last = NONE
@@ -116,11 +115,8 @@ class LastLabel:
         found: Floats = b / b.sum(axis=1, keepdims=True) - p
         return found
 
-    def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
+    def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Learn the latest of n more labels, but for those of weight 0."""
-        if pseudo_label:
-            self.age += n
-            return
         rows = history.labelled(min(n, REPLAYED))
         classes, weights = history.targets[rows, 0].argmax(axis=1), history.weight[rows]
         for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
@@ -128,6 +124,10 @@ class LastLabel:
                 self.update(label)
             else:
                 self.age += 1
+
+    def count_pseudo_label(self) -> None:
+        """Count an example without a given label."""
+        self.age += 1
 
     def renewed(self) -> Self:
         """One that has seen no label; this one stays as it is."""

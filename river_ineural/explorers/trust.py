@@ -36,19 +36,20 @@ class Explorer(Protocol):
     """The weight of that first trust in the least squares: the sum of its squared estimates, over
     the labels seen, at which labels and first trust count the same."""
 
-    COUNTS_PSEUDO_LABELS: ClassVar[bool]
-    """Whether it learns of pseudo-labels: of these only their number is known."""
-
     def estimate(self, x: Floats, f1: Floats) -> Floats:
         """Its estimate of r1 - f1: raw x (B, d), f1 (B, k) → (B, k), a column a class."""
         ...
 
-    def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
-        """Learn n more examples.
+    def learn(self, history: History, scaling: Scaling, n: int) -> None:
+        """Learn n more examples with given labels.
 
-        Of given labels, `history.examples(history.labelled(n))` is their raw x (B, d), their
+        `history.examples(history.labelled(n))` is their raw x (B, d), their
         classes (B,) and their weights (B,); an example of weight 0 teaches nothing.
         """
+        ...
+
+    def count_pseudo_label(self) -> None:
+        """Note that an example with the model's own label has come."""
         ...
 
     def renewed(self) -> Self:
@@ -61,14 +62,16 @@ class ExplorationNetwork:
 
     TRUST: ClassVar[float] = 0.0
     PRIOR: ClassVar[float] = 0.05
-    COUNTS_PSEUDO_LABELS: ClassVar[bool] = False
 
     def estimate(self, x: Floats, f1: Floats) -> Floats:
         """f2(φ), which is known with f1 already."""
         raise NotImplementedError
 
-    def learn(self, history: History, scaling: Scaling, n: int, pseudo_label: bool) -> None:
+    def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Do nothing here: `Model.step` trains both networks."""
+
+    def count_pseudo_label(self) -> None:
+        """Do nothing."""
 
     def renewed(self) -> Self:
         """The networks are drawn anew."""

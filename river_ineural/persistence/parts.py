@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from river.drift.binary.hddm_w import SampleInfo
 
 from river_ineural.active import BudgetedSampler
+from river_ineural.classifier.pseudo_labels import TOGETHER
 from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
+from river_ineural.features.validation import HEAVIEST
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -288,9 +290,28 @@ class OfFeatureIndex(Part):
     strings: Strings = {}
 
 
+class OfPseudoLabels(Part):
+    ARRAYS = {
+        "x": "f8! waiting d",
+        "given": "? waiting d",
+        "classes": "i8 waiting",
+        "w": "f8 waiting",
+    }
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        x, classes, w = (state[name] for name in ("x", "classes", "w"))
+        need(len(x) < TOGETHER, path, f"fewer than {TOGETHER} examples", len(x))
+        need(x.shape[1] == sizes["room"] * (len(x) > 0), f"tensor {path}.x", "of all columns", x)
+        fine = classes.min(initial=0) >= 0 and classes.max(initial=-1) < sizes["k"]
+        need(fine, f"tensor {path}.classes", "of classes", classes)
+        fine = w.min(initial=0) >= 0 and w.max(initial=0) <= HEAVIEST
+        need(fine, f"tensor {path}.w", "weights", w)
+
+
 class OfLearner(Part):
     features: OfFeatureIndex
     model: OfModel
+    pseudo_labels: OfPseudoLabels
     n_labels: Count
     detector: OfDriftDetector | None = None
     recovery: OfRecovery | None = None
