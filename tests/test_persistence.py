@@ -372,13 +372,17 @@ def test_numbers_that_would_spoil_each_prediction(opened, name, change, message)
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("classes", lambda classes: classes + 3, "of classes"),
-        ("classes", lambda classes: classes - 3, "of classes"),
-        ("w", lambda w: -w, "weights"),
-        ("w", lambda w: w + 1e7, "weights"),
-        ("x", without_column, "bool .*"),
-        ("given", without_column, "bool .*"),
-        ("x", lambda x: x + math.inf, "finite"),
+        ("classes", lambda classes: classes + 3, "from 0 to 2"),
+        ("classes", lambda classes: classes - 3, "from 0 to 2"),
+        ("columns", lambda columns: columns + 1, "from -1 to 6"),
+        ("columns", lambda columns: columns - 3, "from -1 to 6"),
+        ("values", lambda values: values * 1e16, "from -1"),
+        ("values", lambda values: values + math.inf, "from -1"),
+        ("w", lambda w: -w, "from 0 to 1"),
+        ("w", lambda w: w + 1e7, "from 0 to 1"),
+        ("w", lambda w: w * math.nan, "from 0 to 1"),
+        ("n_values", lambda counts: counts + 1, "fewer than 6 examples"),
+        ("n_values", lambda counts: counts * np.array([-1, 3, 1, 1, 1]), "fewer than 6"),
     ],
 )
 def test_pseudo_labels_that_wait_are_checked(name, change, message):

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.classifier.pseudo_labels import NONE, TOGETHER, Example, PseudoLabels
+from river_ineural.classifier.pseudo_labels import NONE, TOGETHER, PseudoLabels
 from river_ineural.drift import DriftDetector
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
@@ -181,30 +181,36 @@ class Learner:
         Names that are not known are ignored, but before anything is learned. The example waits
         until six can be learned together, or a label comes.
         """
-        model, index, new = self.model, self.labels.index, NONE
-        with uninterrupted():
-            if not (label in index and model.networks.n_features):
-                new = self.grow(() if model.networks.n_features else names, values, [label])
-            if (found := index.get(label)) is None:  # beyond max_classes
-                return
-            columns, waiting = self.features.look_up(names), self.pseudo_labels.examples
-            x = self.vectors(columns, values, new)
-            self.features.touch(columns)
-            waiting.append(Example(x, values, columns, found, w))
-            for each in model.explorers.by_name.values():
-                each.count_pseudo_label()
-            if len(waiting) < TOGETHER:
-                return
+        model, index, waiting = self.model, self.labels.index, self.pseudo_labels.examples
+        if not (label in index and model.networks.n_features):
+            with uninterrupted():
+                self.grow(() if model.networks.n_features else names, values, [label])
+        if (found := index.get(label)) is None:  # beyond max_classes
+            return
+        waiting.append((values, self.features.look_up(names), found, w))
+        model.explorers.count_pseudo_label()
+        if len(waiting) >= TOGETHER:
             self.learn_waiting()
-        model.train(0.0, lr, pseudo_label=True)
+            model.train(0.0, lr, pseudo_label=True)
 
     def learn_waiting(self) -> None:
         """Learn the pseudo-labelled examples that wait as one batch; their steps are due then."""
         waiting = self.pseudo_labels
-        if waiting.examples:
-            x, values, columns, classes, w = waiting.batch(waiting.examples)
-            waiting.examples = []
-            change = self.model.learn(x, classes, None, w, values, columns)
+        if not waiting.examples:
+            return
+        with uninterrupted():
+            given, of, classes, w = zip(*waiting.examples, strict=True)
+            if self.features.encoder or any(each is not of[0] for each in of):
+                x = np.concatenate([*map(self.vectors, of, given)])
+                values, columns, touched = waiting.spread(x.shape[1]), np.arange(x.shape[1]), of
+            else:
+                values, columns, touched = np.concatenate(given), of[0], of[:1]
+                x = self.vectors(columns, values)
+            waiting.examples.clear()
+            for each in touched:
+                self.features.touch(each)
+            labels, weights = np.array(classes), np.concatenate(w)
+            change = self.model.learn(x, labels, None, weights, values, columns)
             self._look_at_units(change, values, columns)
 
     def _look_at_units(self, change: UnitChange | None, values: Values, columns: Columns) -> None:

@@ -164,6 +164,11 @@ class Explorers:
                 found[i] = each.estimate(x, f1)
         return found
 
+    def count_pseudo_label(self) -> None:
+        """Note that an example with the model's own label has come."""
+        for _, each in self.others:
+            each.count_pseudo_label()
+
     def update_trust(
         self,
         classes: NDArray[np.int64],

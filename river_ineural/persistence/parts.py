@@ -24,6 +24,7 @@ from river_ineural.explorers.forest import NODES
 from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 from river_ineural.features.validation import HEAVIEST
+from river_ineural.features.values import LARGEST
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -292,20 +293,22 @@ class OfFeatureIndex(Part):
 
 class OfPseudoLabels(Part):
     ARRAYS = {
-        "x": "f8! waiting d",
-        "given": "? waiting d",
-        "classes": "i8 waiting",
-        "w": "f8 waiting",
+        **{"values": "f8 n_values", "columns": "i8 n_values"},
+        **{"n_values": "i8 waiting", "classes": "i8 waiting", "w": "f8 waiting"},
     }
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
-        x, classes, w = (state[name] for name in ("x", "classes", "w"))
-        need(len(x) < TOGETHER, path, f"fewer than {TOGETHER} examples", len(x))
-        need(x.shape[1] == sizes["room"] * (len(x) > 0), f"tensor {path}.x", "of all columns", x)
-        fine = classes.min(initial=0) >= 0 and classes.max(initial=-1) < sizes["k"]
-        need(fine, f"tensor {path}.classes", "of classes", classes)
-        fine = w.min(initial=0) >= 0 and w.max(initial=0) <= HEAVIEST
-        need(fine, f"tensor {path}.w", "weights", w)
+        values, columns, counts = state["values"], state["columns"], state["n_values"]
+        classes, w = state["classes"], state["w"]
+        fine = counts.min(initial=0) >= 0 and counts.max(initial=0) <= len(values) == counts.sum()
+        need(len(w) < TOGETHER and fine, path, f"fewer than {TOGETHER} examples", counts)
+        for name, array, least, most in (
+            ("values", np.nan_to_num(values, posinf=np.inf, neginf=-np.inf), -LARGEST, LARGEST),
+            *(("columns", columns, -1, sizes["used"] - 1), ("classes", classes, 0, sizes["k"] - 1)),
+            ("w", w, 0, HEAVIEST),
+        ):
+            fine = array.min(initial=most) >= least and array.max(initial=least) <= most
+            need(fine or not len(array), f"tensor {path}.{name}", f"from {least} to {most}", array)
 
 
 class OfLearner(Part):
