@@ -77,28 +77,28 @@ def test_pseudo_labels_wait_for_six_or_for_a_label(settings):
     assert (len(dump(at).waiting), dump(at).history.added) == (0, [41, 2])
 
 
-def test_pseudo_labels_wait_in_any_order_of_their_features():
+@pytest.mark.parametrize("missing", [False, True])
+def test_pseudo_labels_wait_in_any_order_of_their_features(missing):
     """And with features that others lack, or that no label has had; saved or not."""
-    model = learned(small(missing=True), [({**x, "none": None}, y) for x, y in STREAM[:40]])
-    rows = [
-        {**dict(list(x.items())[i % 3 :]), "new": 1e-9} for i, (x, _) in enumerate(STREAM[40:51])
-    ]
+    model, gap = small(missing=missing), {"none": None} if missing else {}
+    learned(model, [(x | gap, y) for x, y in STREAM[:40]])
     other = copy.deepcopy(model)
-    for i, x in enumerate(rows):
-        if i % 4 == 2:
+    for i, (_, row) in enumerate(FRAME[:11].iterrows()):
+        x = {**row, "new": 1e-9}
+        if i % 4 == 2 and missing:
             x["none" if i % 8 == 2 else "f0"] = None
-        guesses(model, [x])
-        guesses(other, [dict(random.Random(i).sample([*x.items()], len(x)))])
+        there = [*x.items()]
+        del there[i % 3 : i % 3 + (2 if i > 6 else 1)]
+        guesses(model, [dict(there)])
+        guesses(other, [dict(random.Random(i).sample(there, len(there)))])
         other = pickle.loads(pickle.dumps(other))
     assert len(dump(model).waiting) == 5
     for each in (model, other):
         learned(each, STREAM[51:60])
     assert dump(model).history.x.tolist() == dump(other).history.x.tolist()
+    of = [dump(each).scaling for each in (model, other)]
     for name in ("moments", "scaling", "recent"):
-        assert (
-            getattr(dump(model).scaling, name).tolist()
-            == getattr(dump(other).scaling, name).tolist()
-        )
+        assert getattr(of[0], name).tolist() == getattr(of[1], name).tolist()
     assert model.predict_proba_many(FRAME).equals(other.predict_proba_many(FRAME))
 
 
