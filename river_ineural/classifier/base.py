@@ -184,9 +184,9 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
                 y = learner.labels.checked(y)
             weights = UNWEIGHTED if w is ONE else np.array([w], float)
             if pseudo_label:
-                learner.learn_pseudo_label(tuple(names), values[None], y, weights, self.lr)
+                learner.learn_pseudo_label(tuple(names), values, y, weights, self.lr)
             else:
-                learner.learn(names, values[None], [y], weights, self.n_steps, self.lr)
+                learner.learn(names, values, [y], weights, self.n_steps, self.lr)
 
     def correct_one(self, number: int, y: ClfTarget | None) -> None:
         """Correct a label that was learned: its example is learned once more with y.
@@ -224,7 +224,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def _said(self, x: dict[FeatureName, Any]) -> Said:
         """What the model says of x; the caller holds the lock."""
         names, values = self._learner.features.read(x)
-        return self._learner.score_one(names, values[None])
+        return self._learner.score_one(names, values)
 
     def scores_one(self, x: dict[FeatureName, Any]) -> Scores:
         """The score of each label: an estimate of P(y | x), not confined to [0, 1].
@@ -249,7 +249,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             learner = self._learner
             names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
-            said = learner.score_one(names, values[None])
+            said = learner.score_one(names, values)
             scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
             return dict(scores), Added(learner.model.explorers.by_name, said)
 

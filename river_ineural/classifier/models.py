@@ -72,8 +72,10 @@ class Learner:
     @property
     def _one_call(self) -> bool:
         """Whether an example is scored in one compiled call: see `Model.score_one`."""
-        model = self.model
-        return bool(model.networks.loops) and not (model.scaling.sparse or self.features.encoder)
+        networks, sparse = self.model.networks, self.model.scaling.sparse
+        return bool(
+            networks.loops and networks.n_features and not (sparse or self.features.encoder)
+        )
 
     def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
         """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
@@ -86,7 +88,7 @@ class Learner:
 
     def score_one(self, names: Iterable[FeatureName], values: Values) -> Said:
         """`score` of the values (1, names) of one example."""
-        if self.model.networks.n_features and self._one_call:
+        if self._one_call:
             return self.model.score_one(values, self.features.look_up(names, 1), every=False)
         return self.score(names, values)
 

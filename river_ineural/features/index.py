@@ -31,7 +31,7 @@ def sorted_names(names: Iterable[FeatureName]) -> list[FeatureName]:
 
 
 class Checked(dict[FeatureName, Any]):
-    """A copy of an example that has been checked, with its names and its values as an array.
+    """A copy of an example that has been checked, with its names and its values (1, n).
 
     It must not be changed, because it is not checked again.
     """
@@ -125,7 +125,7 @@ class FeatureIndex:
         self._odd = self.watch.odd(self._last[0], self.columns)
 
     def read(self, x: Mapping[FeatureName, Any]) -> tuple[Any, NDArray[np.float64]]:
-        """The names of an example and their checked values, encoded if there is an encoder.
+        """The names of an example and their checked values (1, n), encoded if it has an encoder.
 
         Takes and raises the same as `values`. A feature with an encoded value becomes NaN, and is
         returned only if it has a column.
@@ -133,16 +133,16 @@ class FeatureIndex:
         if type(x) is Checked:
             return x.names, x.array
         if self.encoder is None or not isinstance(x, Mapping):
-            return x, self.values(x)
+            return x, self.values(x)[None]
         check_names(x)
         numbers, made = self.encoder.split(x)
         values = self.values(numbers)
         if not made:
-            return numbers, values
+            return numbers, values[None]
         made = {name: one for name, one in made.items() if one == one or name in self.columns}
         names = numbers | made
         self.check(names)
-        return names, np.concatenate([values, list(made.values())])
+        return names, np.concatenate([values, list(made.values())])[None]
 
     def values(self, x: Mapping[FeatureName, Any]) -> NDArray[np.float64]:
         """The values of `x` in its own key order, float64 (len(x),).

@@ -54,29 +54,47 @@ def arsinh(v: float) -> float:
 
 
 @inlined
-def standardize_row(raw: Array, scaling: Array, x: Array) -> None:
-    """Write one row (d,), standardised as in `standardized`, into x."""
-    square, tiny, most = x.dtype.type(0), x.dtype.type(TINY), x.dtype.type(FARTHEST)
+def scale_row(raw: Array, scaling: Array, x: Array) -> None:
+    """Write one row (d,), centred and scaled, into x."""
+    most = x.dtype.type(FARTHEST)
     for j in range(len(x)):
         x[j] = max(-most, min(most, (raw[j] - scaling[0, j]) * scaling[1, j]))
-    if len(x) <= NARROW:  # else nothing is squashed
-        for j in range(len(x)):
-            x[j] = arsinh(x[j]) if scaling[2, j] > 0 else x[j]
-    for j in range(len(x)):
-        square += x[j] * x[j]
-    factor = 1 / max(np.sqrt(square), tiny)
-    for j in range(len(x)):
-        x[j] *= factor
 
 
-@loop
+@inlined
+def squash_rows(scaling: Array, x: Array, held: Array) -> None:
+    """Squash scaled rows x (B, d), then scale each to norm 1; `held` (B·d,) is memory.
+
+    All rows are squashed in one loop: one by one, the rest of each row that fills no vector of the
+    processor takes longer than all others.
+    """
+    zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
+    n_rows, d = x.shape
+    if d <= NARROW:  # else nothing is squashed
+        flat = x.reshape(x.size)
+        for t in range(len(flat)):
+            held[t] = arsinh(flat[t])
+        for i in range(n_rows):
+            for j in range(d):
+                x[i, j] = held[i * d + j] if scaling[2, j] > 0 else x[i, j]
+    for i in range(n_rows):
+        square = zero
+        for j in range(d):
+            square += x[i, j] * x[i, j]
+        factor = 1 / max(np.sqrt(square), tiny)
+        for j in range(d):
+            x[i, j] *= factor
+
+
+@allocating
 def standardized(raw: Array, scaling: Array, x: Array) -> None:
     """Write rows (B, d) centred, scaled and squashed, then scaled to norm 1, into x.
 
     Scaling (3, d) holds the subtrahend, the factor, and whether arsinh is applied.
     """
     for i in range(len(raw)):
-        standardize_row(raw[i], scaling, x[i])
+        scale_row(raw[i], scaling, x[i])
+    squash_rows(scaling, x, np.empty(x.size, x.dtype))
 
 
 @allocating

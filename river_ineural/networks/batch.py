@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from river_ineural.features.constants import CONSTANT, LEAST_RADIUS, PACE, TINY, TOLERATED
 from river_ineural.features.jit import inlined, loop
-from river_ineural.features.standardizing import standardize_row
+from river_ineural.features.standardizing import scale_row, squash_rows
 
 Array = NDArray[Any]
 
@@ -47,7 +47,7 @@ def gather(
     share = x.dtype.type(1 / (n * k))
     for i in range(n):
         row = rows[i]
-        standardize_row(stored_x[row], scaling, x[i])
+        scale_row(stored_x[row], scaling, x[i])
         for kind in range(2):
             for label in range(k):
                 targets[i, kind, label] = stored_targets[row, kind, label]
@@ -56,6 +56,7 @@ def gather(
             if stored_targets[row, 0, label] > 0:
                 weight[i, 0, label] *= given
             weight[i, 1, label] = weight[i, 0, label] if row < n_labelled else 0
+    squash_rows(scaling, x, np.empty(x.size, x.dtype))
 
 
 @loop

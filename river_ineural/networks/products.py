@@ -53,6 +53,7 @@ def tile(rows: int, vectors: int) -> Any:
         out_at: Any,
         out_row: Any,
         n: Any,  # terms of a sum
+        apart: Any,  # distance of two vectors
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             size, number = a.dtype.bitwidth // 8, ir.IntType(64)
@@ -76,7 +77,7 @@ def tile(rows: int, vectors: int) -> Any:
             with cgutils.for_range(builder, given[N]) as terms:
                 right = []
                 for v in range(vectors):
-                    at = pointer(B, (given[B + 2], terms.index), (number(width), number(v)))
+                    at = pointer(B, (given[B + 2], terms.index), (given[N + 1], number(v)))
                     right.append(builder.load(whole(at), align=size))
                 for i, row in enumerate(sums):
                     at = pointer(A, (given[A + 3], terms.index), (given[A + 2], number(i)))
@@ -88,14 +89,14 @@ def tile(rows: int, vectors: int) -> Any:
                         builder.store(more, total)
             for i, row in enumerate(sums):
                 for v, total in enumerate(row):
-                    at = pointer(OUT, (given[OUT + 2], number(i)), (number(width), number(v)))
+                    at = pointer(OUT, (given[OUT + 2], number(i)), (given[N + 1], number(v)))
                     builder.store(builder.load(total), whole(at), align=size)
             return context.get_dummy_value()
 
         i = types.int64
         if any(each.layout != "C" for each in (a, b, out)):
             raise TypeError("tiles are parts of contiguous arrays")
-        return types.void(a, i, i, i, b, i, i, out, i, i, i), generate
+        return types.void(a, i, i, i, b, i, i, out, i, i, i, i), generate
 
     return write
 
@@ -105,9 +106,10 @@ wide, narrow, wide_row, narrow_row = tile(ROWS, 2), tile(ROWS, 1), tile(1, 2), t
 
 @loop
 def strip(
-    a: Array, turned: bool, b: Array, at: Any, inner: int, out: Array, to: Any, two: bool
+    a: Array, turned: bool, b: Array, at: Any, inner: int, out: Array, to: Any, apart: Any
 ) -> None:
-    """Write columns of out from `to` on, a vector of them or `two`: a times those of b from `at`.
+    """Write columns of out from `to` on, a vector of them, or two so far `apart` if that is not 0:
+    a times those of b from `at`.
 
     The last tile begins before the others end, where rows are left over.
     """
@@ -117,14 +119,14 @@ def strip(
         few = n_rows < ROWS
         i = i if few else min(i, n_rows - ROWS)
         a_at, out_at, of_b, of_out = i * row, i * out.shape[1] + to, b.shape[1], out.shape[1]
-        if few and two:
-            wide_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
+        if few and apart:
+            wide_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
         elif few:
-            narrow_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
-        elif two:
-            wide(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
+            narrow_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
+        elif apart:
+            wide(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
         else:
-            narrow(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner)
+            narrow(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
         i += 1 if few else ROWS
 
 
@@ -153,18 +155,18 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
         for q in range(inner):
             for j in range(n):
                 held[q, j] = b[j, q] if turned == RIGHT else b[q, j]
-        strip(a, turned == LEFT, held, START, inner, made, START, n > width)
+        strip(a, turned == LEFT, held, START, inner, made, START, START)
         for i in range(n_rows):
             for j in range(n):
                 out[i, j] = made[i, j]
     else:
         j = 0
         while j < n:
-            w = 2 * width if j + 2 * width <= n else width
+            w = min(2 * width, n - j) if n - j > width else width  # two vectors may overlap
             j = min(j, n - w)
             if turned == RIGHT:  # turns these columns, so that they lie side by side
                 side = np.ascontiguousarray(b[j : j + w].T)
-                strip(a, turned == LEFT, side, START, inner, out, j, w > width)
+                strip(a, turned == LEFT, side, START, inner, out, j, w - width)
             else:
-                strip(a, turned == LEFT, b, j, inner, out, j, w > width)
+                strip(a, turned == LEFT, b, j, inner, out, j, w - width)
             j += w

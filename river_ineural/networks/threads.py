@@ -7,7 +7,6 @@ import functools
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
@@ -40,31 +39,30 @@ def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-class uninterrupted(AbstractContextManager[None]):
+class uninterrupted:
     """Hold Ctrl-C (SIGINT) back until the block ends, so that it finds no example half learned.
 
     Only the main thread gets it, so elsewhere this does nothing; nor does it within another such
     block.
     """
 
+    held: tuple[int, FrameType | None] | None  # a signal that has come
+
     def __enter__(self) -> None:
         self.handler: Any = None
         handler = _signal.getsignal(SIGINT)
-        if type(handler) is Held or not callable(handler):
+        if type(handler) is uninterrupted or not callable(handler):
             return
         if threading.get_ident() == threading.main_thread().ident:
-            self.held, self.handler = Held(), handler
-            _signal.signal(SIGINT, self.held)
+            self.handler, self.held = handler, None
+            _signal.signal(SIGINT, self)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal: note it."""
+        self.held = number, frame
 
     def __exit__(self, *exception: object) -> None:
         if self.handler is not None:
             _signal.signal(SIGINT, self.handler)
             if self.held:
-                self.handler(*self.held[0])
-
-
-class Held(list[tuple[int, FrameType | None]]):
-    """A handler that is a list of the signals that have come."""
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        self.append((number, frame))
+                self.handler(*self.held)
