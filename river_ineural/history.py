@@ -123,7 +123,8 @@ class History:
         """Rows of the labelled examples, or of so many latest ones, the oldest first."""
         n, end = self.n_labelled, self.added[0]
         n = n if latest is None else min(n, latest)
-        return np.arange(end - n, end) % self.capacities[0]
+        rows = np.arange(end - n, end)
+        return rows if end <= self.capacities[0] else rows % self.capacities[0]
 
     def classes(self) -> set[int]:
         """The classes of the labelled examples."""

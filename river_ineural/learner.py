@@ -133,6 +133,7 @@ class Model:
         for row, (i, each) in enumerate(explorers.others, 3):
             if every or explorers.trust[i]:
                 found[row] = each.estimate(loops.raw, f1)
+            if explorers.trust[i]:
                 scores += explorers.trust[i] * found[row]
         return Said(found, explorers.rows, explorers.trust)
 

@@ -166,7 +166,8 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             Label: bool, str, int or float. A class not seen before gets weights of its own.
         pseudo_label
             Whether `y` is the model's own prediction. Such examples never replace labelled ones,
-            and their new feature names are ignored.
+            and their new feature names are ignored. They are learned six at a time, or fewer before
+            a label.
         w
             Weight of the example in the loss, in [0, 1e6].
 

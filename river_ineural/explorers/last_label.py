@@ -117,11 +117,9 @@ class LastLabel:
 
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Learn the latest of n more labels, but for those of weight 0."""
-        rows = history.labelled(min(n, REPLAYED))
-        classes, weights = history.targets[rows, 0].argmax(axis=1), history.weight[rows]
-        for label, weight in zip(classes.tolist(), weights.tolist(), strict=True):
-            if weight > 0:
-                self.update(label)
+        for row in history.labelled(min(n, REPLAYED)).tolist():
+            if history.weight[row] > 0:
+                self.update(int(history.targets[row, 0].argmax()))
             else:
                 self.age += 1
 
