@@ -14,7 +14,7 @@ Columns = NDArray[np.int64]
 Example = tuple[Values, Columns, int, Values]
 
 NONE: Columns = np.empty(0, np.int64)
-TOGETHER = 6  # that are learned in one call, which takes little longer than one for each
+TOGETHER = 6  # that are learned in one call, which takes hardly longer than for one
 
 
 class PseudoLabels:
