@@ -189,7 +189,7 @@ class Model:
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
         """Line 26: the steps due, and so many more; a fraction of one is carried over.
 
-        f2 takes part in a share of the steps after given labels.
+        f2 takes part in a share of the steps that are taken after given labels.
         """
         due = self.steps_due + self._steps(n_steps)
         shape, exploring = self.networks.shape, []

@@ -374,14 +374,15 @@ def test_numbers_that_would_spoil_each_prediction(opened, name, change, message)
     [
         ("classes", lambda classes: classes + 3, "from 0 to 2"),
         ("classes", lambda classes: classes - 3, "from 0 to 2"),
-        ("columns", lambda columns: columns + 1, "from -1 to 6"),
-        ("columns", lambda columns: columns - 3, "from -1 to 6"),
+        ("columns", lambda columns: columns + 1, "from 1 to 6"),
+        ("columns", lambda columns: columns - 1, "from 1 to 6"),  # 0 is the constant's
+        ("columns", lambda columns: columns - 8, "from 1 to 6"),
         ("values", lambda values: values * 1e16, "from -1"),
         ("values", lambda values: values + math.inf, "from -1"),
         ("w", lambda w: -w, "from 0 to 1"),
         ("w", lambda w: w + 1e7, "from 0 to 1"),
         ("w", lambda w: w * math.nan, "from 0 to 1"),
-        ("n_values", lambda counts: counts + 1, "fewer than 6 examples"),
+        ("n_values", lambda counts: counts + 1, "of fewer than 6 examples"),
         ("n_values", lambda counts: counts * np.array([-1, 3, 1, 1, 1]), "fewer than 6"),
     ],
 )
@@ -393,7 +394,7 @@ def test_pseudo_labels_that_wait_are_checked(name, change, message):
     name = f"learner.pseudo_labels.{name}"
     refused(kept.sealed(document, {**arrays, name: change(arrays[name])}), message)
     doubled = {n: np.r_[a, a] if "pseudo_labels" in n else a for n, a in arrays.items()}
-    refused(kept.sealed(document, doubled), "fewer than 6 examples")
+    refused(kept.sealed(document, doubled), "of fewer than 6 examples")
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,18 @@ def test_pseudo_labels_wait_in_any_order_of_their_features(missing):
     assert model.predict_proba_many(FRAME).equals(other.predict_proba_many(FRAME))
 
 
+def test_features_of_pseudo_labels_that_wait_are_not_the_longest_unused():
+    model = small(max_features=3)
+    for i in range(20):
+        model.learn_one({"u": 0.1 * i, "old": float(i % 3)}, "ab"[i % 2])
+    model.learn_one({"u": 0.3, "w": 2.0}, "a")
+    for i in range(5):
+        model.learn_one({"u": 1.0, "old": float(i)}, "a", pseudo_label=True)
+    with pytest.warns(UserWarning, match="max_features=3 reached"):
+        model.learn_one({"u": 1.0, "fresh": 2.0}, "b")
+    assert set(dump(model).features.names) == {"u", "old", "fresh"}
+
+
 def snapshot():
     """What is of the whole process: generators, threads, modes."""
     legacy = np.random.get_state()  # noqa: NPY002  # the global generator is the point

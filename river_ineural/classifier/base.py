@@ -167,7 +167,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         pseudo_label
             Whether `y` is the model's own prediction. Such examples never replace labelled ones,
             and their new feature names are ignored. They are learned six at a time, or fewer before
-            a label.
+            a label or a new class.
         w
             Weight of the example in the loss, in [0, 1e6].
 

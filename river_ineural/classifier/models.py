@@ -167,7 +167,7 @@ class Learner:
             self.features.touch(columns)
             self.features.learned(names, n)
             since, change = self._learn(x, classes, w, n_known, values, columns)
-            self._look_at_units(change, values, columns)
+            self._look_at_units(change, names, values, columns)
         for model in self.models[:2]:
             model.train(n * n_steps, lr)
         if since:
@@ -184,47 +184,56 @@ class Learner:
         until six can be learned together, or a label comes.
         """
         model, index, waiting = self.model, self.labels.index, self.pseudo_labels.examples
-        if not (label in index and model.networks.n_features):
-            with uninterrupted():
+        with uninterrupted():
+            if not (label in index and model.networks.n_features):
                 self.grow(() if model.networks.n_features else names, values, [label])
-        if (found := index.get(label)) is None:  # beyond max_classes
-            return
-        waiting.append((values, self.features.look_up(names), found, w))
-        model.explorers.count_pseudo_label()
-        if len(waiting) >= TOGETHER:
+            if (found := index.get(label)) is None:  # beyond max_classes
+                return
+            columns = self.features.look_up(names)
+            self.features.touch(columns)
+            waiting.append((values, columns, found, w))
+            model.explorers.count_pseudo_label()
+            if len(waiting) < TOGETHER:
+                return
             self.learn_waiting()
-            model.train(0.0, lr, pseudo_label=True)
+        model.train(0.0, lr, pseudo_label=True)
 
     def learn_waiting(self) -> None:
         """Learn the pseudo-labelled examples that wait as one batch; their steps are due then."""
         waiting = self.pseudo_labels
         if not waiting.examples:
             return
-        with uninterrupted():
-            given, of, classes, w = zip(*waiting.examples, strict=True)
-            if self.features.encoder or any(each is not of[0] for each in of):
-                x = np.concatenate([*map(self.vectors, of, given)])
-                values, columns, touched = waiting.spread(x.shape[1]), np.arange(x.shape[1]), of
-            else:
-                values, columns, touched = np.concatenate(given), of[0], of[:1]
-                x = self.vectors(columns, values)
-            waiting.examples.clear()
-            for each in touched:
-                self.features.touch(each)
-            labels, weights = np.array(classes), np.concatenate(w)
-            change = self.model.learn(x, labels, None, weights, values, columns)
-            self._look_at_units(change, values, columns)
+        given, of, classes, w = zip(*waiting.examples, strict=True)
+        if self.features.encoder or any(each is not of[0] for each in of):
+            x = np.concatenate([*map(self.vectors, of, given)])
+            values, columns = waiting.spread(x.shape[1]), np.arange(x.shape[1])
+        else:
+            values, columns = np.concatenate(given), of[0]
+            x = self.vectors(columns, values)
+        waiting.examples.clear()
+        labels, weights = np.array(classes), np.concatenate(w)
+        self._accept(self.model.learn(x, labels, None, weights, values, columns))
 
-    def _look_at_units(self, change: UnitChange | None, values: Values, columns: Columns) -> None:
-        """Look at the units of values (B, n) of these columns that were learned."""
+    def _accept(self, change: UnitChange | None) -> None:
+        """Let all models go on with other units of some features."""
         if change:
             for model in self.models:
                 model.scaling.accept(change)
+
+    def _look_at_units(
+        self,
+        change: UnitChange | None,
+        names: tuple[FeatureName, ...],
+        values: Values,
+        columns: Columns,
+    ) -> None:
+        """Look at the units of values (B, names) that were learned with given labels."""
+        self._accept(change)
         scaling = self.model.scaling
         if scaling.tiny:
             small = ((values != 0) & (abs(values) < CLOSEST)).any(axis=0)
             same = (columns >= 0) & ~scaling.varies()[columns]
-            self.features.warn_of_small(columns[small & same])
+            self.features.watch.small(names, small & same)
 
     def _learn(
         self,

@@ -258,11 +258,6 @@ class FeatureIndex:
         all_known = columns is self._last[1] and self._last[2]  # the columns looked up last
         self.touched[columns if all_known else columns[columns >= 0]] = self.now
 
-    def warn_of_small(self, columns: NDArray[np.int64]) -> None:
-        """Warn of the first of these features, whose values are too small to tell apart."""
-        if len(columns):
-            self.watch.small(self.names[columns[0] - self.first_column])
-
     def n_with(self, names: Iterable[FeatureName]) -> int:
         """The number of columns that would be in use with these names."""
         names = tuple(names)

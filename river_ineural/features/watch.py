@@ -90,9 +90,10 @@ class Watch:
             given = [name for name in names if not self.source(name)] if self.encoder else names
             self.common = {*given} if self.common is None else self.common.intersection(given)
 
-    def small(self, name: FeatureName) -> None:
-        """Warn of a feature whose values are all too small to tell apart."""
-        if self.n_labels >= LEAST_LABELS:
+    def small(self, names: tuple[FeatureName, ...], small: Any) -> None:
+        """Warn of the first of names whose values are all too small to tell apart, (names,)."""
+        if small.any() and self.n_labels >= LEAST_LABELS:
+            name = names[int(small.argmax())]
             self.once("small", f"feature {name!r} varies by less than {CLOSEST:g}. {UNITS}")
 
     def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> set[FeatureName] | None:

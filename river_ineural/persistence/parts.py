@@ -298,17 +298,20 @@ class OfPseudoLabels(Part):
     }
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
-        values, columns, counts = state["values"], state["columns"], state["n_values"]
-        classes, w = state["classes"], state["w"]
-        fine = counts.min(initial=0) >= 0 and counts.max(initial=0) <= len(values) == counts.sum()
-        need(len(w) < TOGETHER and fine, path, f"fewer than {TOGETHER} examples", counts)
+        n, counts = len(state["w"]), state["n_values"]
+        fine = counts.min(initial=0) >= 0 and counts.max(initial=0) <= len(state["values"])
+        fine = n < TOGETHER and fine and counts.sum() == len(state["values"])
+        need(fine, path, f"of fewer than {TOGETHER} examples, each with its values", counts)
+        values = state["values"][~np.isnan(state["values"])]  # of a missing one
+        columns = state["columns"][state["columns"] != -1]
         for name, array, least, most in (
-            ("values", np.nan_to_num(values, posinf=np.inf, neginf=-np.inf), -LARGEST, LARGEST),
-            *(("columns", columns, -1, sizes["used"] - 1), ("classes", classes, 0, sizes["k"] - 1)),
-            ("w", w, 0, HEAVIEST),
+            ("values", values, -LARGEST, LARGEST),
+            ("columns", columns, CONSTANT, sizes["used"] - 1),
+            ("classes", state["classes"], 0, sizes["k"] - 1),
+            ("w", state["w"], 0, HEAVIEST),
         ):
-            fine = array.min(initial=most) >= least and array.max(initial=least) <= most
-            need(fine or not len(array), f"tensor {path}.{name}", f"from {least} to {most}", array)
+            fine = not len(array) or (array.min() >= least and array.max() <= most)
+            need(fine, f"tensor {path}.{name}", f"from {least} to {most}", array)
 
 
 class OfLearner(Part):
