@@ -816,8 +816,9 @@ class ReferenceSampler:
         if self.horizon is None:
             return 0.25
         total = math.floor(self.budget * self.horizon)
-        detector = self.classifier.detector
-        part = 0.4 if detector is not None and detector.n_drifts > 0 else 0.14
+        detector, recovery = self.classifier.detector, self.classifier.recovery
+        changed = detector is not None and detector.n_drifts > 0 and recovery is None
+        part = 0.4 if changed else 0.14
         return 0.05 if self.classifier.lasting else part * total / (total + 200)
 
     def share(self, may, k, held_back):

@@ -216,6 +216,23 @@ def test_a_share_of_the_rate_is_asked_for_where_the_model_is_sure(
     assert model.n_by_reason["random"] == model.n_queries
 
 
+def test_a_recovery_may_have_the_labels_that_a_confirmed_change_would_hold_back():
+    """Half-way 53 of 400 labels are kept for random asks after a change, in a recovery 19."""
+    asked = {}
+    for changing in (False, True):
+        model = scored(*UNSURE, budget=400, horizon=2_000)
+        model._budget_manager.n_rounds, model._budget_manager.n_asked = 1_000, 350
+        model._budget_manager.left, model.classifier.n_drifts = 50.0, 1
+        model.classifier.changing = changing
+        model.learn_one(X, 0)
+        model._note_drifts(model.classifier)
+        for _ in range(100):
+            model.predict_one(X)
+        asked[changing] = model.n_by_reason["change" if changing else "gap"]
+    assert asked[False] == 0
+    assert asked[True] > 10
+
+
 @pytest.mark.parametrize("why", ["gap", "warning", "changing"])
 @pytest.mark.parametrize("audit", [0.0, 0.3, 1.0])
 def test_labels_last_for_random_asks_until_the_horizon(why, audit):

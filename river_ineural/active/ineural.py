@@ -189,7 +189,7 @@ class INeurALSampler(BudgetedSampler):
         """
         changing, questions = getattr(learner, "changing", False), self._questions
         dependent = manager.bucket is None and getattr(learner, "temporal_dependence", False)
-        random = rule.random_share(manager, dependent, self._n_drifts > 0)
+        random = rule.random_share(manager, dependent, self._n_drifts > 0 and not changing)
         n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
         full = rule.threshold(2 * self.gamma * beta, self._n_labels, n_pending)
         if self._late:  # the labels of a late class are worth a full budget

@@ -95,8 +95,9 @@ def random_share(manager: BudgetManager, dependent: bool = False, changed: bool 
     """Share of the labels that are asked for at random where the gap is wide, if a rate is known.
 
     It is 0.25 of a rate. Of a total of N labels with a horizon it is 0.14 · N / (N + 200), and
-    0.4 · N / (N + 200) once the stream has `changed`. But it is 0.05 while labels depend on the
-    ones before: new classes then need the others.
+    0.4 · N / (N + 200) once the stream has `changed` and the learner has recovered: until then
+    labels decide whether it has. But it is 0.05 while labels depend on the ones before: new classes
+    then need the others.
     """
     if manager.bucket is not None:
         return RANDOM_SHARE
