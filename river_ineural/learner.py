@@ -177,6 +177,7 @@ class Model:
         return change
 
     def _steps(self, n: float) -> float:
+        """So many steps, or fewer where examples have few of many features."""
         return n * (SPARSE_STEPS if self.scaling.sparse else 1)
 
     def correct(self, row: int, label: int) -> None:

@@ -327,11 +327,10 @@ class ReferenceClassifier:
                 self.told.append((example["said"], example["residual"]))
         self.follow_labels()
         self.store(arrived, pseudo_label)
-        if not pseudo_label:
-            self.teach_explorers(len(arrived))
         if pseudo_label:
             self.steps_due += 0.35 * len(arrived) * (0.25 if self.sparse else 1)
         else:
+            self.teach_explorers(len(arrived))
             self.take_steps(len(arrived) * self.n_steps, False)
 
     def store(self, arrived, pseudo_label):

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.classifier.pseudo_labels import NONE, TOGETHER, PseudoLabels
+from river_ineural.classifier.pseudo_labels import TOGETHER, PseudoLabels
 from river_ineural.drift import DriftDetector
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
-from river_ineural.features.index import FeatureIndex
+from river_ineural.features.index import NONE, FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.scaling import UnitChange
 from river_ineural.features.standardizing import place

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from river_ineural.features.index import NONE
+
 Values = NDArray[np.float64]
 Columns = NDArray[np.int64]
 # Values that were given (1, n), their columns (n,), -1 for none; class, and weight (1,).
 Example = tuple[Values, Columns, int, Values]
 
-NONE: Columns = np.empty(0, np.int64)
 TOGETHER = 6  # that are learned in one call, which takes hardly longer than for one
 
 

@@ -43,8 +43,8 @@ class Explorer(Protocol):
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Learn n more examples with given labels.
 
-        `history.examples(history.labelled(n))` is their raw x (B, d), their
-        classes (B,) and their weights (B,); an example of weight 0 teaches nothing.
+        `history.examples(history.labelled(n))` is their raw x (B, d), their classes (B,) and their
+        weights (B,); an example of weight 0 teaches nothing.
         """
         ...
 
@@ -165,7 +165,7 @@ class Explorers:
         return found
 
     def count_pseudo_label(self) -> None:
-        """Note that an example with the model's own label has come."""
+        """Note that an example with the model's own label has come: f2 and trees count none."""
         for _, each in self.others:
             each.count_pseudo_label()
 

@@ -62,8 +62,8 @@ def scale_row(raw: Array, scaling: Array, x: Array) -> None:
 
 
 @inlined
-def squash_rows(scaling: Array, x: Array, held: Array) -> None:
-    """Squash scaled rows x (B, d), then scale each to norm 1; `held` (B·d,) is memory.
+def squash_rows(scaling: Array, x: Array) -> None:
+    """Squash scaled rows x (B, d), then scale each to norm 1.
 
     All rows are squashed in one loop: one by one, the rest of each row that fills no vector of the
     processor takes longer than all others.
@@ -71,7 +71,7 @@ def squash_rows(scaling: Array, x: Array, held: Array) -> None:
     zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
     n_rows, d = x.shape
     if d <= NARROW:  # else nothing is squashed
-        flat = x.reshape(x.size)
+        flat, held = x.reshape(x.size), np.empty(x.size, x.dtype)
         for t in range(len(flat)):
             held[t] = arsinh(flat[t])
         for i in range(n_rows):
@@ -94,7 +94,7 @@ def standardized(raw: Array, scaling: Array, x: Array) -> None:
     """
     for i in range(len(raw)):
         scale_row(raw[i], scaling, x[i])
-    squash_rows(scaling, x, np.empty(x.size, x.dtype))
+    squash_rows(scaling, x)
 
 
 @allocating

@@ -56,7 +56,7 @@ def gather(
             if stored_targets[row, 0, label] > 0:
                 weight[i, 0, label] *= given
             weight[i, 1, label] = weight[i, 0, label] if row < n_labelled else 0
-    squash_rows(scaling, x, np.empty(x.size, x.dtype))
+    squash_rows(scaling, x)
 
 
 @loop

@@ -30,7 +30,7 @@ BYTES, ROWS = (64, 8) if "+avx512f" in cast(Any, get_host_cpu_features)() else (
 # What of a product is turned, and a first column: for each literal Numba would compile anew.
 NEITHER, LEFT, RIGHT = np.int64(0), np.int64(1), np.int64(2)
 START = np.int64(0)
-A, B, OUT, N = 0, 4, 7, 10  # of the arguments of a tile
+A, B, OUT, N, APART = 0, 4, 7, 10, 11  # of the arguments of a tile
 
 
 def tile(rows: int, vectors: int) -> Any:
@@ -77,7 +77,7 @@ def tile(rows: int, vectors: int) -> Any:
             with cgutils.for_range(builder, given[N]) as terms:
                 right = []
                 for v in range(vectors):
-                    at = pointer(B, (given[B + 2], terms.index), (given[N + 1], number(v)))
+                    at = pointer(B, (given[B + 2], terms.index), (given[APART], number(v)))
                     right.append(builder.load(whole(at), align=size))
                 for i, row in enumerate(sums):
                     at = pointer(A, (given[A + 3], terms.index), (given[A + 2], number(i)))
@@ -89,7 +89,7 @@ def tile(rows: int, vectors: int) -> Any:
                         builder.store(more, total)
             for i, row in enumerate(sums):
                 for v, total in enumerate(row):
-                    at = pointer(OUT, (given[OUT + 2], number(i)), (given[N + 1], number(v)))
+                    at = pointer(OUT, (given[OUT + 2], number(i)), (given[APART], number(v)))
                     builder.store(builder.load(total), whole(at), align=size)
             return context.get_dummy_value()
 

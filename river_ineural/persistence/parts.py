@@ -293,8 +293,11 @@ class OfFeatureIndex(Part):
 
 class OfPseudoLabels(Part):
     ARRAYS = {
-        **{"values": "f8 n_values", "columns": "i8 n_values"},
-        **{"n_values": "i8 waiting", "classes": "i8 waiting", "w": "f8 waiting"},
+        "values": "f8 n_values",
+        "columns": "i8 n_values",
+        "n_values": "i8 waiting",
+        "classes": "i8 waiting",
+        "w": "f8 waiting",
     }
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
