@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "river_ineural"
 COPIED = PACKAGE, "tests", "examples"
+SKIPPED = shutil.ignore_patterns("mutants", "__pycache__")
 LONGEST = 900  # seconds; what hangs has been noticed
 
 
@@ -51,8 +52,8 @@ def places() -> dict[str, list[tuple[Path, ast.stmt]]]:
     return found
 
 
-def changed(mutant: dict) -> tuple[str, Path, str, bool]:
-    """What is changed, its file, the text of that, and whether compiled code may hold it."""
+def changed(mutant: dict) -> tuple[str, Path, str]:
+    """What is changed, its file, and the text of that."""
     (name,) = (f"{kind} {mutant[kind]}" for kind in ("function", "constant") if kind in mutant)
     found = [each for each in places()[name] if mutant.get("file", "") in str(each[0])]
     if len(found) != 1:
@@ -64,8 +65,7 @@ def changed(mutant: dict) -> tuple[str, Path, str, bool]:
     if (source := "".join(lines[at])).count(mutant["old"]) != 1:
         raise SystemExit(f"not once in {name}: {mutant['old']}")
     lines[at] = source.replace(mutant["old"], mutant["new"])
-    compiled = {"allocating", "inlined", "loop"} & {ast.unparse(each) for each in decorators}
-    return name, path, "".join(lines), bool(compiled) or name.startswith("constant")
+    return name, path, "".join(lines)
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
@@ -75,14 +75,12 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, *command], cwd=folder, env=environment, **told)
 
 
-def killed(path: Path, text: str, compiled: bool, tests: list[str]) -> bool:
+def killed(path: Path, text: str, tests: list[str]) -> bool:
     """Whether one of the tests fails with this text in a file."""
-    # Numba looks at the file of a loop only: one that calls what has changed would stay as it was.
-    skip = shutil.ignore_patterns("mutants", *["__pycache__"] * compiled)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         for each in COPIED:
-            shutil.copytree(ROOT / each, folder / each, ignore=skip)
+            shutil.copytree(ROOT / each, folder / each, ignore=SKIPPED)
         shutil.copy(ROOT / "pyproject.toml", folder)
         (folder / path).write_text(text, "utf8")
         where = run(folder, "-c", f"import {PACKAGE}; print({PACKAGE}.__path__[0])").stdout
