@@ -222,6 +222,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         """
         with self._lock:
             self.predict_one(x, **kwargs)
+            self._questions.name(self.n_rounds)
             decision = self.last_decision
             assert decision is not None
             return decision
@@ -270,6 +271,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         with self._lock, uninterrupted():
             y = LabelIndex.checked(y)
             found = self._questions.get(query, self._budget_manager.n_rounds)
+            self._questions.told = True  # of names
             if not isinstance(found, Answered):
                 self._learn(self._answering, found.example, y, kwargs, query)
             elif found.label != y:

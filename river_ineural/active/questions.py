@@ -22,8 +22,9 @@ MOST_RECENT = 1 << 19  # of each of the latest examples
 COMPARED = 1_000  # waiting questions that a label is compared with, at most
 RECENT = 8  # latest examples that are kept, so that a label is compared with others too
 ROUNDED = 1e-6  # largest relative difference of values that are equal but for rounding
-CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of the second's,
-CHANCE = 0.1  # and if another example would be so near with at most this probability
+CHANCE = 0.01  # with which another example is nearest by so far: the nearest is unmistakable then
+CLEAR = 0.4  # largest part of the second's distance: so far of five features that are independent
+ABOUT = 0.6  # the nearest is about as near as what is nearer than it divided by this
 FURTHER = 3.0  # times the usual distance of a label from its question are too far,
 SELDOM = 1 / 6  # if more than this part of the labels were so far
 KEPT, MOST_FASTER = 0.75, 1.5  # of the usual distance, a geometric mean, at each label
@@ -48,6 +49,7 @@ class Asked(NamedTuple):
     x: Any  # as it was given
     example: Any  # as the classifier saw it
     size: float  # in bytes
+    named: bool  # whether the caller was told its name, and so has no need to answer by features
 
 
 class Answered(NamedTuple):
@@ -96,11 +98,18 @@ class Questions:
         while len(self.waiting) > MOST or self._size > MOST_BYTES:
             self._forget_oldest()
 
-    def put(self, now: int, reason: Reason, gap: float, x: Any, example: Any) -> None:
+    def put(
+        self, now: int, reason: Reason, gap: float, x: Any, example: Any, named: bool = False
+    ) -> None:
         """Let a question wait; x and the example belong to this object."""
         size = size_of(x, OF_TIME) + (0 if example is x else size_of(example, OF_TIME))
-        self.waiting[now] = Asked(reason, gap, x, example, size)
+        self.waiting[now] = Asked(reason, gap, x, example, size, named)
         self._size += size
+
+    def name(self, now: int) -> None:
+        """Note that the caller is told the name of the question of round `now`, if there is one."""
+        if asked := self.waiting.get(now):
+            self.waiting[now] = asked._replace(named=True)
 
     def count(self, now: int) -> int:
         """The number of questions that wait in round `now`."""
@@ -185,9 +194,9 @@ class Questions:
             return None
         self.told = True
         return (
-            f"{n} of {m} labels answered no question, while {n_waiting} questions wait: their "
-            "features are not those that were predicted. Learn a label by the name of its "
-            "question, which no feature changes: answer(decide_one(x).query, y)."
+            f"{n} of {m} labels answered no question, while {n_waiting} questions wait. If they "
+            "were asked for, their features are not those that were predicted: learn such a label "
+            "by the name of its question, which no feature changes: answer(decide_one(x).query, y)."
         )
 
     def _nearest(self, x: Mapping[Any, Any]) -> tuple[int | None, float]:
@@ -197,24 +206,25 @@ class Questions:
         that are no numbers. Its numbers are equal but for rounding to float32. Else a scaler may
         have moved since, unless five labels or more, and most of those that found a question, had
         equal features. Each feature is then divided by its deviation among the questions that wait
-        and the latest eight. These ways are tried in turn:
+        and the latest eight. A question whose name the caller was told is not meant: a label that
+        nobody asked for may come while it waits. These ways are tried in turn:
 
-        - The distance from the nearest is a part of that from all others, below 0.6, and of n > 1
-          features that vary below 0.1^(1/n): of examples that have nothing to do with it, one in
-          ten is as near. One feature is never that clear.
+        - The distance from the nearest is a part of that from all others, below 0.4, and of n
+          features that vary below 0.01^(1/n): of examples that have nothing to do with it, one in
+          a hundred is as near, where at least five features are independent.
         - The oldest question whose numbers are all 0, as of a scaler that has learned nothing yet.
         - The oldest one that is about as near as the nearest, for most labels come in order. It is
-          tried once five labels had changed features. If more than a sixth of these were further
-          than three times the usual distance, labels that nobody asked for come too, and this one
-          must be nearer.
+          tried once five labels had changed features, and most of those that had no equal ones. If
+          more than a sixth of these were further than three times the usual distance, labels that
+          nobody asked for come too, and this one must be nearer.
 
         Examples
         --------
         >>> questions = Questions()
         >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
         ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
-        >>> [questions.find({"a": value}, 3)[0] for value in (0.69, 0.15, 0.6)]
-        [2, None, 2]
+        >>> [questions.find({"a": value}, 3)[0] for value in (0.699, 0.69)]
+        [2, None]
         """
         names = [name for name, value in x.items() if is_number(value)]
         oldest = itertools.islice(self.waiting.items(), COMPARED)
@@ -235,14 +245,14 @@ class Questions:
         second = float(distance[(found != found[first]).any(axis=1)].min(initial=np.inf))
         if first < n and rounded(self.waiting[queries[first]].x, x, names):
             return int(queries[first]), 0.0
-        n_varying = int((spread > 0).sum())
-        part = min(CLEAR, CHANCE ** (1 / n_varying)) if n_varying > 1 else CLEAR
+        part = min(CLEAR, CHANCE ** (1 / max(1, (spread > 0).sum())))
         clear = first < n and second < np.inf and distance[first] < part * second
-        likely = np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1)
-        if not likely.any() and self.n_alike >= FEW:
+        unnamed = ~np.array([self.waiting[query].named for query in queries])
+        likely = unnamed & (np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1))
+        if not likely.any() and self.n_alike >= max(FEW, self.n_unmatched):
             often = self.n_far > SELDOM * self.n_alike
             near = distance[:n] <= (FURTHER * self.usual if often else np.inf)
-            likely = near & (distance[:n] * CLEAR <= distance[:n].min())
+            likely = unnamed & near & (distance[:n] * ABOUT <= distance[:n].min())
         chosen = likely.argmax()
         return (int(queries[chosen]), float(distance[chosen])) if likely.any() else (None, 0.0)
 

@@ -62,7 +62,7 @@ class Text(Part):
 
 
 class OfQuestions(Text):
-    waiting: tuple[tuple[Positive, Reason, float, Any, list[Any]], ...] = ()
+    waiting: tuple[tuple[Positive, Reason, float, bool, Any, list[Any]], ...] = ()
     settled: tuple[tuple[Positive, Count, Any], ...] = ()
     recent: tuple[Any, ...] = ()
     forgotten: Count = 0
@@ -76,8 +76,8 @@ class OfQuestions(Text):
     @classmethod
     def written(cls, thing: Questions, path: str, arrays: Arrays) -> dict[str, Any]:
         waiting = [
-            [query, reason, gap, as_kept(x), [] if example is x else [as_kept(example)]]
-            for query, (reason, gap, x, example, _) in thing.waiting.items()
+            [query, reason, gap, named, as_kept(x), [] if example is x else [as_kept(example)]]
+            for query, (reason, gap, x, example, _, named) in thing.waiting.items()
         ]
         settled = [[query, *each] for query, each in thing.settled.items()]
         recent = [*map(as_kept, thing.recent)]
@@ -88,8 +88,8 @@ class OfQuestions(Text):
         queries = [each[0] for each in part.waiting]
         few = max(len(queries), len(part.settled)) <= MOST and len(part.recent) <= RECENT
         need(few and queries == sorted({*queries}), path, "of few questions in order", queries)
-        for query, reason, gap, x, example in part.waiting:
-            thing.put(query, reason, gap, x, example[0] if example else x)
+        for query, reason, gap, named, x, example in part.waiting:
+            thing.put(query, reason, gap, x, example[0] if example else x, named)
         for query, number, label in part.settled:
             need(query not in thing.waiting, path, "waiting or settled", query)
             thing.settled[query] = Answered(number, label)
