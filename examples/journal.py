@@ -332,8 +332,10 @@ class Journal:
             if label is not None:
                 before = latest(self._rows, "id", id, number)
                 settle(model, query, json.loads(x), before, json.loads(label))
-            elif model.predict_one(json.loads(x)) != (json.loads(prediction), bool(ask)):
-                self.n_otherwise += 1
+            else:
+                of_round = model.decide_one(json.loads(x))
+                said = of_round.label, of_round.asked
+                self.n_otherwise += said != (json.loads(prediction), bool(ask))
             model.n_rows = number
         if self.n_otherwise:
             log.warning(

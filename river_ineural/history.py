@@ -43,6 +43,8 @@ class History:
         Of each example, (capacity,).
     number
         Of each example's label among all given labels, from 1; 0 of pseudo-labels. (capacity,)
+    given
+        Weights as given, whether the example still counts or not, (capacity,).
     added
         Labelled and pseudo-labelled examples ever added.
     n_features, n_grown
@@ -59,6 +61,7 @@ class History:
         self.targets = np.empty((capacity, 2, 0), dtype)
         self.weight = np.empty(capacity, dtype)
         self.number = np.zeros(capacity, np.int64)
+        self.given = np.zeros(capacity, dtype)
 
     @property
     def n_labelled(self) -> int:
@@ -82,7 +85,7 @@ class History:
         x, targets, weight = self.x[rows, : self.n_features], self.targets[rows], self.weight[rows]
         room = self.x.shape[1]
         held = {"x": x, "targets": targets, "weight": weight, "number": self.number[rows]}
-        return {**self.__dict__, "room": room, **held}
+        return {**self.__dict__, "room": room, **held, "given": self.given[rows]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -97,10 +100,13 @@ class History:
             np.zeros((capacity, 2, n_classes), self.weight.dtype),
         )
         weight, number = np.zeros(capacity, self.weight.dtype), np.zeros(capacity, np.int64)
+        given = np.zeros_like(weight)
         for rows, those in zip(self.filled, held, strict=True):
             x[rows, :n], targets[rows, :, :k] = self.x[those], self.targets[those]
             weight[rows], number[rows] = self.weight[those], self.number[those]
+            given[rows] = self.given[those]
         self.x, self.targets, self.weight, self.number = x, targets, weight, number
+        self.given = given
 
     def grow(self, room: int, columns: NDArray[np.int64], n_features: int, n_classes: int) -> None:
         """Make room for features and classes; of stored examples, `columns` and new ones are 0."""
@@ -117,6 +123,7 @@ class History:
         other.__dict__.update(self.__dict__, rng=copy.deepcopy(self.rng), added=[0, 0])
         other.x, other.targets = np.empty_like(self.x), np.empty_like(self.targets)
         other.weight, other.number = np.empty_like(self.weight), np.zeros_like(self.number)
+        other.given = np.zeros_like(self.given)
         return other
 
     def labelled(self, latest: int | None = None) -> NDArray[np.int64]:
@@ -150,8 +157,8 @@ class History:
 
     def correct(self, row: int, label: int) -> None:
         """Give the example of a row another class, with its reward and residual; -1: weight 0."""
+        self.weight[row] = self.given[row] if label >= 0 else 0
         if label < 0:
-            self.weight[row] = 0
             return
         r1, r2 = self.targets[row]
         f1 = r1 - r2
@@ -181,7 +188,7 @@ class History:
         where = ring * self.capacities[0], self.capacities[ring], self.added[ring]
         if not ring:
             rows = np.arange(where[2], where[2] + len(x)) % where[1]
-            self.number[rows] = number
+            self.number[rows], self.given[rows] = number, weight
         f1 = NO_F1 if f1 is None else f1
         put((self.x, self.targets, self.weight), x, classes, f1, weight, *where)
         self.added[ring] += len(x)

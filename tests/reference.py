@@ -188,6 +188,8 @@ class ReferenceClassifier:
         self.scale = torch.where(self.varies, q, 1.0)
         of_normal = torch.where(self.squashed, 0.633, (deviation / self.scale) ** 2)
         self.rms = of_normal.sum().sqrt().item()
+        if not self.varies.any() and sum(self.counts) >= 10:
+            self.rms = 1.0  # the constant alone learns how frequent classes are
 
     def normalized(self, xs):
         """Centred, scaled, squashed, the constant put in front, then of unit norm."""

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+import signal
 from collections import Counter
 
 import numpy as np
@@ -303,6 +304,20 @@ def test_a_round_that_ctrl_c_ends_leaves_a_sampler_that_can_be_saved(tmp_path, m
     assert any(model.decide_one(STREAM[41][0]).asked for _ in range(100))
     save(model, tmp_path / "m")
     assert load(tmp_path / "m").accuracy == model.accuracy
+
+
+def test_ctrl_c_ends_no_round_between_a_label_that_is_spent_and_its_question(monkeypatch):
+    model = active.INeurALSampler(small(), budget=3, seed=2)
+    add = model._questions.add
+
+    def interrupted(*given):
+        signal.raise_signal(signal.SIGINT)
+        add(*given)
+
+    monkeypatch.setattr(model._questions, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.predict_one(STREAM[0][0])
+    assert (model.n_queries, model.n_pending) == (1, 1)
 
 
 def test_a_saved_sampler_says_the_same_and_goes_on_the_same(tmp_path):

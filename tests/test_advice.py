@@ -22,7 +22,7 @@ from river import (
 )
 from streams import blobs, dump, learned, small, told
 
-from river_ineural import active, baselines
+from river_ineural import INeurAL, active, baselines
 from river_ineural.active import Budget
 from river_ineural.features import index as features
 from river_ineural.features import watch
@@ -306,7 +306,30 @@ def test_streams_whose_names_vary_are_not_told_of(make, share):
             if t < 12 or rng.random() < share:
                 model.learn_one(x, t % 2)
 
-    assert told(run) == []
+    assert [each for each in told(run) if not each.startswith("no feature has varied")] == []
+
+
+def test_features_that_do_not_vary_are_told_of_and_the_commonest_class_is_learned():
+    for x in ({}, {"a": 1}, {"a": 0.0, "b": 7.5}):
+        model, rng = INeurAL(seed=1), np.random.default_rng(1)
+        model.learn_one(x, "rare")
+        labels = np.where(rng.random(98) < 0.1, "rare", "common").tolist()
+        assert told(learned, model, [(x, y) for y in labels]) == []
+        with pytest.raises(UserWarning, match="no feature has varied in 100 labels"):
+            model.learn_one(x, "common")
+        assert model.predict_one(x) == "common"
+        assert model.predict_proba_one(x)["common"] > 0.8
+
+
+def test_strings_that_read_as_numbers_are_told_of():
+    """Those of a file of which nobody made numbers; not codes, and not what a number is beside."""
+    rows = [{"amount": f"{i / 8}" if i % 5 else "", "kind": f"k{i}", "n": i} for i in range(40)]
+    model = quick(categories=True)
+    text = "10 strings of column .amount. read as numbers.*.amount.: float"
+    with pytest.warns(UserWarning, match=text) as found:
+        learned(model, [(row, i % 2) for i, row in enumerate(rows)])
+    assert len(found) == 1
+    assert "converters={'amount': float}" in said({"amount": "0.5"}).partition("categories")[0]
 
 
 def test_values_that_are_missing_now_here_and_now_there_are_not_told_of():

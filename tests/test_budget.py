@@ -12,7 +12,7 @@ from hypothesis import example, given
 from reference import some_class_is_late, top_and_gap
 from river import active as river_active
 from river import linear_model, preprocessing
-from streams import Scored, blobs, rounds, small
+from streams import Scored, blobs, dump, rounds, small
 
 from river_ineural import active, baselines
 from river_ineural.active import Budget, Decision, query, questions
@@ -270,6 +270,24 @@ def test_rounds_of_drifts_are_kept():
             learner.n_drifts += 1
             model.learn_one(X, 1)
         assert len(model.drifts) == 1_000
+
+
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.MarginSampler])
+def test_changes_that_another_learner_has_seen_are_none_of_the_sampler(kind):
+    """Before it was given to the sampler, or because its own learner makes room for another."""
+    learner = small()
+    learner.learn_one(X, 1)
+    dump(learner).detector.n_drifts = 1
+    model = kind(learner, seed=1)
+    model.learn_one(X, 1)
+    assert (model.n_drifts, model.drifts) == (1, [])
+    dump(model).detector.n_drifts = 2
+    model.learn_one(X, 1)
+    copied = model.clone(include_attributes=True)
+    model.classifier = small()
+    for each in (model, copied):
+        each.learn_one(X, 1)
+        assert (each.n_drifts, each.drifts) == (0, [0])
 
 
 WIDE = {"few classes", "gap"}

@@ -50,11 +50,19 @@ NESTED = drift.DriftRetrainingClassifier(preprocessing.StandardScaler() | small(
         (preprocessing.StandardScaler() | RetrainedNetwork(), "RetrainedNetwork has no n_layers"),
         (small() | preprocessing.StandardScaler(), "put the classifier last"),
         (preprocessing.MinMaxScaler() | NESTED, "pipeline within a pipeline"),
+        (INeurAL, r"must be a model, got its class: give INeurAL\(\)"),
     ],
 )
 def test_what_is_missing_is_said(classifier, said):
     with pytest.raises(TypeError, match=said):
         active.INeurALSampler(classifier)
+
+
+def test_a_classifier_without_probabilities_is_named():
+    voting = ensemble.VotingClassifier([linear_model.LogisticRegression(), small()])
+    for kind in (active.RandomSampler, active.MarginSampler):
+        with pytest.raises(TypeError, match="VotingClassifier gives no probabilities"):
+            kind(voting, seed=1).predict_one({"a": 1.0})
 
 
 class Replaces(base.BinaryDriftAndWarningDetector):

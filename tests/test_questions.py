@@ -272,6 +272,27 @@ def test_labels_are_corrected_in_the_history_and_learned_anew():
     assert (history.weight[70], model.n_queries) == (0, 79)
 
 
+@pytest.mark.filterwarnings("ignore:max_classes=2 reached")
+@pytest.mark.parametrize("wrong", [None, "a typo, and no class"])
+def test_what_was_taken_back_counts_again_with_another_label(wrong):
+    """With the weight that it had, after a file and after growth too."""
+    model = small(classes=("good", "bad"), max_classes=2)
+    for i in range(20):
+        model.learn_one({"a": 10.0 * (i % 2)}, "bad" if i % 2 else "good", w=1.0 + i)
+    history = dump(model).history
+    before = history.weight.copy(), history.targets.copy()
+    for number in range(1, 21, 2):
+        model.correct_one(number, wrong)
+    assert history.weight[:20].tolist() == [(i % 2) * (1.0 + i) for i in range(20)]
+    model = from_bytes(to_bytes(model))
+    model.learn_one({"a": 1.0, "b": 2.0}, "good")
+    for number in range(1, 21, 2):
+        model.correct_one(number, "good")
+    history = dump(model).history
+    assert history.weight[:20].tolist() == before[0][:20].tolist()
+    assert history.targets[:20].tolist() == pytest.approx(before[1][:20])
+
+
 def test_what_is_in_no_history_cannot_be_corrected():
     """Of a small history, of a wrapper, of a model without one, and of a learner set since."""
     model = active.INeurALSampler(small(capacity=20), gamma=1e12, seed=1)
@@ -523,6 +544,33 @@ def test_a_clone_with_attributes_has_the_counts():
     learned = small()
     learned.learn_one(X, 1)
     assert learned.clone(include_attributes=True).scores_one(X) == learned.scores_one(X)
+    assert learned.clone({"lr": 0.5}, include_attributes=True).lr == 0.5
+    for name, value in (("capacity", 10), ("hidden_dim", 3), ("explorers", ()), ("seed", 7)):
+        with pytest.raises(ValueError, match=f"{name} is fixed: leave it out"):
+            learned.clone({name: value}, include_attributes=True)
+
+
+@pytest.mark.filterwarnings("ignore:No label of 'b' has come")
+def test_pseudo_labels_are_learned_by_the_sampler_itself():
+    """Not as a label that was given; nor before two classes have labels, named ones or not."""
+    model = sampler(gamma=1e12)
+    query = model.decide_one(X).query
+    for call in (
+        lambda: model.answer(query, 1, pseudo_label=True),
+        lambda: model.learn_one(X, 1, pseudo_label=True),
+    ):
+        with pytest.raises(TypeError, match="learns pseudo-labels by itself"):
+            call()
+    assert (model.n_pending, model.classifier.n_labels) == (1, 0)
+    model = active.INeurALSampler(small(classes=("a", "b")), gamma=0.0, budget=0.1, seed=1)
+    for x, _ in STREAM:
+        if model.predict_one(x)[1]:
+            model.learn_one(x, "a")
+    assert model.n_pseudo_labels == 0
+    model.learn_one(X, "b")
+    for x, _ in STREAM:
+        model.predict_one(x)
+    assert model.n_pseudo_labels > 0
 
 
 CALLS = {

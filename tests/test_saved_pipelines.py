@@ -170,7 +170,7 @@ def learner():
     return small(categories=True, missing=True, classes=("p", "q", "r"))
 
 
-@pytest.mark.filterwarnings("ignore:No label of", "ignore:Only one class")
+@pytest.mark.filterwarnings("ignore:No label of", "ignore:Only one class", "ignore:1. of 1. labels")
 @pytest.mark.parametrize("case", STEPS)
 @settings(max_examples=6, deadline=None)
 @given(

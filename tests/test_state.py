@@ -198,6 +198,8 @@ def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
     assert b"torch" not in pickle.dumps(model)
     data = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
     loaded = pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    waiting = dump(loaded).waiting
+    assert all(array.flags.writeable for each in waiting for array in (each[0], each[1], each[3]))
     assert run(loaded, STREAM[70:]) == run(model, STREAM[70:])
 
 

@@ -61,7 +61,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         Rounds in which the learner detected a change of the stream; the last 1,000.
     """
 
-    classifier = Live[Any](check_classifier, lambda model, _: model._questions.unlink())
+    classifier = Live[Any](check_classifier, lambda model, other: model._replaced(other))
     budget = Live[Budget | float | int | None](
         lambda _, budget: budget if isinstance(budget, Budget) else Budget(budget).limit,
         lambda model, budget: model._limit(budget, model.horizon),
@@ -89,13 +89,18 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self._last: tuple[Any, ...] | None = None  # the latest decision, from which it is made
         self.n_by_reason: dict[Reason, int] = dict.fromkeys(REASONS, 0)
         self.drifts: list[int] = []
-        self._n_drifts = 0  # of the learner, at the last look
+        self._n_drifts = n_drifts(classifier)  # at the last look
         self._budget_manager = BudgetManager(combined(self.budget, self.horizon))
         self._questions = Questions()
         self._accuracy = Accuracy()
         self._n_labels = 0  # learned in all, asked for or not
         self._warned = False
         self._lock = lock(self._order)
+
+    def _replaced(self, classifier: base.Classifier) -> None:
+        """Take a classifier that has learned none of the labels so far."""
+        self._questions.unlink()
+        self._n_drifts = n_drifts(classifier)
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
@@ -120,12 +125,15 @@ class BudgetedSampler(Locked, Counts, Pairs):
     @property
     def n_drifts(self) -> int:
         """Changes of the stream that the learner has detected; 0 if it has no detector."""
-        learner, _ = find_learner(self.classifier)
-        return int(getattr(learner, "n_drifts", 0))
+        return n_drifts(self.classifier)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         check_names(x)
-        scores = self.classifier.predict_proba_one(x, **kwargs)
+        try:
+            scores = self.classifier.predict_proba_one(x, **kwargs)
+        except NotImplementedError as error:
+            kind = type(self.classifier).__name__
+            raise TypeError(f"{kind} gives no probabilities, from which this decides.") from error
         label = max(scores, key=scores.__getitem__) if scores else None
         return scores, label, self._ask_for_label(x, scores)
 
@@ -160,8 +168,9 @@ class BudgetedSampler(Locked, Counts, Pairs):
             p, reason = 0.0, "none" if reason == "none" else "budget"
         elif reason not in NOT_ASKED:
             ask = True
-            manager.spend()
-            self._questions.add(x, example, manager.n_rounds, reason, gap)
+            with uninterrupted():  # a label that is spent is one that a question waits for
+                manager.spend()
+                self._questions.add(x, example, manager.n_rounds, reason, gap)
         beyond = p < 1 and margin >= threshold  # False without a threshold
         self._accuracy.round(manager.n_rounds, label, margin, p, ask, beyond)
         self.n_by_reason[reason] += 1
@@ -269,7 +278,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         (('smal', 'small'), 1)
         """
         with self._lock, uninterrupted():
-            y = LabelIndex.checked(y)
+            y, kwargs = LabelIndex.checked(y), of_given(kwargs)
             found = self._questions.get(query, self._budget_manager.n_rounds)
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
@@ -311,7 +320,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         with self._lock, uninterrupted():
             if not self._n_labels:
                 check_caller()
-            y = LabelIndex.checked(y)
+            y, kwargs = LabelIndex.checked(y), of_given(kwargs)
             waited = bool(self._questions.waiting)
             query, distance = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)
@@ -350,7 +359,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
     def _note_drifts(self, learner: Any) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""
-        n = getattr(learner, "n_drifts", 0)
+        n = n_drifts(learner)
         if n != self._n_drifts:
             if n > self._n_drifts:
                 self.drifts.append(self._budget_manager.n_rounds)
@@ -364,7 +373,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
     ) -> Self:
         model = super().clone(new_params, include_attributes)
         if include_attributes:
-            model._questions.unlink()  # its learner has learned nothing
+            model._replaced(model.classifier)  # whose learner has learned nothing
             model._limit(model.budget, model.horizon)
         return model
 
@@ -373,3 +382,15 @@ class BudgetedSampler(Locked, Counts, Pairs):
         from river import linear_model
 
         yield {"classifier": linear_model.SoftmaxRegression()}
+
+
+def n_drifts(classifier: base.Classifier) -> int:
+    """Changes that the learner inside a classifier has detected; 0 if it has no detector."""
+    return int(getattr(find_learner(classifier)[0], "n_drifts", 0))
+
+
+def of_given(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a label that was given; TypeError for one of pseudo-labels."""
+    if "pseudo_label" in kwargs:
+        raise TypeError("pseudo_label: a sampler learns pseudo-labels by itself, in its rounds.")
+    return kwargs

@@ -115,7 +115,7 @@ class INeurALSampler(BudgetedSampler):
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022.
     """
 
-    classifier = Live[Any](check_learner, lambda model, _: model._replaced())
+    classifier = Live[Any](check_learner, lambda model, other: model._replaced(other))
     gamma = Live[float](real(0))
     width = Live[Width | None](check_width)
     self_training = Live[bool](choice(True, False))
@@ -145,10 +145,9 @@ class INeurALSampler(BudgetedSampler):
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
 
-    def _replaced(self) -> None:
-        """Look anew at a learner that was set in the place of another."""
+    def _replaced(self, classifier: base.Classifier) -> None:
+        super()._replaced(classifier)
         self._unseen = None
-        self._questions.unlink()
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """One round of Algorithm 1, lines 3 to 13 and 18."""
@@ -173,8 +172,11 @@ class INeurALSampler(BudgetedSampler):
         ask = self._decide(x, given, wanted, label, margin, (scores, added, top, second))
         if ask:  # lines 12 and 13; the label comes by `learn_one`
             self._last_ask = manager.n_rounds
-        elif (self.self_training and k > 1 and margin >= rule.PSEUDO_LABEL_GAP) and getattr(
-            learner, "takes_pseudo_labels", True
+        elif (
+            self.self_training
+            and margin >= rule.PSEUDO_LABEL_GAP
+            and k - len(self._unseen or ()) > 1  # labels of one class teach one prediction
+            and getattr(learner, "takes_pseudo_labels", True)
         ):
             with uninterrupted():  # line 18: with lines 19 to 26
                 learner.learn_one(example, label, pseudo_label=True)

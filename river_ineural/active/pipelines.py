@@ -94,6 +94,8 @@ def n_learned(classifier: Any, n_given: int) -> int:
 def check_learner(name: str, classifier: Any) -> Any:
     """The classifier; a TypeError names what is missing, unless there is a `Learner` inside."""
     no_sampler(name, classifier)
+    if isinstance(classifier, type):
+        raise TypeError(f"{name} must be a model, got its class: give {classifier.__name__}().")
     learner, pipelines = find_learner(classifier)
     missing = [name for name in MEMBERS if not hasattr(learner, name)]
     if missing:

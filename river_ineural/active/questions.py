@@ -22,9 +22,9 @@ MOST_RECENT = 1 << 19  # of each of the latest examples
 COMPARED = 1_000  # waiting questions that a label is compared with, at most
 RECENT = 8  # latest examples that are kept, so that a label is compared with others too
 ROUNDED = 1e-6  # largest relative difference of values that are equal but for rounding
-CHANCE = 0.01  # with which another example is nearest by so far: the nearest is unmistakable then
-CLEAR = 0.4  # largest part of the second's distance: so far of five features that are independent
-ABOUT = 0.6  # the nearest is about as near as what is nearer than it divided by this
+CLEAR = 0.6  # the nearest is unmistakable if its distance is below this part of the second's,
+CHANCE = 0.1  # and if another example would be so near with at most this probability;
+CLEARER, RARER = 0.4, 0.01  # the same once most labels have answered no question
 FURTHER = 3.0  # times the usual distance of a label from its question are too far,
 SELDOM = 1 / 6  # if more than this part of the labels were so far
 KEPT, MOST_FASTER = 0.75, 1.5  # of the usual distance, a geometric mean, at each label
@@ -109,7 +109,7 @@ class Questions:
     def name(self, now: int) -> None:
         """Note that the caller is told the name of the question of round `now`, if there is one."""
         if asked := self.waiting.get(now):
-            self.waiting[now] = asked._replace(named=True)
+            self.waiting[now] = Asked(*asked[:-1], named=True)
 
     def count(self, now: int) -> int:
         """The number of questions that wait in round `now`."""
@@ -209,12 +209,13 @@ class Questions:
         and the latest eight. A question whose name the caller was told is not meant: a label that
         nobody asked for may come while it waits. These ways are tried in turn:
 
-        - The distance from the nearest is a part of that from all others, below 0.4, and of n
-          features that vary below 0.01^(1/n): of examples that have nothing to do with it, one in
-          a hundred is as near, where at least five features are independent.
+        - The distance from the nearest is a part of that from all others, below 0.6, and of n
+          features that vary below 0.1^(1/n): of examples that have nothing to do with it, one in
+          ten is as near. Once five labels, and most of those without an equal question, have
+          answered none, these parts are 0.4 and 0.01^(1/n): others are learned, too.
         - The oldest question whose numbers are all 0, as of a scaler that has learned nothing yet.
         - The oldest one that is about as near as the nearest, for most labels come in order. It is
-          tried once five labels had changed features, and most of those that had no equal ones. If
+          tried once five labels had changed features, while most of them answer a question. If
           more than a sixth of these were further than three times the usual distance, labels that
           nobody asked for come too, and this one must be nearer.
 
@@ -223,7 +224,7 @@ class Questions:
         >>> questions = Questions()
         >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
         ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
-        >>> [questions.find({"a": value}, 3)[0] for value in (0.699, 0.69)]
+        >>> [questions.find({"a": value}, 3)[0] for value in (0.69, 0.65)]
         [2, None]
         """
         names = [name for name, value in x.items() if is_number(value)]
@@ -245,14 +246,17 @@ class Questions:
         second = float(distance[(found != found[first]).any(axis=1)].min(initial=np.inf))
         if first < n and rounded(self.waiting[queries[first]].x, x, names):
             return int(queries[first]), 0.0
-        part = min(CLEAR, CHANCE ** (1 / max(1, (spread > 0).sum())))
+        # Believed until five labels, and most of all, have answered none.
+        answers = self.n_unmatched < max(FEW, self.n_alike)
+        most, chance = (CLEAR, CHANCE) if answers else (CLEARER, RARER)
+        part = min(most, chance ** (1 / max(1, (spread > 0).sum())))
         clear = first < n and second < np.inf and distance[first] < part * second
         unnamed = ~np.array([self.waiting[query].named for query in queries])
         likely = unnamed & (np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1))
-        if not likely.any() and self.n_alike >= max(FEW, self.n_unmatched):
+        if not likely.any() and answers and self.n_alike >= FEW:
             often = self.n_far > SELDOM * self.n_alike
             near = distance[:n] <= (FURTHER * self.usual if often else np.inf)
-            likely = unnamed & near & (distance[:n] * ABOUT <= distance[:n].min())
+            likely = unnamed & near & (distance[:n] * CLEAR <= distance[:n].min())
         chosen = likely.argmax()
         return (int(queries[chosen]), float(distance[chosen])) if likely.any() else (None, 0.0)
 

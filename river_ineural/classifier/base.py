@@ -346,6 +346,9 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     ) -> Self:
         if new_params and new_params.get("explorers") == ():
             new_params = new_params | {"explorers": []}
+        fixed = (new_params or {}).keys() - self._mutable_attributes
+        for name in sorted(fixed) if include_attributes else ():
+            raise ValueError(f"{name} is fixed: leave it out, or clone without attributes.")
         return super().clone(new_params, include_attributes)
 
     def _get_params(self) -> dict[str, Any]:

@@ -40,9 +40,10 @@ class PseudoLabels:
     def __setstate__(self, state: dict[str, Any]) -> None:
         ends = [0, *np.cumsum(state["n_values"]).tolist()]
         parts = [slice(*each) for each in itertools.pairwise(ends)]
-        rows = zip(parts, state["classes"].tolist(), state["w"][:, None], strict=True)
-        values, columns = state["values"][None], state["columns"]
-        self.examples = [(values[:, at], columns[at], label, w) for at, label, w in rows]
+        # Copied: a pickle's buffers may be read-only, for which Numba would compile anew.
+        values, columns, w = (state[name].copy() for name in ("values", "columns", "w"))
+        rows = zip(parts, state["classes"].tolist(), w[:, None], strict=True)
+        self.examples = [(values[None, at], columns[at], label, w) for at, label, w in rows]
 
     def spread(self, n_columns: int) -> Values:
         """The values in the columns of each example, (B, n_columns), and NaN elsewhere."""

@@ -28,6 +28,7 @@ SPARSE = 1 / 16  # of more than 256 features: examples with a smaller part of th
 CHANGES = 20_000  # changes that their mean square is of
 FAR = 3e-3  # of the usual change: a smaller change counts as small
 STEADY = 32  # small changes in a row after which the units are others
+ALIKE = 10  # examples after which the constant is 1 if nothing has varied
 
 LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `follow` moves them
 
@@ -62,7 +63,8 @@ class Scaling:
 
         (s, z) / ‖(s, z)‖
 
-    The constant also replaces a bias of the first layers, which have none. The history stores raw
+    The constant also replaces a bias of the first layers, which have none. It is 1 if nothing has
+    varied in ten examples: the model then learns how frequent classes are. The history stores raw
     examples, so old examples are scaled by the statistics of today.
 
     All statistics are float64, like the examples: float32 would round a time in seconds, such as
@@ -257,6 +259,8 @@ def rescale(n: int, squash: bool, moments: Array, scaling: Array) -> None:
         scaling[2, j] = squashed
         if varies:
             total += SQUASHED if squashed else square / (q * q)
+    if total == 0 and n >= ALIKE:
+        total = 1.0  # the constant alone then learns how frequent classes are
     scaling[0, 0] = -np.sqrt(total)
 
 

@@ -38,12 +38,26 @@ def advice(name: FeatureName, value: Any) -> str:
             f"river.stream.iter_csv with converters={{{name!r}: lambda text: float(text) "
             f"if text != {value!r} else None}}"
         )
+    if reads_as_number(value):
+        return (
+            f"convert it first, in river.stream.iter_csv with converters={{{name!r}: float}}; if "
+            "it is no quantity, INeurAL(categories=True) makes a category of each text"
+        )
     return (
         "INeurAL(categories=True) takes text, or encode it first, e.g. with "
         "river.preprocessing.OneHotEncoder; if it holds a number, convert it first, in "
         f"river.stream.iter_csv with converters={{{name!r}: float}}; if it holds a time, "
         "datetime.fromisoformat(text).timestamp() are its seconds since 1970"
     )
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text of a file is that of a number, or of a missing one."""
+    try:
+        float(text)
+    except ValueError:
+        return text.strip().lower() in GAPS
+    return True
 
 
 def checked(name: FeatureName, value: Any, where: str = "feature {!r} is") -> float:

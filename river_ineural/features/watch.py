@@ -9,13 +9,15 @@ from typing import Any
 from river.base.typing import FeatureName
 
 from river_ineural.features.constants import CLOSEST
-from river_ineural.features.encoder import Encoder
+from river_ineural.features.encoder import EQUALS, Encoder
 from river_ineural.features.validation import warn
+from river_ineural.features.values import reads_as_number
 
 LEAST_LABELS = 10  # before that, names are not compared
 RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
 UNITS = "It counts as constant: give its logarithm, or other units."
 ID = 0.9  # share of new strings in a column of ids
+LEAST_STRINGS = 10  # of a column, before it is looked whether they read as numbers
 FEW_STRINGS, MANY_STRINGS = 12, 100  # of a column, before it can be one of ids, and is told of
 REMEDY = (
     "Give predictions and labels the same names. JSON makes strings of all names. A pipeline of "
@@ -28,6 +30,16 @@ FLOOD = (
     "{!r}. Each of them makes the networks larger. If names hold ids, times or counters, make "
     "these the value of one feature. Bring words without end down to a fixed number, e.g. with "
     "river.preprocessing.FeatureHasher in front."
+)
+OF_NUMBERS = (
+    "the first {n} strings of column {column!r} read as numbers, as {text!r} does, and each is a "
+    "category of its own. If it is a quantity, make numbers of them, in river.stream.iter_csv with "
+    "converters={{{column!r}: float}}, and None of one that is missing."
+)
+ALIKE = 100  # labels after which features that do not vary are told of
+OF_CONSTANTS = (
+    f"no feature has varied in {ALIKE} labels, so all predictions are alike. Look at what comes "
+    "before the model: a step may drop the features, as river.compose.SelectType drops other types."
 )
 OF_ID = (
     "column {column!r} has a new string in {n_new:,} of {n_strings:,} labels, as an id has. Only "
@@ -56,6 +68,7 @@ class Watch:
         self.told: set[str] = set()
         self.n_added, self.recent = 0, deque[int](maxlen=RECENT - 1)  # new names: now, by label
         self.n_made: Counter[str] = Counter(filter(None, map(self.source, names)))  # by column
+        self.n_numbers: Counter[str] = Counter()  # of these, strings that read as numbers
         self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
         self.n_labels = LEAST_LABELS if latest else 0
         self.n_meanwhile = 0  # labels during a run of odd predictions, with all that these lack
@@ -89,6 +102,10 @@ class Watch:
             self.names = names
             given = [name for name in names if not self.source(name)] if self.encoder else names
             self.common = {*given} if self.common is None else self.common.intersection(given)
+
+    def constants(self) -> None:
+        """Warn that no feature varies."""
+        self.once("constants", OF_CONSTANTS)
 
     def small(self, names: tuple[FeatureName, ...], small: Any) -> None:
         """Warn of the first of names whose values are all too small to tell apart, (names,)."""
@@ -164,7 +181,7 @@ class Watch:
             n_strings, n_new = n_strings + n, n_new + more
             if n_new > FEW_STRINGS and n_new >= ID * n_strings:
                 room[column] = FEW_STRINGS - self.n_made[column]
-                if n_new >= MANY_STRINGS:
+                if n_new >= MANY_STRINGS and f"numbers {column}" not in self.told:
                     text = OF_ID.format(column=column, n_new=n_new, n_strings=n_strings)
                     self.once(f"id {column}", text)
         for name, of in zip(new, sources, strict=True):
@@ -179,5 +196,10 @@ class Watch:
         self.n_added += by > 0
         if column := self.source(name):
             self.n_made[column] += by
+            text = str(name)[len(column) + len(EQUALS) :]
+            self.n_numbers[column] += by * reads_as_number(text)
+            if by > 0 and self.n_numbers[column] == self.n_made[column] == LEAST_STRINGS:
+                said = OF_NUMBERS.format(n=LEAST_STRINGS, column=column, text=text)
+                self.once(f"numbers {column}", said)
             if not self.n_made[column]:  # so that there are no more of them than features
                 self.strings.pop(column, None)

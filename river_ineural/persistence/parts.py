@@ -163,7 +163,10 @@ class OfNetworks(Part):
 
 
 class OfHistory(Part):
-    ARRAYS = {"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows", "number": "i8 rows"}
+    ARRAYS = {
+        **{"x": "f8 rows used", "targets": "w rows 2 k", "weight": "w rows", "given": "w rows"},
+        "number": "i8 rows",
+    }
     rng: dict[str, Any]
     added: Annotated[list[Count], Meta(min_length=2, max_length=2)]
 
