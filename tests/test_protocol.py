@@ -191,6 +191,25 @@ def test_a_refused_x_teaches_no_step():
     assert "not learned" in model.classifier["Cold"].learned
 
 
+@pytest.mark.parametrize("bad", [math.nan, -math.inf, np.float32("nan")])
+def test_a_scaler_learns_no_value_that_it_hides_before_it_is_refused(bad):
+    """The first of a stream, and the first of a feature that comes late."""
+    models = [active.INeurALSampler(preprocessing.StandardScaler() | small(), seed=1) for _ in "ab"]
+    late = [({**x, "late": x["f1"]}, y) for x, y in STREAM[10:20]]
+    for name, rows in (("f0", STREAM[:10]), ("late", late)):
+        with pytest.raises(ValueError, match=f"feature '{name}'"):
+            models[0].predict_one({**X, name: bad})
+        said = [[learned_after(model, x, y) for x, y in rows] for model in models]
+        assert said[0] == said[1]
+    assert models[0].n_rounds == 20
+
+
+def learned_after(model, x, y):
+    decision = model.decide_one(x)
+    model.learn_one(x, y)
+    return decision
+
+
 def test_a_string_that_a_cold_encoder_takes_is_taken():
     """And one that no step encodes is refused, by its name, before any step has learned."""
     encoder = compose.SelectType(str) | preprocessing.OneHotEncoder()

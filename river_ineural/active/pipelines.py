@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import math
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+import numpy as np
 from river import base
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import FeatureName
@@ -231,12 +233,18 @@ def prepared(
     Raises
     ------
     TypeError, ValueError
-        If x could not be predicted or learned. Then no step has learned it, unless it is a step
-        that hides it: a scaler makes 0 of a feature that has not varied yet, even of NaN.
+        If x could not be predicted or learned; no step has learned it then.
     """
     known = learner.known_labels  # x must be fit to be learned, too
     given, found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
-    if any(learns(step) for step in list(pipelines[0].steps.values())[:-1]):
+    *steps, (_, last) = pipelines[0].steps.items()
+    if any(learns(step) for _, step in steps):
+        if not all(map(finite, x.values())):
+            # A scaler makes 0 of a feature that has not varied yet, even of NaN, and would have
+            # learned it before its next number is refused.
+            trial = type(pipelines[0])(*copy.deepcopy(steps), last)
+            with steps_learn(trial):
+                learner.check_one(transformed([trial, *pipelines[1:]], x, kwargs))
         with steps_learn(classifier):
             given = transformed(pipelines, x, kwargs)
         found = learner.check_one(given)
@@ -246,6 +254,11 @@ def prepared(
 def learns(step: Any) -> bool:
     """Whether a transformer may learn from examples; one that does not is applied only once."""
     return getattr(type(step), "learn_one", None) is not base.Transformer.learn_one
+
+
+def finite(value: Any) -> bool:
+    """Whether a value is neither an infinite number nor NaN."""
+    return not isinstance(value, float | np.floating) or math.isfinite(value)
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:
