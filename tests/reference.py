@@ -784,7 +784,10 @@ class ReferenceSampler:
         if len(labels) - len(unseen) < 2:  # the more rarely the more were asked for
             few, n = self.n_queries < 10, self.n_queries
             half = self.horizon and 2 * n >= math.floor(self.budget * self.horizon)
-            few = few or self.rng.random() < max(self.budget, 0 if half else 10 / n)
+            p = max(self.budget, 0 if half or few else 10 / n)
+            if self.horizon is None:  # a fifth of the bucket is for the labels of a second class
+                p *= self.share(may, 2, held_back=True) > 0
+            few = few or self.rng.random() < p
             return "few classes" if few else "none"
         self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024
         changing = self.classifier.recovery is not None

@@ -218,11 +218,13 @@ def test_progressive_validation(shape, timing):
         stream, model, metric, step=len(STREAM), **timing
     )
     assert last["Step"] == sampler.n_rounds == len(STREAM)
-    assert last["Samples used"] == sampler.n_queries == 20
+    n = sampler.n_queries
+    assert last["Samples used"] == n
+    assert n == 20 or (timing["delay"] == 10**6 and 15 < n < 20)  # some are held back until then
     known = dump(classifier)
     history = known.history
-    assert history.added == [20, sampler.n_pseudo_labels - len(known.waiting)]
-    weights = history.weight[:20].tolist()  # those of the data set, in its order
+    assert history.added == [n, sampler.n_pseudo_labels - len(known.waiting)]
+    weights = history.weight[:n].tolist()  # those of the data set, in its order
     assert weights == sorted({*weights}) == [math.floor(w) + 0.5 for w in weights]
     if shape != "last step":  # where the sampler is given another x by then
         assert sampler.n_pending == 0

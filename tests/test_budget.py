@@ -290,6 +290,19 @@ def test_changes_that_another_learner_has_seen_are_none_of_the_sampler(kind):
         assert (each.n_drifts, each.drifts) == (0, [0])
 
 
+@pytest.mark.parametrize("classes", [("a",), ("a", "b")])
+@pytest.mark.parametrize(("budget", "kept"), [(0.02, 9), (100, 10)])
+@pytest.mark.filterwarnings("ignore:Only one class", "ignore:No label of 'b'")
+def test_a_class_that_comes_late_and_alone_finds_labels_left(classes, budget, kept):
+    """A fifth of the bucket of 50 labels; of a total as many."""
+    model = active.INeurALSampler(small(classes=classes, n_steps=0), budget=budget, seed=1)
+    for t in range(4_000):
+        if model.predict_one({"a": t % 7})[1]:
+            model.learn_one({"a": t % 7}, "a")
+    assert model._budget_manager.left >= kept
+    assert model.n_by_reason["few classes"] == model.n_queries > 80
+
+
 WIDE = {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask
     "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "random"}),
