@@ -65,6 +65,15 @@ def test_late_labels_answer_their_questions(shape):
     assert accuracy > 0.85
 
 
+@pytest.mark.parametrize("kind", ["StandardScaler", "AdaptiveStandardScaler"])
+def test_labels_that_come_at_once_answer_their_questions_after_a_scaler(kind):
+    """Which moves between the question and its label, this one by a third."""
+    model = active.INeurALSampler(small(), budget=0.1, seed=1)
+    whole = getattr(preprocessing, kind)() | model
+    evaluate.progressive_val_score(PHISHING[:600], whole, metrics.Accuracy())
+    assert (model.n_pending, model.classifier.n_labels) == (0, model.n_queries)
+
+
 CHANGED = {
     "rounded": lambda x: {name: float(np.float32(value)) for name, value in x.items()},
     "without zeros": lambda x: {name: value for name, value in x.items() if value},
@@ -159,9 +168,9 @@ def test_a_label_is_not_taken_for_an_answer_where_other_values_differ(odd):
     waiting = questions.Questions()
     for now, number in enumerate((0.1, 0.5, 0.9), 1):
         waiting.add({"a": number, "b": odd}, {}, now, "gap", 0.5)
-    assert waiting._nearest({"a": 0.501, "b": copy.deepcopy(odd)})[0] == 2
-    assert waiting._nearest({"a": 0.501, "b": "other"})[0] is None
-    assert waiting._nearest({"a": "text", "b": odd})[0] is None
+    assert waiting._nearest({"a": 0.501, "b": copy.deepcopy(odd)}, 4)[0] == 2
+    assert waiting._nearest({"a": 0.501, "b": "other"}, 4)[0] is None
+    assert waiting._nearest({"a": "text", "b": odd}, 4)[0] is None
 
 
 # Names

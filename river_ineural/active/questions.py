@@ -174,7 +174,7 @@ class Questions:
         x = copied(x)
         query = next((query for query, each in self.waiting.items() if equal(each.x, x)), None)
         if query is None and isinstance(x, Mapping) and self.waiting:
-            return self._nearest(x)
+            return self._nearest(x, now)
         return query, 0.0
 
     def heard(self, query: int | None, distance: float) -> None:
@@ -199,7 +199,7 @@ class Questions:
             "by the name of its question, which no feature changes: answer(decide_one(x).query, y)."
         )
 
-    def _nearest(self, x: Mapping[Any, Any]) -> tuple[int | None, float]:
+    def _nearest(self, x: Mapping[Any, Any], now: int) -> tuple[int | None, float]:
         """The waiting question that x, which equals none, is meant for; None if that is not clear.
 
         It has the same names, but for values of 0 that only one of both has, and the same values
@@ -209,6 +209,8 @@ class Questions:
         and the latest eight. A question whose name the caller was told is not meant: a label that
         nobody asked for may come while it waits. These ways are tried in turn:
 
+        - The question of the latest round, `now`, if it is about as near as the nearest: its label
+          comes at once.
         - The distance from the nearest is a part of that from all others, below 0.6, and of n
           features that vary below 0.1^(1/n): of examples that have nothing to do with it, one in
           ten is as near. Once five labels, and most of those without an equal question, have
@@ -224,7 +226,7 @@ class Questions:
         >>> questions = Questions()
         >>> for now, value in enumerate([0.1, 0.7, 0.2], 1):
         ...     questions.add({"a": value}, {"a": value}, now, "gap", 0.1)
-        >>> [questions.find({"a": value}, 3)[0] for value in (0.69, 0.65)]
+        >>> [questions.find({"a": value}, 4)[0] for value in (0.69, 0.65)]
         [2, None]
         """
         names = [name for name, value in x.items() if is_number(value)]
@@ -252,11 +254,13 @@ class Questions:
         part = min(most, chance ** (1 / max(1, (spread > 0).sum())))
         clear = first < n and second < np.inf and distance[first] < part * second
         unnamed = ~np.array([self.waiting[query].named for query in queries])
-        likely = unnamed & (np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1))
+        about = unnamed & (distance[:n] * CLEAR <= distance[:n].min())
+        likely = about & (np.array(queries) == now)
+        if not likely.any():
+            likely = unnamed & (np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1))
         if not likely.any() and answers and self.n_alike >= FEW:
             often = self.n_far > SELDOM * self.n_alike
-            near = distance[:n] <= (FURTHER * self.usual if often else np.inf)
-            likely = unnamed & near & (distance[:n] * CLEAR <= distance[:n].min())
+            likely = about & (distance[:n] <= (FURTHER * self.usual if often else np.inf))
         chosen = likely.argmax()
         return (int(queries[chosen]), float(distance[chosen])) if likely.any() else (None, 0.0)
 
