@@ -47,7 +47,7 @@ PAGE = (ROOT / "docs" / "in-production.md").read_text()
 STREAM = [(x, "bad" if y else "good") for x, y in datasets.Phishing().take(240)]
 
 
-def sampler(budget=20, **options):
+def sampler(budget=24, **options):
     return active.INeurALSampler(small(n_steps=2, **options), budget=budget, seed=1)
 
 

@@ -190,7 +190,7 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bo
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
     were, so that the budget lasts. With a horizon the rate of the budget holds once half of the
     labels are used. Of a bucket a fifth is held back for the labels of a second class. Of a total
-    without a horizon the probability falls with the square of the share that is left.
+    without a horizon it is the second half, of which each question takes a smaller part.
     """
     n, total, rate = manager.n_asked, manager.budget.total, manager.rate or 0.0
     if manager.budget.limit is None or n < FIRST:
@@ -200,7 +200,7 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bo
     if manager.bucket is not None:  # what is held back is for the labels of a second class
         p *= share(manager, reserve=True) > 0
     elif not rate:
-        p *= share(manager, reserve=False) ** 2
+        p *= min(1.0, 2 * share(manager, reserve=False)) ** 3
     return random() < p, p
 
 

@@ -41,7 +41,7 @@ def add(commands: Any) -> None:
     say("--date-format", metavar="FORMAT", help="of times, as '%%d.%%m.%%Y' (default: ISO 8601)")
     say("--seed", type=int, default=0, help="of the learners (default 0)")
     say("--seeds", type=int, default=1, metavar="N", help="run N seeds, from --seed on (default 1)")
-    say("--report", type=Path, help="page to write (default: FILE-compare.html)")
+    say("--report", type=Path, help="page to write (default: FILE-compare.html here)")
     command.set_defaults(run=run)
 
 
