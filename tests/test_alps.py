@@ -88,6 +88,17 @@ def test_every_round_is_as_by_hand(slack, requester_slack):
     assert {(True, 2), (False, 1)} <= kinds
 
 
+def test_labels_by_name_count_as_those_with_features():
+    models = [ALPS(n_hypotheses=3, n_pretraining=30, budget=150, seed=1) for _ in "ab"]
+    for x, y in STREAM[:200]:
+        for by_name, model in enumerate(models):
+            decision = model.decide_one(x)
+            if decision.asked:
+                model.answer(decision.query, y) if by_name else model.learn_one(x, y)
+    assert models[0]._at_least.tolist() == models[1]._at_least.tolist() != [0] * 5
+    assert models[0]._missed.tolist() == models[1]._missed.tolist()
+
+
 def test_a_margin_of_s_is_not_below_s():
     """It is no reason to ask, and its label tells whether s is reliable."""
     model = ready(requester_slack=0.5)

@@ -12,6 +12,8 @@ from river_ineural.active.bounds import Z, most_of, most_times, solved
 
 MOST = 10_000  # latest questions whose label may come or be corrected
 WORTH, LEAST = 7.0, 1.0  # random labels, or wrong ones, that the regression is worth
+DOUBTED = 0.7  # part of the likely errors at which random labels say that there may be more
+MOST_COUNTS = 2.0  # random labels as which those that weigh more than expected count, at most
 MORE = 0.5  # wrong predictions that are added for the lower end of the interval
 DOUBT = 2.3  # factor on the variance of the regression, whose labels are of unsure rounds
 FIRST, SAME = 16, 24  # rounds in a new block; blocks of one length, then two of them become one
@@ -24,12 +26,12 @@ FEW = 10  # labels that precision and recall need
 
 # Sums over rounds: how many, of them labelled, and wrong; errors expected in the others, and where
 # no label can be asked for; then over labels of random asks, each weighing as the rounds that it
-# speaks for: wrong ones, expected errors, and those again times the weight. Of a block also the
-# most errors that are likely without a label. Of a class also the labels of it whose prediction was
-# another class, and their weights.
-ROUNDS, LABELS, WRONG, EXPECTED, CLOSED, FOUND, FORESEEN, SPREAD = range(8)
-LIKELY, MISSED, MISSED_FOUND = 8, 8, 9
-SIZES = (LIKELY + 1, MISSED_FOUND + 1)  # of a block, and of a class
+# speaks for: wrong ones, expected errors, those again times the weight, wrong ones times the square
+# of it. Of a block also the most errors that are likely without a label. Of a class also the labels
+# of it whose prediction was another class, their weights and the squares of these.
+ROUNDS, LABELS, WRONG, EXPECTED, CLOSED, FOUND, FORESEEN, SPREAD, SQUARES = range(9)
+LIKELY, MISSED, MISSED_FOUND, MISSED_SQUARES = 9, 9, 10, 11
+SIZES = (LIKELY + 1, MISSED_SQUARES + 1)  # of a block, and of a class
 
 
 class Estimate(NamedTuple):
@@ -80,7 +82,8 @@ class Accuracy:
     It learns from each label and forgets older ones. U rounds have no label, and E of their
     predictions are expected to be wrong. Labels of random asks check this: one that was asked for
     with probability p speaks for w = (1 - p) / p rounds without one. Let s be the mean of w, where
-    each round counts as its e, W = Σ w · wrong / s, and M = Σ w · e / s. Then
+    each round counts as its e, or Σ w² · wrong / (2 Σ w · wrong) if that is larger, so that one
+    label does not count as many. Let W = Σ w · wrong / s, and M = Σ w · e / s. Then
 
         wrong predictions = wrong labels + E · (a + W) / (a + M)
         a = max(7 · E/U, 1)
@@ -102,7 +105,9 @@ class Accuracy:
     A label is asked for where the model is less sure, so errors are no likelier without a label:
     of the rounds between, at most as many are wrong as the interval of Wilson (1927) for the latest
     labels allows. A label counts half as much 250 rounds later, so that nothing is concluded from
-    labels before a change. Of a single class this need not hold, and limits nothing.
+    labels before a change. Of a single class this need not hold, and limits nothing; nor of a model
+    that a change has made sure and wrong. So random labels that show seven tenths of these errors
+    lift this limit.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -222,10 +227,12 @@ class Accuracy:
             sums[WRONG] += sign * wrong
             sums[EXPECTED] -= sign * error
             sums[FOUND] += sign * w * wrong
+            sums[SQUARES] += sign * w * w * wrong
             sums[FORESEEN] += sign * w * error
         sums = self.classes.setdefault(y, [0.0] * SIZES[1])
         sums[MISSED] += sign * wrong
         sums[MISSED_FOUND] += sign * w * wrong
+        sums[MISSED_SQUARES] += sign * w * w * wrong
 
     def _learn(self, noted: Noted, right: bool) -> None:
         """One step of Newton's method, in which older labels fade and the prior does not."""
@@ -275,6 +282,7 @@ class Accuracy:
         others = [a - b for a, b in zip(others, of_class, strict=False)]
         part = (of_class[MISSED] + 0.5) / (others[WRONG] + 1)  # of wrong predictions of others
         others[WRONG], others[FOUND] = of_class[MISSED], of_class[MISSED_FOUND]
+        others[SQUARES] = of_class[MISSED_SQUARES]
         for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
             others[each] *= part
         missed = self._wrong_predictions(others)
@@ -308,6 +316,8 @@ class Accuracy:
         if unlabelled < 1e-6 or expected <= 0:  # of a part of a block it may be below 1
             return sums[WRONG], sums[WRONG], sums[WRONG]
         s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
+        if sums[FOUND] > 1e-9:  # what was added and taken away may leave a rounding error
+            s = max(s, sums[SQUARES] / sums[FOUND] / MOST_COUNTS)
         found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
         own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
         shape, per = own + found, own + foreseen
@@ -323,6 +333,7 @@ class Accuracy:
             return min(unlabelled, mean * max(0.0, cube) ** 3)
 
         mean = min(unlabelled, shape / per * expected)
+        likely = math.inf if mean > DOUBTED * likely else likely
         low = min(mean, quantile(found + own * found / (found + 1), -Z))
         most = expected * most_times(found, foreseen, self._variance(rate))
         high = max(mean, quantile(shape + MORE, Z), min(unlabelled, most))

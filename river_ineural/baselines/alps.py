@@ -234,11 +234,10 @@ class ALPS(BudgetedSampler):
         asks = margin < requester
         return "gap" if asks else "none", margin, requester, float(asks)
 
-    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
+    def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
         """Learn a label: update the losses and the reliability of each threshold."""
-        LabelIndex.checked(y)
         leader = self.classifier.predict_proba_one(x) if self.classifier.ready else {}
-        super().learn_one(x, y, **kwargs)
+        super()._learn(model, x, y, kwargs, query)
         if leader:
             beyond = gap(leader.values()) >= np.array(REQUESTERS)
             self._at_least += beyond
