@@ -228,6 +228,26 @@ def test_a_corrected_label_replaces_the_first_and_a_withdrawn_one_counts_no_more
     assert model.accuracy.n_labels == n - 1
 
 
+def test_intervals_hold_where_labels_are_corrected_at_once():
+    """The limit on errors without a label follows the corrections, too."""
+    held = []
+    for seed in range(8):
+        rng, right = np.random.default_rng(seed), []
+        model = active.MarginSampler(logistic(), budget=0.3, seed=seed)
+        for _ in range(1_000):
+            x = {"a": rng.normal()}
+            first = x["a"] > 0
+            y = bool(first) != (rng.random() < 0.15)
+            decision = model.decide_one(x)
+            right.append(decision.label == y)
+            if decision.asked:
+                model.answer(decision.query, bool(first))
+                model._accuracy.label(decision.query, y)  # it has no history
+        low, high = model.accuracy[1:3]
+        held.append(low <= np.mean(right) <= high)
+    assert sum(held) >= 6
+
+
 def test_a_label_that_was_not_asked_for_does_not_count():
     model = active.RandomSampler(logistic(), p=0.0, seed=1)
     model.predict_one({"a": 1.0})

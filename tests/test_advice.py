@@ -332,6 +332,13 @@ def test_strings_that_read_as_numbers_are_told_of():
     assert "converters={'amount': float}" in said({"amount": "0.5"}).partition("categories")[0]
 
 
+def test_a_text_feature_without_a_name_is_learned():
+    """As the first column of a file that pandas wrote, with its index."""
+    model = small(categories=True, missing=True)
+    learned(model, [({"": f"r{i % 3}", "a": 1.0 * i}, i % 2) for i in range(30)])
+    assert {"=r0", "=r1", "=r2"} <= {*dump(model).features.names}
+
+
 def test_values_that_are_missing_now_here_and_now_there_are_not_told_of():
     """But a half of the names that is missing from 20 predictions in a row is."""
     model = learned(quick(), blobs(12))

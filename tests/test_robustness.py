@@ -506,6 +506,12 @@ def test_examples_of_a_class_beyond_the_cap_are_left_out_and_ask_for_no_room(mon
     assert caught[0].filename == __file__
     assert model.known_labels == ("a", "b", "c", "d")
     assert dump(model).history.weight[len(STREAM) :][:4].tolist() == [1, 2, 3, 5]
+    full = small(max_classes=2, max_features=4)  # whose new names would take columns of others
+    learned(full, [(x, y % 2) for x, y in STREAM])
+    before = dump(full).features.names.copy(), full.scores_one(STREAM[0][0])
+    with pytest.warns(UserWarning, match="max_classes=2 reached"):
+        full.learn_one({f"new{i}": 1.0 for i in range(3)}, "a third")
+    assert (dump(full).features.names, full.scores_one(STREAM[0][0])) == before
     before = dump(model).networks.block[0].clone()
     monkeypatch.setattr(weights, "MOST_WEIGHTS", len(before))
     model.check_one(STREAM[0][0], "e")

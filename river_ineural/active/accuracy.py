@@ -89,25 +89,22 @@ class Accuracy:
         a = max(7 · E/U, 1)
 
     So the regression counts as seven random labels, or as those among which it expects a wrong one
-    if these are more. The more random labels there are, the less it matters. The interval is that
-    of a gamma distribution with the shape a + W, as of counts: half an error is added for its upper
-    end. Of rounds in which the budget allowed no question, the regression alone tells, and the
-    interval is wider for them.
+    if these are more. The interval is that of a gamma distribution with the shape a + W, as of
+    counts: half an error is added for its upper end. Of rounds in which the budget allowed no
+    question, the regression alone tells, and it is wider.
 
-    Most labels are of unsure rounds, and say little of sure ones. A model that is sure and wrong
-    would look right until a random label finds it. So there is a second bound on errors, and the
-    larger one holds. Let E θ be wrong, and v 2.3 times the variance that the regression gives to
-    the log odds of an error at the average round without a label. The bound is the 95 % one of a
-    normal distribution of log θ, with the mode and the curvature of
+    Most labels are of unsure rounds. A model that is sure and wrong would look right until a random
+    label finds it. So the larger of two bounds on errors holds. Let E θ be wrong, and v 2.3 times
+    the variance that the regression gives to the log odds of an error at the average round without
+    a label. The other is the 95 % end of a normal distribution of log θ, its mode and curvature of
 
         W log θ - M θ - log² θ / 2v
 
-    A label is asked for where the model is less sure, so errors are no likelier without a label:
-    of the rounds between, at most as many are wrong as the interval of Wilson (1927) for the latest
-    labels allows. A label counts half as much 250 rounds later, so that nothing is concluded from
-    labels before a change. Of a single class this need not hold, and limits nothing; nor of a model
-    that a change has made sure and wrong. So random labels that show seven tenths of these errors
-    lift this limit.
+    A label is asked for where the model is less sure, so errors are no likelier without a label: of
+    the rounds between, at most as many are wrong as the interval of Wilson (1927) for the latest
+    labels allows, where a label counts half as much 250 rounds later. Of a single class this need
+    not hold, nor after a change that has made the model sure and wrong: random labels that show
+    seven tenths of these errors lift this limit.
 
     Sums are kept in blocks of rounds, which are the longer the older they are; there are about
     24 · log2(rounds / 400) of them.
@@ -204,11 +201,15 @@ class Accuracy:
         noted = self.noted.get(query)
         if noted is None or noted.y == y:
             return
+        wrong = bool(noted.label != y)  # perhaps NumPy's
         if noted.y is None:
-            right = bool(noted.label == y)  # perhaps NumPy's
-            self._look(self.near[0] + 1, self.near[1] + (not right))
-            self._learn(noted, right)
+            self._look(self.near[0] + 1, self.near[1] + wrong)
+            self._learn(noted, not wrong)
         else:
+            faded = NEAR ** ((sum(self.spans) - query) / FIRST)
+            n = max(0.0, self.near[0] - faded * (y is None))
+            more = faded * ((y is not None and wrong) - (noted.label != noted.y))
+            self._look(n, min(n, max(0.0, self.near[1] + more)))
             self._add(query, noted, noted.y, -1.0)
         if y is not None:
             self._add(query, noted, y, 1.0)
@@ -316,8 +317,7 @@ class Accuracy:
         if unlabelled < 1e-6 or expected <= 0:  # of a part of a block it may be below 1
             return sums[WRONG], sums[WRONG], sums[WRONG]
         s = max(1e-9, sums[SPREAD]) / max(1e-9, expected - sums[CLOSED])
-        if sums[FOUND] > 1e-9:  # what was added and taken away may leave a rounding error
-            s = max(s, sums[SQUARES] / sums[FOUND] / MOST_COUNTS)
+        s = max(s, sums[SQUARES] / max(1e-9, sums[FOUND]) / MOST_COUNTS)
         found, foreseen, rate = sums[FOUND] / s, max(0.0, sums[FORESEEN] / s), expected / unlabelled
         own, closed = max(LEAST, WORTH * rate), min(1.0, sums[CLOSED] / expected)
         shape, per = own + found, own + foreseen
@@ -332,8 +332,8 @@ class Accuracy:
             cube = 1 - spread / 9 + z * math.sqrt(spread) / 3  # Wilson and Hilferty, 1931
             return min(unlabelled, mean * max(0.0, cube) ** 3)
 
-        mean = min(unlabelled, shape / per * expected)
-        likely = math.inf if mean > DOUBTED * likely else likely
+        if (mean := min(unlabelled, shape / per * expected)) > DOUBTED * likely:
+            likely = math.inf
         low = min(mean, quantile(found + own * found / (found + 1), -Z))
         most = expected * most_times(found, foreseen, self._variance(rate))
         high = max(mean, quantile(shape + MORE, Z), min(unlabelled, most))

@@ -155,13 +155,12 @@ class Learner:
         """
         names, n_known = tuple(names), len(self.labels.labels)
         with uninterrupted():  # Ctrl-C finds all models before or after these examples
-            new = self.grow(names, values, labels)
-            classes = [*map(self.labels.index.get, labels, itertools.repeat(-1))]
-            if -1 in classes:  # beyond max_classes
-                kept = np.array(classes) >= 0
-                values, w, classes = values[kept], w[kept], [c for c in classes if c >= 0]
-            if not classes:
+            if not all(kept := self.labels.kept(labels)):  # beyond max_classes
+                values, w, labels = values[kept], w[kept], [*itertools.compress(labels, kept)]
+            if not labels:
                 return
+            new = self.grow(names, values, labels)
+            classes = [self.labels.index[label] for label in labels]
             self.learn_waiting()
             columns, n = self.features.look_up(names), len(classes)
             x = self.vectors(columns, values, new)

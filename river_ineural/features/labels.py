@@ -46,15 +46,23 @@ class LabelIndex:
 
     def new(self, labels: Iterable[ClfTarget]) -> list[ClfTarget]:
         """The new ones of these labels, up to the cap; the index changes by `add` alone."""
+        if new := self._within(labels):
+            check_keys(self.labels + new, "label")
+            self._warn_of_alike(new)
+        return new
+
+    def _within(self, labels: Iterable[ClfTarget]) -> list[ClfTarget]:
         new = list(dict.fromkeys(label for label in labels if label not in self.index))
         room = self.max_classes - len(self.labels)
         if len(new) > room and not self._warned:
             self._warned = True
             warn(f"max_classes={self.max_classes} reached: examples of new classes are ignored.")
-        if new := new[:room]:
-            check_keys(self.labels + new, "label")
-            self._warn_of_alike(new)
-        return new
+        return new[:room]
+
+    def kept(self, labels: list[ClfTarget]) -> list[bool]:
+        """Which of these labels have a class, or get one: none beyond the cap."""
+        new = {*self._within(labels)}
+        return [label in self.index or label in new for label in labels]
 
     def add(self, new: Iterable[ClfTarget]) -> None:
         """Give new labels the next classes."""

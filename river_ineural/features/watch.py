@@ -67,7 +67,8 @@ class Watch:
         self.encoder = encoder
         self.told: set[str] = set()
         self.n_added, self.recent = 0, deque[int](maxlen=RECENT - 1)  # new names: now, by label
-        self.n_made: Counter[str] = Counter(filter(None, map(self.source, names)))  # by column
+        sources = [*map(self.source, names)]
+        self.n_made: Counter[str] = Counter(each for each in sources if each is not None)
         self.n_numbers: Counter[str] = Counter()  # of these, strings that read as numbers
         self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
         self.n_labels = LEAST_LABELS if latest else 0
@@ -100,7 +101,7 @@ class Watch:
                 so_far[:] = so_far[0] + n, so_far[1] + self.n_new[str(column)]
         if names != self.names:
             self.names = names
-            given = [name for name in names if not self.source(name)] if self.encoder else names
+            given = [n for n in names if self.source(n) is None] if self.encoder else names
             self.common = {*given} if self.common is None else self.common.intersection(given)
 
     def constants(self) -> None:
@@ -174,7 +175,7 @@ class Watch:
     def without_ids(self, new: list[FeatureName], n: int) -> list[FeatureName]:
         """These new names of n labels, but of a column of ids only its first strings."""
         sources = [self.source(name) for name in new]
-        self.n_new, kept = Counter(filter(None, sources)), []
+        self.n_new, kept = Counter(each for each in sources if each is not None), []
         room = {column: len(new) for column in self.n_new}
         for column, more in self.n_new.items():
             n_strings, n_new = self.strings.get(column, (0, 0))
@@ -194,7 +195,7 @@ class Watch:
     def count(self, name: FeatureName, by: int) -> None:
         """Count a name that gets a column, or loses it."""
         self.n_added += by > 0
-        if column := self.source(name):
+        if (column := self.source(name)) is not None:
             self.n_made[column] += by
             text = str(name)[len(column) + len(EQUALS) :]
             self.n_numbers[column] += by * reads_as_number(text)

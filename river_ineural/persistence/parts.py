@@ -157,9 +157,13 @@ def taken(arrays: Arrays, path: str, wanted: list[str], sides: Sizes) -> NDArray
 
 
 class OfNetworks(Part):
-    ARRAYS = {"block": "w! 4 n_weights", "n_updates": "f4 2", "radius": "w!"}
+    ARRAYS = {"block": "w! 4 n_weights", "n_updates": "f4! 2", "radius": "w!"}
     rng: dict[str, Any]
     n_steps: Count
+
+    def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        n = np.asarray(state["n_updates"])
+        need((n >= 0).all(), f"tensor {path}.n_updates", "no negative number", n)
 
 
 class OfHistory(Part):
