@@ -251,7 +251,8 @@ class Questions:
         # Believed until five labels, and most of all, have answered none.
         answers = self.n_unmatched < max(FEW, self.n_alike)
         most, chance = (CLEAR, CHANCE) if answers else (CLEARER, RARER)
-        part = min(most, chance ** (1 / max(1, (spread > 0).sum())))
+        n_varying = int((spread > 0).sum())
+        part = min(most, chance ** (1 / max(1, n_varying)))
         clear = first < n and second < np.inf and distance[first] < part * second
         unnamed = ~np.array([self.waiting[query].named for query in queries])
         about = unnamed & (distance[:n] * CLEAR <= distance[:n].min())
