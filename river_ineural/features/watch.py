@@ -163,6 +163,7 @@ class Watch:
 
     def check(self, new: list[FeatureName], columns: dict[FeatureName, int]) -> None:
         """Warn of too many new names, or of one that reads like a known one, as 1 and "1" do."""
+        self.numbers(new)
         if columns and sum(self.recent) + len(new) >= MANY:  # a wide table has all at the start
             self.once("flood", FLOOD.format(new[-1]))
         for name in new:
@@ -171,6 +172,19 @@ class Watch:
                 other = int(name)
             if other is not name and other in columns:
                 self.once("alike", f"{other!r} and {name!r} are two features. {REMEDY}")
+
+    def numbers(self, new: list[FeatureName]) -> None:
+        """Warn of a column whose first strings, with these new names, read as numbers."""
+        texts: dict[str, list[str]] = {}
+        for name in new:
+            if (column := self.source(name)) is not None:
+                texts.setdefault(column, []).append(text_of(name, column))
+        for column, more in texts.items():
+            n = self.n_made[column]
+            due = n == self.n_numbers[column] < LEAST_STRINGS <= n + len(more)
+            if due and all(map(reads_as_number, more)):
+                said = OF_NUMBERS.format(n=n + len(more), column=column, text=more[-1])
+                self.once(f"numbers {column}", said)
 
     def without_ids(self, new: list[FeatureName], n: int) -> list[FeatureName]:
         """These new names of n labels, but of a column of ids only its first strings."""
@@ -197,10 +211,11 @@ class Watch:
         self.n_added += by > 0
         if (column := self.source(name)) is not None:
             self.n_made[column] += by
-            text = str(name)[len(column) + len(EQUALS) :]
-            self.n_numbers[column] += by * reads_as_number(text)
-            if by > 0 and self.n_numbers[column] == self.n_made[column] == LEAST_STRINGS:
-                said = OF_NUMBERS.format(n=LEAST_STRINGS, column=column, text=text)
-                self.once(f"numbers {column}", said)
+            self.n_numbers[column] += by * reads_as_number(text_of(name, column))
             if not self.n_made[column]:  # so that there are no more of them than features
                 self.strings.pop(column, None)
+
+
+def text_of(name: FeatureName, column: str) -> str:
+    """The string of a column that a feature of this name stands for."""
+    return str(name)[len(column) + len(EQUALS) :]
