@@ -198,7 +198,9 @@ def bin_of(gap: float) -> int:
 
 
 def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
-    """The top class, and its gap to the runner-up, of scores (k,), k at least 2."""
+    """The top class, and its gap to the runner-up, of scores (k,); a single class is sure."""
     values = scores.tolist()
+    if len(values) < 2:
+        return 0, 1.0
     runner_up, best = sorted(values)[-2:]
     return values.index(best), best - runner_up

@@ -287,7 +287,7 @@ class ReferenceClassifier:
             [[(e[key][:n_known], e["label"]) for e in each] for each in arrived] for key in said
         )
         since = 0
-        for scores, label in known[0] if n_known > 1 else []:
+        for scores, label in known[0] if n_known else []:
             since = since or self.detector.update(scores, label)
         if recovery and n_known > 1:
             recovery.update(*apart[:2], known[2])
@@ -658,7 +658,7 @@ class ReferenceDetector:
             self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
             if self.n <= max(30, 10 * len(self.n_of_class)):
                 return 0
-        top, gap = top_and_gap(scores)
+        top, gap = top_and_gap(scores) if len(scores) > 1 else (0, 1.0)  # of one class it is sure
         self.recent = [*self.recent, (top, gap, label)][-64:]
         self.n += not young
         if self.n > 30:

@@ -155,6 +155,17 @@ def test_labels_moved_on_are_noticed_again_and_again_and_old_ones_renamed():
     assert max(rounds) <= 2 * min(rounds) + 5  # coming back is not slower
 
 
+def test_a_change_that_comes_with_the_second_class_is_noticed():
+    """Examples like those of the only class so far become half of them of another."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(500, 6)).tolist()
+    stream = [(dict(zip("abcdef", row, strict=True)), int(row[0] > 0)) for row in rows]
+    model = learned([(x, 0) for x, _ in stream[:100]])
+    assert until_alarm(model, stream[100:]) <= 20
+    streams.learned(model, stream[120:200])
+    assert accuracy(model, stream[200:]) > 0.9
+
+
 def test_what_has_not_changed_is_kept():
     """Two of four classes change places: the others are known as before, within 10 labels more."""
     steady = blobs(800, n_features=6, n_classes=4, noise=0.4, seed=5)

@@ -257,7 +257,7 @@ class Learner:
             said = [model.score(x) for model in models]
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]
         self.scores_before = known[0][-1]
-        if self.detector and n_known > 1:
+        if self.detector and n_known:
             for scores, label in zip(known[0], classes, strict=True):
                 since = since or self.detector.update(scores, label)
             if self.recovery:
