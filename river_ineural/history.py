@@ -134,8 +134,9 @@ class History:
         return rows if end <= self.capacities[0] else rows % self.capacities[0]
 
     def classes(self) -> set[int]:
-        """The classes of the labelled examples."""
+        """The classes of the labelled examples that count."""
         rows = self.labelled()
+        rows = rows[self.weight[rows] > 0]
         return {*self.targets[rows, 0].argmax(1).tolist()} if len(rows) else set()
 
     def examples(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from reference import some_class_is_late, top_and_gap
 from river import active as river_active
-from river import linear_model, preprocessing
+from river import drift, linear_model, preprocessing
 from streams import Scored, blobs, dump, rounds, small
 
 from river_ineural import active, baselines
@@ -225,7 +225,7 @@ def test_a_recovery_may_have_the_labels_that_a_confirmed_change_would_hold_back(
         model._budget_manager.left, model.classifier.n_drifts = 50.0, 1
         model.classifier.changing = changing
         model.learn_one(X, 0)
-        model._note_drifts(model.classifier)
+        model._note_drifts(model.classifier, None)
         for _ in range(100):
             model.predict_one(X)
         asked[changing] = model.n_by_reason["change" if changing else "gap"]
@@ -270,6 +270,23 @@ def test_rounds_of_drifts_are_kept():
             learner.n_drifts += 1
             model.learn_one(X, 1)
         assert len(model.drifts) == 1_000
+
+
+def test_changes_stay_known_where_a_wrapper_replaces_its_learner():
+    model = active.INeurALSampler(
+        drift.DriftRetrainingClassifier(small(), drift.binary.DDM()), seed=1
+    )
+    for label in [1] * 50:
+        model.learn_one(X, label)
+    dump(model).detector.n_drifts = 1
+    model.learn_one(X, 1)
+    learner = model.classifier.model
+    for i in range(60):
+        if model.classifier.model is not learner:
+            break
+        model.learn_one(X, i)
+    assert model.classifier.model is not learner
+    assert (model.n_drifts, model.drifts) == (0, [0])
 
 
 @pytest.mark.parametrize("kind", [active.INeurALSampler, active.MarginSampler])

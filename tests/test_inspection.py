@@ -84,6 +84,12 @@ def test_any_metric_can_be_fed_late_labels_too(model, metric, names):
     assert frame["gap"].tolist() == [point.by_reason["gap"] for point in recorder.points]
 
 
+def test_a_report_of_many_numbers_is_left_out(model):
+    recorder = inspection.Recorder(model)
+    recorder.record({"Report": metrics.ClassificationReport(), "Accuracy": metrics.Accuracy()})
+    assert [*recorder.points[0].metrics] == ["Accuracy"]
+
+
 def test_what_is_no_sampler_and_what_is_no_step_are_refused(model):
     progress = partial(inspection.progress, [])
     for use in (inspection.Recorder, inspection.reasons, progress):

@@ -272,6 +272,12 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
     model.mutate({"budget": 0.5, "horizon": 20})
     asks += [model.predict_one(x)[1] for x, _ in STREAM[:9]]
     assert [i for i, ask in enumerate(asks) if ask] == [0, 1, 2, 6, 7, 12, 13, 14, 15, 16]
+    bucket = active.Budget(0.05, burst=30)
+    model.mutate({"budget": bucket, "horizon": None})
+    assert (model.budget, model.horizon) == (bucket, None)
+    model.budget = 0.5
+    model.mutate({"budget": active.Budget(0.5, horizon=40), "horizon": 40})
+    assert model._budget_manager.left == 20 - model.n_queries
     with pytest.raises(ValueError, match="budget"):
         model.budget = 1.5
     with pytest.raises(AttributeError, match="seed is fixed"):

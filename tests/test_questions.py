@@ -12,7 +12,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
-from river import datasets, evaluate, metrics, naive_bayes, preprocessing
+from river import (
+    compose,
+    datasets,
+    evaluate,
+    feature_extraction,
+    metrics,
+    naive_bayes,
+    preprocessing,
+    stats,
+)
 from river.linear_model import SoftmaxRegression
 from streams import blobs, dump, shifting, small, waits_its_turn
 
@@ -145,6 +154,23 @@ def test_labels_that_nobody_asked_for_seldom_take_a_question(n_features):
     assert len(asked) > 180
     assert answered > 0.7 * len(asked)
     assert taken < 0.2 * len(asked)
+
+
+@pytest.mark.filterwarnings("ignore:10 of 10 labels answered no question")
+def test_labels_of_other_rows_take_no_question_where_most_values_are_zero():
+    """Such rows differ in one or two features, and are near to many; some are all 0."""
+    rng = np.random.default_rng(5)
+    amounts = np.where(rng.random((600, 6)) < 0.75, 0.0, rng.lognormal(3, 1, (600, 6)).round(2))
+    rows = [dict(zip("abcdef", row, strict=True)) for row in amounts.tolist()]
+    model = active.RandomSampler(SoftmaxRegression(), p=0.15, seed=1)
+    for x in rows[:400]:
+        model.predict_one(x)
+    waited = model.n_pending
+    others = [x for x in rows[400:] if any(x.values()) and x not in rows[:400]]
+    for x in others[:60]:
+        model.learn_one(x, 1)
+    assert waited > 50
+    assert waited - model.n_pending <= 3
 
 
 def test_a_question_whose_name_was_told_is_not_answered_by_what_resembles_it(recwarn):
@@ -381,7 +407,72 @@ def test_corrected_labels_cost_little():
     assert accuracy(0.2, False) < clean - 0.01
 
 
+@pytest.mark.parametrize("classes", [None, ("good", "bad")])
+@pytest.mark.filterwarnings("ignore:No label of 'bad':UserWarning", "ignore:Only one class")
+def test_a_class_of_a_wrong_label_alone_is_searched_for_as_before(classes):
+    """As if the label had been right, whether it was corrected or taken back."""
+    asked = []
+    for slip in ("none", "corrected", "withdrawn"):
+        learner = small(classes=classes)
+        model = active.INeurALSampler(learner, budget=0.1, seed=1)
+        rows = np.random.default_rng(3).normal(size=(200, 2)).tolist()
+        for i, (a, b) in enumerate(rows):
+            query = model.decide_one({"a": a, "b": b}).query
+            if query is not None:
+                model.answer(query, "bad" if i == 0 and slip != "none" else "good")
+            if i == 3 and slip == "corrected":
+                model.answer(1, "good")
+            if i == 3 and slip == "withdrawn":
+                model.withdraw(1)
+        asked.append(model.n_by_reason["few classes"] + model.n_by_reason["gap"])
+        if slip != "none" or classes:
+            assert model.classifier.unseen_labels == ("bad",)
+    assert max(asked) - min(asked) <= 2
+
+
+def test_steps_that_learn_labels_keep_a_corrected_one_and_say_so_once(recwarn):
+    by_group = compose.Select("v") + feature_extraction.TargetAgg(by="c", how=stats.Mean())
+    model = active.INeurALSampler(by_group | small(), seed=1)
+    for i in range(4):
+        model.answer(model.decide_one({"c": "ab"[i % 2], "v": float(i)}).query, i % 2)
+    model.answer(1, 1)
+    model.withdraw(2)
+    (told,) = [str(each.message) for each in recwarn]
+    assert told.startswith("Label 0 was corrected or taken back, but a step before the model")
+
+
 # Books
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from(["ask", "ask", "pass", "pass", "withdraw"]), max_size=80),
+    st.sampled_from([(0.1, 1), (0.1, 3), (0.3, 2), (0.02, 5)]),
+    st.randoms(use_true_random=False),
+)
+def test_a_bucket_is_as_if_what_was_withdrawn_had_not_been_asked(operations, budget, random):
+    """So in no window are more labels bought than the budget allows, in any order of calls."""
+    rate, burst = budget
+    model = active.RandomSampler(
+        SoftmaxRegression(), p=1.0, budget=active.Budget(rate, burst=burst), seed=1
+    )
+    asked = []
+    for operation in operations:
+        if operation == "withdraw":
+            if waiting := model.queries():
+                model.withdraw(name := random.choice(waiting).query)
+                asked[name - 1] = False
+        else:
+            model.p = float(operation == "ask")
+            query = model.decide_one(X).query
+            asked.append(query is not None)
+            if query and random.random() < 0.5:
+                model.answer(query, 1)
+    left = float(burst)
+    for i, bought in enumerate(asked):
+        left = min(burst, left + rate * (i > 0)) - bought
+    assert model._budget_manager.left == pytest.approx(left)
+    assert model.n_queries == sum(asked)
 
 
 OPERATIONS = st.sampled_from(
@@ -559,6 +650,29 @@ def test_a_clone_with_attributes_has_the_counts():
             learned.clone({name: value}, include_attributes=True)
 
 
+@pytest.mark.parametrize("way", ["set", "clone"])
+def test_another_classifier_learns_questions_and_archives_with_all_its_steps(way):
+    """Its scaler has seen no round of the one before, and learns what comes without a round."""
+    rows = [({name: 100 * value + 500 for name, value in x.items()}, y) for x, y in STREAM]
+    inner = preprocessing.StandardScaler() | small()
+    model = active.INeurALSampler(inner, gamma=1e12, seed=1)
+    asked = {model.decide_one(x).query: (x, y) for x, y in rows[:20]}
+    if way == "set":
+        model.classifier = preprocessing.StandardScaler() | small()
+    else:
+        model = model.clone(include_attributes=True)
+    fresh = active.INeurALSampler(preprocessing.StandardScaler() | small(), gamma=1e12, seed=1)
+    for query, (x, y) in asked.items():
+        model.answer(query, y)
+        fresh.learn_one(x, y)
+    for x, y in rows[20:40]:
+        model.learn_one(x, y)
+        fresh.learn_one(x, y)
+    held, expected = (dump(each).history for each in (model, fresh))
+    assert (held.x[:40] == expected.x[:40]).all()
+    assert np.count_nonzero(held.x[1:40, 1:]) > 40
+
+
 @pytest.mark.filterwarnings("ignore:No label of 'b' has come")
 def test_pseudo_labels_are_learned_by_the_sampler_itself():
     """Not as a label that was given; nor before two classes have labels, named ones or not."""
@@ -634,6 +748,16 @@ def test_frames_are_rows_in_order(library):
         with pytest.raises((TypeError, ValueError), match=said):
             call()
     assert to_bytes(model) == before
+
+
+@pytest.mark.parametrize("labels", [(2, 1.5), ("x", 1)], ids=str)
+def test_labels_of_several_types_come_back_in_polars_too(labels):
+    model = sampler(budget=20)
+    for x, y in STREAM[:12]:
+        model.learn_one(x, labels[y % 2])
+    told, _ = model.predict_many(pl.DataFrame([x for x, _ in STREAM[12:30]]))
+    assert {*told.to_list()} == {*labels}
+    assert model.n_rounds == 18
 
 
 X_BAD = {**X, "f1": float("inf")}

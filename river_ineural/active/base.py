@@ -23,6 +23,7 @@ from river_ineural.active.pipelines import (
     last_step,
     learn_steps,
     n_learned,
+    taught,
 )
 from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
@@ -94,7 +95,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self._questions = Questions()
         self._accuracy = Accuracy()
         self._n_labels = 0  # learned in all, asked for or not
-        self._warned = False
+        self._warned = set[str]()  # of what
         self._lock = lock(self._order)
 
     def _replaced(self, classifier: base.Classifier) -> None:
@@ -159,7 +160,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
     ) -> bool:
         """Whether a wanted label is asked for: if the budget allows it, it counts from now on.
 
-        `example` is x as `_answering` sees it; `label` is predicted, by this margin.
+        `example` is x as the last step of a pipeline sees it, if the others have learned it, else
+        x; `label` is predicted, by this margin.
         """
         (reason, gap, threshold, p), manager, ask = wanted, self._budget_manager, False
         if self.audit:
@@ -192,8 +194,9 @@ class BudgetedSampler(Locked, Counts, Pairs):
         A wrapper such as River's `RandomUnderSampler` may have discarded those that came.
         """
         n = self._n_labels
-        if n >= FIRST and not self._warned and n_learned(self.classifier, n) >= n:
-            self._warned = True
+        new = "classes" not in self._warned
+        if n >= FIRST and new and n_learned(self.classifier, n) >= n:
+            self._warned.add("classes")
             warn(text)
 
     def decide_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> Decision:
@@ -282,12 +285,16 @@ class BudgetedSampler(Locked, Counts, Pairs):
             found = self._questions.get(query, self._budget_manager.n_rounds)
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
-                self._learn(self._answering, found.example, y, kwargs, query)
+                # Unsupervised steps have learned x in its round: the last one learns the example.
+                seen = found.example is not found.x
+                model = last_step(self.classifier) if seen else self.classifier
+                self._learn(model, found.example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
 
     def withdraw(self, query: int) -> None:
-        """Take a question back, as if it had not been asked: the budget gets its label back.
+        """Take a question back, as if it had not been asked: the budget gets its label back, unless
+        its bucket has been full since.
 
         If it was answered, its example no longer counts in the history that `answer` describes.
         What else the label has changed, such as the trust in explorers, fades.
@@ -308,7 +315,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 self._correct(query, found.label, None)
             self._questions.settle(query, Answered(0, None))
             self._accuracy.label(query, None)
-            self._budget_manager.give_back()
+            self._budget_manager.give_back(query, self._questions.after(query))
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
@@ -329,11 +336,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
             if query is None and (complaint := self._questions.complaint()):
                 warn(complaint)
 
-    @property
-    def _answering(self) -> Any:
-        """What learns the examples of questions; here all steps of a pipeline learn with labels."""
-        return self.classifier
-
     def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
         """Let a model, which is the classifier or its last step, learn the label of a question."""
         n_before = getattr(find_learner(self.classifier)[0], "n_labels", None)
@@ -350,21 +352,27 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 number = learner.n_labels if learner.n_labels == n_before + 1 else 0
             self._questions.settle(query, Answered(number, y))
             self._accuracy.label(query, y)
-        self._note_drifts(learner)
+        self._note_drifts(learner, n_before)
 
     def _correct(self, query: int, before: ClfTarget | None, y: ClfTarget | None) -> None:
         """Give the example of an answered question another label; None lets it no longer count."""
         self._questions.correct(query, y, find_learner(self.classifier)[0])
         self._accuracy.label(query, y)
+        if "steps" not in self._warned and taught(self.classifier):
+            self._warned.add("steps")
+            warn(
+                f"Label {before!r} was corrected or taken back, but a step before the model has "
+                "learned it for good: TargetAgg and others that learn labels forget none."
+            )
 
-    def _note_drifts(self, learner: Any) -> None:
+    def _note_drifts(self, learner: Any, n_before: int | None) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""
-        n = n_drifts(learner)
+        n, replaced = n_drifts(learner), n_before is not None and learner.n_labels < n_before
         if n != self._n_drifts:
             if n > self._n_drifts:
                 self.drifts.append(self._budget_manager.n_rounds)
                 del self.drifts[:-MOST_DRIFTS]
-            else:
+            elif not replaced:
                 del self.drifts[-1:]
             self._n_drifts = n
 

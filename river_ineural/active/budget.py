@@ -253,12 +253,22 @@ class BudgetManager:
         self._missing += 1
         self.left -= 1
 
-    def give_back(self) -> None:
-        """Count a label that was asked for as if it had not been; a full bucket stays full."""
+    def give_back(self, query: int, later: list[int] | None) -> None:
+        """Count the label that was asked for in round `query` as if it had not been.
+
+        Of a bucket, what it would have held beyond its depth in a round since then is lost. `later`
+        are the rounds of the labels asked for since, in order; if it is None, nothing is known, and
+        the whole label is lost.
+        """
         self.n_asked -= 1
-        self._missing = max(0.0, self._missing - 1)
+        if self.bucket is not None and self.rate is not None and later is not None:
+            start, now = max(query, self._since), self.n_rounds
+            later = [each for each in later if each >= start]
+            n = len(later)  # of which n - i were asked for from the i-th on
+            rounds = (0, start), *enumerate(later), (n, now)
+            most = max(self.left + n - i - self.rate * (now - each) for i, each in rounds)
+            self._missing -= min(1.0, max(0.0, self.bucket - most))
         self._count()
-        self.left = min(self.size, self.left)
 
 
 def whole_labels(labels: float) -> float:

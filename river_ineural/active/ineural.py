@@ -20,7 +20,6 @@ from river_ineural.active.pipelines import (
     check_learner,
     checked,
     find_learner,
-    last_step,
     learn_steps,
     prepared,
     steps_learn,
@@ -147,7 +146,7 @@ class INeurALSampler(BudgetedSampler):
 
     def _replaced(self, classifier: base.Classifier) -> None:
         super()._replaced(classifier)
-        self._unseen = None
+        self._unseen, self._n_learned = None, self._budget_manager.n_rounds
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """One round of Algorithm 1, lines 3 to 13 and 18."""
@@ -246,11 +245,6 @@ class INeurALSampler(BudgetedSampler):
     def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:
         return nearest_distribution(scores)
 
-    @property
-    def _answering(self) -> Any:
-        """The last step of a pipeline, for unsupervised steps have learned x in its round."""
-        return last_step(self.classifier)
-
     def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
         """Algorithm 1, lines 13 to 17 and 24 to 26."""
         learner, pipelines = find_learner(self.classifier)
@@ -283,8 +277,7 @@ class INeurALSampler(BudgetedSampler):
                 count, first = self._seen.get(label, (0, self._n_heard))
                 self._seen[label] = count + n, first
         self._seen = {label: each for label, each in self._seen.items() if each[0] > 0}
-        if self._unseen:
-            self._unseen = None
+        self._unseen = None
         self._late = rule.some_class_is_late(self._seen.values(), self._n_heard)
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:

@@ -161,8 +161,17 @@ class Questions:
         learner.correct_one(number, y)
         self.settled[query] = Answered(number, y)
 
+    def after(self, query: int) -> list[int] | None:
+        """The later questions that were not withdrawn, in order; None if some are forgotten."""
+        if query <= self.forgotten:
+            return None
+        answered = (name for name, each in self.settled.items() if each.label is not None)
+        return sorted(name for name in (*self.waiting, *answered) if name > query)
+
     def unlink(self) -> None:
-        """Forget the numbers of labels, because another learner has taken the place of theirs."""
+        """Forget what another classifier has learned: the numbers of labels, and its examples."""
+        for query, asked in self.waiting.items():
+            self.waiting[query] = Asked(*asked[:3], asked.x, *asked[4:])
         for query, answered in self.settled.items():
             self.settled[query] = Answered(0, answered.label)
 
@@ -211,11 +220,12 @@ class Questions:
 
         - The question of the latest round, `now`, if it is about as near as the nearest: its label
           comes at once.
-        - The distance from the nearest is a part of that from all others, below 0.6, and of n
-          features that vary below 0.1^(1/n): of examples that have nothing to do with it, one in
-          ten is as near. Once five labels, and most of those without an equal question, have
-          answered none, these parts are 0.4 and 0.01^(1/n): others are learned, too.
-        - The oldest question whose numbers are all 0, as of a scaler that has learned nothing yet.
+        - The distance from the nearest is a part of that from all others, below 0.6, and where n
+          features differ below 0.1^(1/n): of examples that have nothing to do with it, one in ten
+          is as near. Once five labels, and most of those without an equal question, have answered
+          none, these parts are 0.4 and 0.01^(1/n): others are learned, too.
+        - The oldest question, if its numbers are all 0, as of a scaler that has learned nothing
+          yet, while most labels answer a question.
         - The oldest one that is about as near as the nearest, for most labels come in order. It is
           tried once five labels had changed features, while most of them answer a question. If
           more than a sixth of these were further than three times the usual distance, labels that
@@ -251,14 +261,15 @@ class Questions:
         # Believed until five labels, and most of all, have answered none.
         answers = self.n_unmatched < max(FEW, self.n_alike)
         most, chance = (CLEAR, CHANCE) if answers else (CLEARER, RARER)
-        n_varying = int((spread > 0).sum())
-        part = min(most, chance ** (1 / max(1, n_varying)))
+        n_apart = int((difference[first] > 0).sum())
+        part = min(most, chance ** (1 / max(1, n_apart)))
         clear = first < n and second < np.inf and distance[first] < part * second
         unnamed = ~np.array([self.waiting[query].named for query in queries])
         about = unnamed & (distance[:n] * CLEAR <= distance[:n].min())
         likely = about & (np.array(queries) == now)
         if not likely.any():
-            likely = unnamed & (np.arange(n) == first if clear else ~found[:n, 1:].any(axis=1))
+            zero = answers and not found[0, 1:].any()
+            likely = unnamed & (np.arange(n) == (first if clear else 0 if zero else n))
         if not likely.any() and answers and self.n_alike >= FEW:
             often = self.n_far > SELDOM * self.n_alike
             likely = about & (distance[:n] <= (FURTHER * self.usual if often else np.inf))

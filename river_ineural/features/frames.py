@@ -181,7 +181,12 @@ def dicts(frame: nw.DataFrame[Any]) -> list[dict[Any, Any]]:
 
 def native(values: list[Any], frame: nw.DataFrame[Any]) -> IntoSeries:
     """A series of the same kind and index as the frame."""
-    return dataframe.to_native_series(values, name=None, like=frame)
+    try:
+        return dataframe.to_native_series(values, name=None, like=frame)
+    except TypeError:  # polars has no other column for labels of several types
+        library = nw.get_native_namespace(frame)
+        series: IntoSeries = nw.new_series("", values, nw.Object(), backend=library).to_native()
+        return series
 
 
 def checked_labels(y: IntoSeries, frame: nw.DataFrame[Any]) -> list[ClfTarget]:

@@ -126,7 +126,10 @@ class Recorder:
         for name, metric in metrics_of(step).items():
             if isinstance(metric, utils.Rolling):
                 name = f"{type(metric.obj).__name__}, last {metric.window_size}"
-            metrics[name] = float(metric.get())
+            try:
+                metrics[name] = float(metric.get())
+            except (NotImplementedError, TypeError):  # a report of many numbers
+                continue
             if math.isnan(answers) and type(metric).__name__ == "Accuracy":
                 right, answers = metric.cm.total_true_positives, metric.cm.total_weight
         sampler, decision = self.sampler, self.sampler.last_decision
