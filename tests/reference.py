@@ -391,13 +391,17 @@ class ReferenceClassifier:
         return [b[i] / sum(b) - p[i] for i in range(len(p))]
 
     def grow_trees(self, n):
-        if "forest" not in self.explorers or self.wide:
-            return
         held, k, d = self.held(), len(self.labels), len(self.features)
+        if "forest" not in self.explorers:
+            return
+        if self.sparse:
+            self.forest.stale = [True] * len(self.forest.stale)
+            return
         weights = np.array([np.eye(k)[e["label"]] * e["weight"] for e in held])
         varied = np.flatnonzero(self.varies).tolist()
         x = self.raw([e["x"] for e in held]).numpy()
-        self.forest.learn(x, weights, varied, min(16, max(1, d // 2)), n, self.n_added[0])
+        tried = 256 if d > 1280 else d // 5 if d > 80 else 16 if d > 32 else max(1, d // 2)
+        self.forest.learn(x, weights, varied, tried, n, self.n_added[0])
 
     # Changes
 
@@ -796,7 +800,7 @@ class ReferenceSampler:
         full *= (self.n_labels + 10) / (self.n_labels + 10 + self.n_waiting)
         self.threshold = threshold = full * share**0.75
         rest = self.random_share()
-        kept = rest * self.budget * max(0, self.horizon - self.t) if self.horizon else 0.0
+        kept = int(rest * self.budget * max(0, self.horizon - self.t)) if self.horizon else 0
         unasked = "budget" if may < 1 + kept and gap < full else "none"
         if 1 <= may < 1 + kept and not some_class_is_late(self.heard):
             self.n_kept += 1

@@ -246,7 +246,7 @@ def test_labels_last_for_random_asks_until_the_horizon(why, audit):
             random_at.append(t)
         elif decision.asked:
             last = t
-            assert manager.left > 400 * part * (1 - t / 2_000) - 1e-6
+            assert manager.left >= math.floor(400 * part * (1 - t / 2_000))
     expected = min(400, 400 * part * (1 - last / 2_000))
     after = [t for t in random_at if t > last]
     assert len(after) == pytest.approx(expected, abs=1 + 4 * math.sqrt(expected))

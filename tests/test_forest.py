@@ -64,3 +64,27 @@ def test_work_and_memory_are_bounded(monkeypatch):
     forest = forest_of(model)
     assert forest.feature.shape == (TREES, NODES)
     assert (forest.feature >= 0).any(axis=0).sum() < NODES
+
+
+def test_of_many_features_it_finds_the_few_that_count():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(250, 300)).tolist()
+    stream = [(dict(enumerate(row)), (row[0] > 0) != (row[1] > 0.5)) for row in rows]
+    few = {"batch_size": 8, "n_steps": 2.0}
+    alone, _ = wrong(stream, explorers=(), **few)
+    beside, trust = wrong(stream, **few)
+    assert beside < 0.8 * alone
+    assert trust > 0.7
+
+
+@pytest.mark.parametrize("of", ["words", "4,097 features"])
+def test_there_is_none_of_words_nor_of_too_many_features(of):
+    rng, model = np.random.default_rng(0), INeurAL(hidden_dim=2, n_steps=0, capacity=64, seed=1)
+    for _ in range(30):
+        given = rng.choice(4097, 20, replace=False) if of == "words" else range(4097)
+        model.learn_one({f"f{j}": float(rng.random()) for j in given}, int(rng.integers(2)))
+    trees_before = forest_of(model).child.copy()
+    for _ in range(10):
+        model.learn_one({f"f{j}": 1.0 for j in given}, int(rng.integers(2)))
+    assert (forest_of(model).child == trees_before).all()
+    assert forest_of(model).stale.all()

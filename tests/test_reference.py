@@ -258,7 +258,7 @@ def test_other_explorers_agree(kind, explorers):
 
 @BOTH
 def test_many_features_agree(kind):
-    """No trees, nothing squashed, and examples that are moved to where f1 errs."""
+    """Trees try more of them, nothing is squashed, and examples that are moved to where f1 errs."""
     stream = [
         (dict([*x.items()][: 258 + 5 * (t > 20)]), y)
         for t, (x, y) in enumerate(blobs(50, n_features=263, n_classes=3, noise=1.0))
@@ -268,7 +268,7 @@ def test_many_features_agree(kind):
     assert reference.n_pseudo_labels > 0  # in whose examples no mistake is counted
     assert twin.wide
     assert twin.radius != 0.05
-    assert model.trust["forest"] == 0.5
+    assert model.trust["forest"] != 0.5
 
 
 @BOTH
@@ -319,13 +319,13 @@ def test_a_class_that_comes_late_agrees():
 
 def test_categories_and_gaps_agree():
     rng, stream = np.random.default_rng(0), []
-    for x, label in shifting(120, 2, 3):
+    for x, label in shifting(240, 2, 3):
         x = {name: None if rng.random() < 0.2 else value for name, value in x.items()}
         if x.get("f0") is not None and x["f0"] > 1:
             x["f0"] = "high"
         stream.append((x | {"job": ["clerk", math.nan][rng.integers(2)]}, label))
     model, twin = quick(encodes=True)
-    reference = run_side_by_side(model, twin, stream, 1e-6)
+    reference = run_side_by_side(model, twin, stream, 1e-6, budget=0.4)
     assert reference.n_queries > 30
     assert reference.n_kept > 0, "no round was left to random asks"
     made = {"job=clerk", "job missing", "f0=high", "f0 missing", "f1 missing"}

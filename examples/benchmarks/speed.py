@@ -24,7 +24,6 @@ from torch import nn
 
 from river_ineural import INeurAL, NeurONAL
 from river_ineural.active import INeurALSampler
-from river_ineural.features.constants import NARROW
 from river_ineural.networks.device import available
 from river_ineural.networks.threads import single_threaded
 
@@ -95,8 +94,6 @@ def new_model(
 
 def lasting_model(d: int, k: int) -> INeurAL | NeurONAL:
     """A model with a history as full as after a long stream, when the forest grows more slowly."""
-    if d > NARROW:  # no forest is grown
-        return new_model(k)
     model = new_model(k, capacity=8192, explorers=("network", "forest"))
     rng = np.random.default_rng(1)
     model.n_steps = 0

@@ -217,7 +217,7 @@ class INeurALSampler(BudgetedSampler):
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         changing, share, threshold, full = self._levels(manager, learner, n_classes, beta)
         kept = rule.kept(manager, share + self.audit) if self._reserves else 0.0
-        spent = manager.left < 1 + kept
+        spent = manager.left < 1 + int(kept)  # a part of a label keeps none
         only_random = spent and manager.left >= 1 and not self._late
         if margin < threshold and not only_random:
             return "change" if changing else "gap", margin, threshold, 1.0

@@ -23,7 +23,7 @@ class INeurAL(NeuralClassifier):
 
     p is f1 clipped to [0, 1]. α, ω and λ are the trust in each explorer. They follow by least
     squares from the given labels, each predicted before it is learned
-    (`learning.explorers.Explorers`). In the paper α = 1, and f2 is the only explorer.
+    (`explorers.trust.Explorers`). In the paper α = 1, and f2 is the only explorer.
 
     Each learned example enters a bounded history as its k contexts with reward r1 (1 for its class,
     else 0) and residual r2 = r1 - f1, taken before it is learned. Then the networks take mini-batch
@@ -46,20 +46,20 @@ class INeurAL(NeuralClassifier):
         Contexts b of each step, in [1, 65,536]. They are drawn as ⌈b/2⌉ whole examples, also with
         more than two classes, where ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, in [0, 1,000]; half of them if examples have
-        few of many features, as of words. A fraction of a step is carried over to the next example.
-        `n_steps` and `lr` may be set later on.
+        Steps after each example whose label was given, in [0, 1,000]; a quarter of them if examples
+        have few of many features, as of words. A fraction of a step is carried over to the next
+        example. `n_steps` and `lr` may be set later on.
     capacity
         Examples in the history, in [2, 1,000,000]. A quarter of it is for pseudo-labelled examples,
         which never replace an example whose label was given.
     explorers
         What estimates the errors of f1: a tuple of some of "network", which is f2, "forest", which
-        is not grown above 256 features, and "last_label", which counts where labels depend on the
-        ones before. ("network",) is the paper's method, trusted as far as labels confirm it. () is
-        f1 alone.
+        is grown of up to 4,096 features, but not of words, and "last_label", which counts where
+        labels depend on the ones before. ("network",) is the paper's method, trusted as far as
+        labels confirm it. () is f1 alone.
     drift_detector
         How mistakes at given labels show that the stream has changed. "cusum" weights each mistake
-        by how sure the model was: `learning.drift.Cusum`. A detector of `river.drift.binary` gets
+        by how sure the model was: `drift.Cusum`. A detector of `river.drift.binary` gets
         the mistakes where the model was sure. After a detected change new networks are trained on
         the labels since it, and on old labels that are still right. None: no detector.
     classes

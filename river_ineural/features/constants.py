@@ -14,5 +14,6 @@ FLAG = 2.0  # a flag is divided by this times its range
 SQUASHED = 0.633  # mean square of arsinh(z) for z ~ N(0, 1)
 CLOSEST = 1e-70  # least spread of a feature that varies: its fourth power fits float64
 FARTHEST = 1e15  # largest scaled value: its square fits float32
-NARROW = 256  # columns up to which there is a forest, and features are squashed
+NARROW = 256  # columns up to which features are squashed
+MOST_COLUMNS = 4096  # up to which there is a forest: it takes 10 KB a column
 CONSTANT = 1  # columns before those of the features: a constant, which is 0 in raw vectors
