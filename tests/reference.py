@@ -394,13 +394,13 @@ class ReferenceClassifier:
         held, k, d = self.held(), len(self.labels), len(self.features)
         if "forest" not in self.explorers:
             return
-        if self.sparse:
+        if self.wide and self.n_there < (d + 1) / 4:
             self.forest.stale = [True] * len(self.forest.stale)
             return
         weights = np.array([np.eye(k)[e["label"]] * e["weight"] for e in held])
         varied = np.flatnonzero(self.varies).tolist()
         x = self.raw([e["x"] for e in held]).numpy()
-        tried = 256 if d > 1280 else d // 5 if d > 80 else 16 if d > 32 else max(1, d // 2)
+        tried = min(max(1, d // 2), max(16, round(float(self.n_there)) // 4), 256)
         self.forest.learn(x, weights, varied, tried, n, self.n_added[0])
 
     # Changes
