@@ -37,11 +37,16 @@ class Node:
         self.total = weights.sum(axis=0)
         self.left = None
 
-    def vote(self, x):
-        """The class, None of no examples."""
-        if self.left is None:
-            return int(self.total.argmax()) if len(self.x) else None
-        return (self.left if x[self.feature] <= self.threshold else self.right).vote(x)
+    def vote(self, x, k):
+        """Shares of k classes: that of the first one, and the others have the same part of the
+        rest; 0 of no examples.
+        """
+        if self.left is not None:
+            return (self.left if x[self.feature] <= self.threshold else self.right).vote(x, k)
+        top, w = self.total.argmax(), self.total.sum()
+        part = self.total[top] / w if w else 0.0
+        rest = (1 - part) / max(1, k - 1) if w else 0.0
+        return np.where(np.arange(k) == top, part, rest)
 
 
 def purity(weights):
@@ -97,8 +102,8 @@ class ReferenceForest:
         """v - p of each class; 0 without trees."""
         if not any(self.trees):
             return [0.0] * len(f1)
-        said = [each and each.vote(x) for each in self.trees]
-        return [said.count(y) / TREES - min(1, max(0, f)) for y, f in enumerate(f1)]
+        said = sum(each.vote(x, len(f1)) for each in self.trees if each) / TREES
+        return [v - min(1, max(0, f)) for v, f in zip(said, f1, strict=True)]
 
     def often(self, each, serial):
         """How often the sample of a tree holds an example."""

@@ -88,3 +88,17 @@ def test_there_is_none_of_words_nor_of_too_many_features(of):
         model.learn_one({f"f{j}": 1.0 for j in given}, int(rng.integers(2)))
     assert (forest_of(model).child == trees_before).all()
     assert forest_of(model).stale.all()
+
+
+def test_a_leaf_of_equal_examples_votes_by_their_shares():
+    """A quarter of those with "a" are of class 1, and none of the others."""
+    model = INeurAL(hidden_dim=4, n_steps=0, seed=1)
+    for i in range(160):
+        model.learn_one({"a": float(i % 2)}, int(i % 8 == 1))
+    columns = dump(model).networks.shape.n_features
+    x = np.zeros((2, columns))
+    x[1, -1] = 1.0
+    shares = forest_of(model).estimate(x, np.zeros((2, 2), np.float32))
+    assert shares[0].tolist() == [1.0, 0.0]
+    assert 0.15 < shares[1, 1] < 0.35
+    assert shares[1].sum() == pytest.approx(1)

@@ -261,6 +261,7 @@ def grow_tree(
             if w > (total[node, top] if top >= 0 else 0):
                 top = c
         feature[tree, node], child[tree, node] = -1, top
+        threshold[tree, node] = total[node, top] / mass if top >= 0 else 0.0
         if n_there < 2 or n_nodes + 2 > len(total):
             continue
         begin, end, found, n_left, n_tried = span[0, node], span[1, node], -1, len(tried), 0
@@ -351,8 +352,8 @@ def grow(
         on, and after the last tree the first.
     feature, threshold, child
         (T, N), written. For a node that is split: its feature, the largest value that goes to the
-        left, and its left child, which the right one follows. For a leaf: -1, any number, and its
-        class, or -1 if its examples have no weight. A tree has at most N nodes.
+        left, and its left child, which the right one follows. For a leaf: -1, the share of its
+        class, and this class, or -1 if its examples have no weight. A tree has at most N nodes.
 
     Returns
     -------
@@ -400,7 +401,8 @@ def votes(
     found: Array,
 ) -> None:
     """Write v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped
-    to [0, 1]. Trees are as `grow` writes them, (T, N). A tree that is not grown does not vote.
+    to [0, 1]. Trees are as `grow` writes them, (T, N). A leaf of several classes gives its class
+    only the share of it, and the others the rest. A tree that is not grown does not vote.
 
     `at` (4,) is memory. Four trees go down at the same time, because a node takes longer to come
     from memory than to be decided.
@@ -423,6 +425,10 @@ def votes(
                     at[i] = node if leaf else child[tree, node] + right
                     moves |= not leaf
             for i in range(TOGETHER):
-                label = child[first + i, at[i]]
+                label, part = child[first + i, at[i]], f1.dtype.type(threshold[first + i, at[i]])
                 if label >= 0:
-                    found[row, label] += share
+                    found[row, label] += share * part
+                if label >= 0 and part < 1:  # equal examples of several classes
+                    rest = share * (1 - part) / max(1, f1.shape[1] - 1)
+                    for c in range(f1.shape[1]):
+                        found[row, c] += rest if c != label else 0

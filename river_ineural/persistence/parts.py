@@ -204,7 +204,8 @@ class OfForest(Part):
         feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
         on = (feature >= CONSTANT) & (feature < sizes["used"])
         on &= (child > np.arange(last + 1)) & (child < last)
-        to = (feature == -1) & (child >= -1) & (child < sizes["k"])
+        share = state["threshold"]
+        to = (feature == -1) & (child >= -1) & (child < sizes["k"]) & (share >= 0) & (share <= 1)
         fine = last < NODES and np.where(feature >= 0, on, to).all()
         need(fine, path, "trees of features and classes in use", child)
 
