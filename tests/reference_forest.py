@@ -37,16 +37,19 @@ class Node:
         self.total = weights.sum(axis=0)
         self.left = None
 
-    def vote(self, x, k):
-        """Shares of k classes: that of the first one, and the others have the same part of the
-        rest; 0 of no examples.
+    def vote(self, x, p):
+        """Shares of the classes: that of the first one, and of the others parts of the rest in
+        proportion to p; 0 of no examples.
         """
         if self.left is not None:
-            return (self.left if x[self.feature] <= self.threshold else self.right).vote(x, k)
-        top, w = self.total.argmax(), self.total.sum()
-        part = self.total[top] / w if w else 0.0
-        rest = (1 - part) / max(1, k - 1) if w else 0.0
-        return np.where(np.arange(k) == top, part, rest)
+            return (self.left if x[self.feature] <= self.threshold else self.right).vote(x, p)
+        top, w, others = self.total.argmax(), self.total.sum(), np.array(p)
+        if not w:
+            return 0 * others
+        others[top] = 0
+        part = self.total[top] / w
+        others = others / others.sum() if others.any() else np.full(len(p), 1 / (len(p) - 1))
+        return np.where(np.arange(len(p)) == top, part, (1 - part) * others)
 
 
 def purity(weights):
@@ -102,8 +105,9 @@ class ReferenceForest:
         """v - p of each class; 0 without trees."""
         if not any(self.trees):
             return [0.0] * len(f1)
-        said = sum(each.vote(x, len(f1)) for each in self.trees if each) / TREES
-        return [v - min(1, max(0, f)) for v, f in zip(said, f1, strict=True)]
+        p = [min(1, max(0, f)) for f in f1]
+        said = sum(each.vote(x, p) for each in self.trees if each) / TREES
+        return (said - p).tolist()
 
     def often(self, each, serial):
         """How often the sample of a tree holds an example."""

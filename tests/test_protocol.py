@@ -275,9 +275,14 @@ def test_a_sampler_s_parameters_count_from_when_they_are_set():
     bucket = active.Budget(0.05, burst=30)
     model.mutate({"budget": bucket, "horizon": None})
     assert (model.budget, model.horizon) == (bucket, None)
-    model.budget = 0.5
-    model.mutate({"budget": active.Budget(0.5, horizon=40), "horizon": 40})
-    assert model._budget_manager.left == 20 - model.n_queries
+    for horizon in (40, 80):
+        model.mutate({"budget": active.Budget(0.5, horizon=horizon), "horizon": horizon})
+        assert model._budget_manager.left == horizon / 2 - model.n_queries
+    model.mutate({"horizon": 100, "budget": 0.5})
+    assert (model.budget, model.horizon) == (0.5, 100)
+    with pytest.raises(ValueError, match="leave the horizon to the Budget"):
+        model.mutate({"gamma": 3.0, "budget": bucket, "horizon": 20})
+    assert (model.budget, model.horizon, model.gamma) == (0.5, 100, 1e6)
     with pytest.raises(ValueError, match="budget"):
         model.budget = 1.5
     with pytest.raises(AttributeError, match="seed is fixed"):

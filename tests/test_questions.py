@@ -430,6 +430,19 @@ def test_a_class_of_a_wrong_label_alone_is_searched_for_as_before(classes):
     assert max(asked) - min(asked) <= 2
 
 
+def test_a_correction_does_not_forget_classes_whose_labels_the_history_has_replaced(recwarn):
+    model = active.INeurALSampler(small(capacity=16), gamma=1e12, seed=1)
+    for i in range(60):
+        query = model.decide_one({"a": float(i % 7), "b": float(i % 5)}).query
+        model.answer(query, "rare" if i in (0, 2) else "common")
+    assert model.classifier.unseen_labels == ("rare",)
+    model.answer(query, "rare")
+    model.answer(query, "common")
+    for i in range(20):
+        assert model.decide_one({"a": float(i % 7), "b": float(i % 5)}).reason != "few classes"
+    assert not recwarn
+
+
 def test_steps_that_learn_labels_keep_a_corrected_one_and_say_so_once(recwarn):
     by_group = compose.Select("v") + feature_extraction.TargetAgg(by="c", how=stats.Mean())
     model = active.INeurALSampler(by_group | small(), seed=1)
@@ -650,27 +663,31 @@ def test_a_clone_with_attributes_has_the_counts():
             learned.clone({name: value}, include_attributes=True)
 
 
-@pytest.mark.parametrize("way", ["set", "clone"])
+@pytest.mark.parametrize("way", ["set", "set, and rounds", "clone"])
 def test_another_classifier_learns_questions_and_archives_with_all_its_steps(way):
     """Its scaler has seen no round of the one before, and learns what comes without a round."""
     rows = [({name: 100 * value + 500 for name, value in x.items()}, y) for x, y in STREAM]
     inner = preprocessing.StandardScaler() | small()
     model = active.INeurALSampler(inner, gamma=1e12, seed=1)
     asked = {model.decide_one(x).query: (x, y) for x, y in rows[:20]}
-    if way == "set":
-        model.classifier = preprocessing.StandardScaler() | small()
-    else:
+    if way == "clone":
         model = model.clone(include_attributes=True)
+    else:
+        model.classifier = preprocessing.StandardScaler() | small()
     fresh = active.INeurALSampler(preprocessing.StandardScaler() | small(), gamma=1e12, seed=1)
+    for x, _ in rows[40:60] if way == "set, and rounds" else []:
+        model.predict_one(x)
+        fresh.classifier["StandardScaler"].learn_one(x)
     for query, (x, y) in asked.items():
         model.answer(query, y)
         fresh.learn_one(x, y)
-    for x, y in rows[20:40]:
-        model.learn_one(x, y)
-        fresh.learn_one(x, y)
+    if way != "set, and rounds":
+        for x, y in rows[20:40]:
+            model.learn_one(x, y)
+            fresh.learn_one(x, y)
     held, expected = (dump(each).history for each in (model, fresh))
-    assert (held.x[:40] == expected.x[:40]).all()
-    assert np.count_nonzero(held.x[1:40, 1:]) > 40
+    assert (held.x[: held.n_labelled] == expected.x[: held.n_labelled]).all()
+    assert np.count_nonzero(held.x[1:20, 1:]) > 20
 
 
 @pytest.mark.filterwarnings("ignore:No label of 'b' has come")

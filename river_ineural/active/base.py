@@ -103,6 +103,22 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self._questions.unlink()
         self._n_drifts = n_drifts(classifier)
 
+    def mutate(self, new_attrs: dict[str, Any]) -> None:
+        """Set parameters by name: all, or none. A budget and a horizon are checked together."""
+        rest = dict(new_attrs)
+        with self._lock:
+            before = dict(self.__dict__)
+            try:
+                if "budget" in rest and "horizon" in rest:
+                    names, kind = ("budget", "horizon"), type(self)
+                    both = {each: getattr(kind, each).check(each, rest.pop(each)) for each in names}
+                    self._limit(**both)
+                    self.__dict__.update(both)
+                super().mutate(rest)
+            except Exception:
+                self.__dict__.update(before)
+                raise
+
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
             manager = copy.copy(self._budget_manager)
@@ -291,6 +307,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 self._learn(model, found.example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
+                self._tell_of_steps(found.label)
 
     def withdraw(self, query: int) -> None:
         """Take a question back, as if it had not been asked: the budget gets its label back, unless
@@ -316,6 +333,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             self._questions.settle(query, Answered(0, None))
             self._accuracy.label(query, None)
             self._budget_manager.give_back(query, self._questions.after(query))
+            if isinstance(found, Answered):
+                self._tell_of_steps(found.label)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
@@ -358,6 +377,9 @@ class BudgetedSampler(Locked, Counts, Pairs):
         """Give the example of an answered question another label; None lets it no longer count."""
         self._questions.correct(query, y, find_learner(self.classifier)[0])
         self._accuracy.label(query, y)
+
+    def _tell_of_steps(self, before: ClfTarget | None) -> None:
+        """Warn once, after all else, if steps have learned a label that does not hold any more."""
         if "steps" not in self._warned and taught(self.classifier):
             self._warned.add("steps")
             warn(

@@ -20,6 +20,7 @@ from river_ineural.active.pipelines import (
     check_learner,
     checked,
     find_learner,
+    last_step,
     learn_steps,
     prepared,
     steps_learn,
@@ -260,6 +261,8 @@ class INeurALSampler(BudgetedSampler):
         # Unsupervised steps have learned x if it was predicted. It was not if more examples are
         # learned than were predicted, as in a warm start.
         seen = self._n_learned < self._budget_manager.n_rounds
+        if asked := self._questions.waiting.get(query or 0):  # of a pipeline that is replaced?
+            seen &= asked.example is not asked.x or last_step(self.classifier) is self.classifier
         with steps_learn(model) if seen and pipelines else nullcontext():
             learn_steps(model, x, y, kwargs and accepted(model, kwargs))
         self._n_learned += seen
@@ -277,7 +280,8 @@ class INeurALSampler(BudgetedSampler):
                 count, first = self._seen.get(label, (0, self._n_heard))
                 self._seen[label] = count + n, first
         self._seen = {label: each for label, each in self._seen.items() if each[0] > 0}
-        self._unseen = None
+        if self._unseen or before not in self._seen:  # it may have been the only one of its class
+            self._unseen = None
         self._late = rule.some_class_is_late(self._seen.values(), self._n_heard)
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:

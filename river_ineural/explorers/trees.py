@@ -401,8 +401,9 @@ def votes(
     found: Array,
 ) -> None:
     """Write v - p, (B, k): the shares of the votes of trees on raw x (B, d), less f1 (B, k) clipped
-    to [0, 1]. Trees are as `grow` writes them, (T, N). A leaf of several classes gives its class
-    only the share of it, and the others the rest. A tree that is not grown does not vote.
+    to [0, 1]. Trees are as `grow` writes them, (T, N). A leaf whose examples no feature tells
+    apart may hold several classes: it gives its class only the share of it, and the others the rest
+    in proportion to f1. A tree that is not grown does not vote.
 
     `at` (4,) is memory. Four trees go down at the same time, because a node takes longer to come
     from memory than to be decided.
@@ -428,7 +429,12 @@ def votes(
                 label, part = child[first + i, at[i]], f1.dtype.type(threshold[first + i, at[i]])
                 if label >= 0:
                     found[row, label] += share * part
-                if label >= 0 and part < 1:  # equal examples of several classes
-                    rest = share * (1 - part) / max(1, f1.shape[1] - 1)
-                    for c in range(f1.shape[1]):
-                        found[row, c] += rest if c != label else 0
+                if label < 0 or part >= 1:
+                    continue
+                rest, others, k = share * (1 - part), f1.dtype.type(0), f1.shape[1]
+                for c in range(k):
+                    others += min(max(f1[row, c], 0), 1) if c != label else 0
+                for c in range(k):
+                    if c != label:
+                        p = min(max(f1[row, c], 0), 1)
+                        found[row, c] += rest * (p / others if others > 0 else 1 / (k - 1))

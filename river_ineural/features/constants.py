@@ -15,5 +15,5 @@ SQUASHED = 0.633  # mean square of arsinh(z) for z ~ N(0, 1)
 CLOSEST = 1e-70  # least spread of a feature that varies: its fourth power fits float64
 FARTHEST = 1e15  # largest scaled value: its square fits float32
 NARROW = 256  # columns up to which features are squashed
-MOST_COLUMNS = 4096  # up to which there is a forest: it takes 10 KB a column
+MOST_COLUMNS = 4096  # of features, up to which trees are grown: this takes up to 27 KB a column
 CONSTANT = 1  # columns before those of the features: a constant, which is 0 in raw vectors

@@ -73,9 +73,7 @@ class Mutable:
             before = dict(self.__dict__)
             try:
                 # A classifier comes last, for questions forget what was learned by the one before.
-                # A horizon comes before the budget, which is checked against it.
-                order = {"horizon": 0, "classifier": 2}
-                names = sorted(new_attrs, key=lambda name: order.get(name, 1))
+                names = sorted(new_attrs, key=lambda name: name == "classifier")
                 given = {name: {} if name in inner else new_attrs[name] for name in names}
                 super().mutate(given)  # type: ignore[misc]
                 for name, attributes in inner.items():
