@@ -22,12 +22,13 @@ from river_ineural.active.pipelines import (
     find_learner,
     last_step,
     learn_steps,
+    n_drifts,
     n_learned,
     taught,
 )
 from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
-from river_ineural.active.questions import Answered, Question, Questions
+from river_ineural.active.questions import Answered, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.features.keys import check_names
 from river_ineural.features.labels import LabelIndex
@@ -138,11 +139,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
     def _repr_html_(self) -> str:
         return of_sampler(self, self._budget_manager)
-
-    @property
-    def n_drifts(self) -> int:
-        """Changes of the stream that the learner has detected; 0 if it has no detector."""
-        return n_drifts(self.classifier)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         check_names(x)
@@ -255,13 +251,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
             assert decision is not None
             return decision
 
-    def queries(self) -> list[Question]:
-        """The questions that wait for their labels, the oldest first."""
-        with self._lock:
-            self._questions.count(self._budget_manager.n_rounds)
-            waiting = self._questions.waiting.items()
-            return [Question(query, query, each.reason, each.gap) for query, each in waiting]
-
     def answer(self, query: int, y: ClfTarget, **kwargs: Any) -> None:
         """Learn the label of a question, whose example was kept as the classifier saw it.
 
@@ -307,7 +296,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 self._learn(model, found.example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
-                self._tell_of_steps(found.label)
+                tell_of_steps(self.classifier, found.label, self._warned)
 
     def withdraw(self, query: int) -> None:
         """Take a question back, as if it had not been asked: the budget gets its label back, unless
@@ -334,7 +323,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             self._accuracy.label(query, None)
             self._budget_manager.give_back(query, self._questions.after(query))
             if isinstance(found, Answered):
-                self._tell_of_steps(found.label)
+                tell_of_steps(self.classifier, found.label, self._warned)
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
@@ -378,15 +367,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self._questions.correct(query, y, find_learner(self.classifier)[0])
         self._accuracy.label(query, y)
 
-    def _tell_of_steps(self, before: ClfTarget | None) -> None:
-        """Warn once, after all else, if steps have learned a label that does not hold any more."""
-        if "steps" not in self._warned and taught(self.classifier):
-            self._warned.add("steps")
-            warn(
-                f"Label {before!r} was corrected or taken back, but a step before the model has "
-                "learned it for good: TargetAgg and others that learn labels forget none."
-            )
-
     def _note_drifts(self, learner: Any, n_before: int | None) -> None:
         """Record changes that the learner has detected, and drop those that it has refuted."""
         n, replaced = n_drifts(learner), n_before is not None and learner.n_labels < n_before
@@ -414,9 +394,14 @@ class BudgetedSampler(Locked, Counts, Pairs):
         yield {"classifier": linear_model.SoftmaxRegression()}
 
 
-def n_drifts(classifier: base.Classifier) -> int:
-    """Changes that the learner inside a classifier has detected; 0 if it has no detector."""
-    return int(getattr(find_learner(classifier)[0], "n_drifts", 0))
+def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -> None:
+    """Warn once, after all else, if steps have learned a label that does not hold any more."""
+    if "steps" not in warned and taught(classifier):
+        warned.add("steps")
+        warn(
+            f"Label {before!r} was corrected or taken back, but a step before the model has "
+            "learned it for good: TargetAgg and others that learn labels forget none."
+        )
 
 
 def of_given(kwargs: dict[str, Any]) -> dict[str, Any]:

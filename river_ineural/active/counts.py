@@ -9,13 +9,15 @@ from river.base.typing import ClfTarget
 
 from river_ineural.active.accuracy import Accuracy, ClassEstimate, Estimate
 from river_ineural.active.budget import BudgetManager
-from river_ineural.active.questions import Questions
+from river_ineural.active.pipelines import n_drifts
+from river_ineural.active.questions import Question, Questions
 from river_ineural.features.validation import check_integer
 
 
 class Counts:
     """The part of `BudgetedSampler` that counts rounds and labels, and says how right it is."""
 
+    classifier: Any
     _accuracy: Accuracy
     _budget_manager: BudgetManager
     _questions: Questions
@@ -36,6 +38,18 @@ class Counts:
         """Labels asked for within the last 5,000 rounds that have not come yet."""
         with self._lock:
             return self._questions.count(self.n_rounds)
+
+    def queries(self) -> list[Question]:
+        """The questions that wait for their labels, the oldest first."""
+        with self._lock:
+            self._questions.count(self._budget_manager.n_rounds)
+            waiting = self._questions.waiting.items()
+            return [Question(query, query, each.reason, each.gap) for query, each in waiting]
+
+    @property
+    def n_drifts(self) -> int:
+        """Changes of the stream that the learner has detected; 0 if it has no detector."""
+        return n_drifts(self.classifier)
 
     @property
     def accuracy(self) -> Estimate:

@@ -93,6 +93,11 @@ def n_learned(classifier: Any, n_given: int) -> int:
     return n
 
 
+def n_drifts(classifier: Any) -> int:
+    """Changes that the learner inside a classifier has detected; 0 if it has no detector."""
+    return int(getattr(find_learner(classifier)[0], "n_drifts", 0))
+
+
 def check_learner(name: str, classifier: Any) -> Any:
     """The classifier; a TypeError names what is missing, unless there is a `Learner` inside."""
     no_sampler(name, classifier)
