@@ -394,7 +394,7 @@ class ReferenceClassifier:
         held, k, d = self.held(), len(self.labels), len(self.features)
         if "forest" not in self.explorers:
             return
-        if self.wide and self.n_there < (d + 1) / 4:
+        if self.wide and self.n_there < 0.4 * (d + 1):
             self.forest.stale = [True] * len(self.forest.stale)
             return
         weights = np.array([np.eye(k)[e["label"]] * e["weight"] for e in held])

@@ -22,7 +22,7 @@ TREES = 64
 NODES = 511  # of a tree, at most
 EXAMPLES = 768  # of which trees are grown, at most
 TRIED, OF_MANY, MOST_TRIED = 16, 4, 256  # features of which a node takes the best: `n_tried`
-DENSE = 1 / 4  # of more than 256 features: trees of words or digits, which have fewer, are worse
+DENSE = 0.4  # of more than 256 features: trees of words or digits, which have fewer, are worse
 MOST_ANEW, POWER = 60, 1.5  # labels up to which all trees are grown; how fast it then falls
 SELDOM = 0.3  # trees due at a label, at least
 PARTS = "feature", "threshold", "child"  # of each node
@@ -56,7 +56,7 @@ class Forest:
     learned examples, where trees, which know no slope, stay as sure as ever. With few labels a
     network is smooth and a forest is not. So trees are right where thresholds decide the class, f1
     is right where classes part along a slope, and elsewhere their mistakes differ. Above 4,096
-    features no tree is grown, nor above 256 of which examples have less than a quarter, as of
+    features no tree is grown, nor above 256 of which examples have less than two fifths, as of
     words. Trees that were grown before stay as they are.
 
     A tree is grown on a bootstrap sample of at most 768 labelled examples, until its leaves are
