@@ -299,8 +299,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 tell_of_steps(self.classifier, found.label, self._warned)
 
     def withdraw(self, query: int) -> None:
-        """Take a question back, as if it had not been asked: the budget gets its label back, but for
-        what its bucket could not have held since.
+        """Take a question back, as if it had not been asked: the budget gets its label back, as far
+        as its bucket could have held it since.
 
         If it was answered, its example no longer counts in the history that `answer` describes.
         What else the label has changed, such as the trust in explorers, fades.
