@@ -291,8 +291,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
                 # Unsupervised steps have learned x in its round: the last one learns the example.
-                seen = found.example is not found.x
-                model = last_step(self.classifier) if seen else self.classifier
+                model = last_step(self.classifier) if found.passed else self.classifier
                 self._learn(model, found.example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)

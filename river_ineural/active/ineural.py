@@ -262,7 +262,7 @@ class INeurALSampler(BudgetedSampler):
         # learned than were predicted, as in a warm start.
         seen = self._n_learned < self._budget_manager.n_rounds
         if asked := self._questions.waiting.get(query or 0):  # of a pipeline that is replaced?
-            seen &= asked.example is not asked.x or last_step(self.classifier) is self.classifier
+            seen &= asked.passed or last_step(self.classifier) is self.classifier
         with steps_learn(model) if seen and pipelines else nullcontext():
             learn_steps(model, x, y, kwargs and accepted(model, kwargs))
         self._n_learned += seen

@@ -51,6 +51,11 @@ class Asked(NamedTuple):
     size: float  # in bytes
     named: bool  # whether the caller was told its name, and so has no need to answer by features
 
+    @property
+    def passed(self) -> bool:
+        """Whether the steps of the classifier's pipeline have learned x and made the example."""
+        return self.example is not self.x
+
 
 class Answered(NamedTuple):
     """What is kept of an answered question, or, with the label None, of a withdrawn one."""
