@@ -119,11 +119,9 @@ class History:
 
     def emptied(self) -> History:
         """An empty history of the same size and capacity; this one stays as it is."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, rng=copy.deepcopy(self.rng), added=[0, 0])
-        other.x, other.targets = np.empty_like(self.x), np.empty_like(self.targets)
-        other.weight, other.number = np.empty_like(self.weight), np.zeros_like(self.number)
-        other.given = np.zeros_like(self.given)
+        other = History(sum(self.capacities), copy.deepcopy(self.rng), self.weight.dtype)
+        other._resize(self.x.shape[1], self.targets.shape[2], other.filled)
+        other.n_features = self.n_features
         return other
 
     def labelled(self, latest: int | None = None) -> NDArray[np.int64]:
@@ -199,7 +197,7 @@ class History:
 
         Examples are drawn uniformly from each ring, with replacement.
         """
-        n_labelled, n_pseudo = map(min, self.added, self.capacities)
+        n_labelled, n_pseudo = self.n_labelled, self.n_pseudo_labelled
         split = n if not n_pseudo else round(LABELLED_SHARE * n) if n_labelled else 0
         return self.rng.random((n_steps, n)), (split, n_labelled, n_pseudo, self.capacities[0])
 

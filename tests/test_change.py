@@ -255,11 +255,12 @@ def test_statistics_follow_features_that_move():
     scaling = Scaling()
     scaling.grow(2, np.arange(2))
     rows = rng.normal(0, 1, size=(MEMORY + 500, 2))
-    scaling.update(rows)
+    nothing = np.empty((0, 0)), np.empty(0, np.int64)  # whose units are followed
+    scaling.update(rows, *nothing)
     np.testing.assert_allclose(scaling.moments[0], rows.mean(axis=0))
     np.testing.assert_allclose(scaling.moments[1] / scaling.n, rows.var(axis=0))
     for _ in range(60):
-        scaling.update(rng.normal(5, 2, size=(1000, 2)))
+        scaling.update(rng.normal(5, 2, size=(1000, 2)), *nothing)
         assert scaling.n == MEMORY
     weight = np.exp(-60_000 / MEMORY)  # of what was before
     assert scaling.moments[0, 1].item() == pytest.approx(5 * (1 - weight), abs=0.1)

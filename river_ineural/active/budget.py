@@ -242,13 +242,12 @@ class BudgetManager:
         """Start a round."""
         self.n_rounds += 1
         if self.rate is not None and self.bucket is not None:
-            of_rounds = self.rate * (self.n_rounds - self._since)
-            self.left = self.bucket + of_rounds - self._missing
+            self._count()
             if self.left >= self.bucket:
                 self._since, self._missing, self.left = self.n_rounds, 0.0, self.size
 
     def spend(self) -> None:
-        """Count a label that is asked for; this calls nothing, so Ctrl-C cannot come amid it."""
+        """Count a label that is asked for."""
         self.n_asked += 1
         self._missing += 1
         self.left -= 1

@@ -91,7 +91,7 @@ def threshold(two_gamma_beta: float, n_labels: int, n_pending: int) -> float:
     return two_gamma_beta * n_learned / (n_learned + n_pending)
 
 
-def random_share(manager: BudgetManager, dependent: bool = False, changed: bool = False) -> float:
+def random_share(manager: BudgetManager, dependent: bool, changed: bool) -> float:
     """Share of the labels that are asked for at random where the gap is wide, if a rate is known.
 
     It is 0.25 of a rate. Of a total of N labels with a horizon it is 0.14 · N / (N + 200), and

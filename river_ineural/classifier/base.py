@@ -140,8 +140,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
 
         Returns an encoded copy of x, which is not checked again.
         """
-        if w is not ONE:
-            check_weight(w)
+        check_weight(w)
         with self._lock:
             features = self._learner.features
             example, values = features.read(x)
@@ -176,11 +175,10 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         TypeError, ValueError
             If x, y or w is not as above; the model is as it was.
         """
-        if w is not ONE:
-            check_weight(w)
+        check_weight(w)
         with self._lock:
             learner, index = self._learner, self._learner.labels.index
-            names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
+            names, values = learner.features.read(x)
             if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
             weights = UNWEIGHTED if w is ONE else np.array([w], float)
@@ -249,10 +247,10 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         """`scores_one`, and by name what each explorer added to each score."""
         with self._lock:
             learner = self._learner
-            names, values = (x.names, x.array) if type(x) is Checked else learner.features.read(x)
-            said = learner.score_one(names, values)
-            scores = zip(learner.labels.labels, said.scores[0].tolist(), strict=True)
-            return dict(scores), Added(learner.model.explorers.by_name, said)
+            said = self._said(x)
+            return by_label(learner, said.scores[0]), Added(
+                tuple(learner.model.explorers.by_name), said
+            )
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -273,9 +271,10 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
         with self._lock:
-            scores, added = self.explained_one(x)
-            f1 = self._said(x).f1[0].tolist()
-            return table({"f1": f1, **added}, scores, self.trust)
+            learner, said = self._learner, self._said(x)
+            added = Added(tuple(learner.model.explorers.by_name), said)
+            parts = {"f1": said.f1[0].tolist(), **added}
+            return table(parts, by_label(learner, said.scores[0]), self.trust)
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
         """Learn a frame as one batch.

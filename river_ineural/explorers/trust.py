@@ -166,7 +166,7 @@ class Explorers:
 
     def count_pseudo_label(self) -> None:
         """Note that an example with the model's own label has come: f2 and trees count none."""
-        for _, each in self.others:
+        for each in self.by_name.values():
             each.count_pseudo_label()
 
     def update_trust(

@@ -187,9 +187,9 @@ class FeatureIndex:
     ) -> NewFeatures | None:
         """The new names, as far as there is room, and their columns; None if there are none.
 
-        A name without any number in values (B, names) gets no column. A string of a
-        column of ids among `n_labels` labels gets none. The index changes by `add`
-        alone. Raises TypeError or ValueError if a file cannot hold a new name.
+        A name without any number in values (B, names) gets no column. A string of a column of ids
+        among `n_labels` labels gets none. The index changes by `add` alone. Raises TypeError or
+        ValueError if a file cannot hold a new name.
         """
         names = tuple(names)
         known, self.watch.n_new = self.look_up(names), Counter()

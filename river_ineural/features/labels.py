@@ -34,7 +34,7 @@ class LabelIndex:
 
     @staticmethod
     def checked(y: Any) -> ClfTarget:
-        """`y` as a plain bool, str, int or finite float that a file can hold; else raises."""
+        """`y`, which must be a bool, a str or a finite number that a file can hold; else raises."""
         y = plain(y)
         if type(y) not in LABELS:
             raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or a number.")

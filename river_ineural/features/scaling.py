@@ -33,9 +33,6 @@ ALIKE = 10  # examples after which the constant is 1 if nothing has varied
 LATEST, N_CHANGES, SQUARE, N_SMALL, MEAN, SPREAD = range(6)  # rows, as `follow` moves them
 
 
-NOTHING, NO_COLUMNS = np.empty((0, 0)), np.empty(0, np.int64)
-
-
 class UnitChange(NamedTuple):
     """Features in other units: their columns, and mean and variance of their latest values."""
 
@@ -144,9 +141,7 @@ class Scaling:
         self.moments[1:] *= n / max(1, self.n)
         self.n = n
 
-    def update(
-        self, rows: Floats, values: Floats = NOTHING, columns: NDArray[np.int64] = NO_COLUMNS
-    ) -> UnitChange | None:
+    def update(self, rows: Floats, values: Floats, columns: NDArray[np.int64]) -> UnitChange | None:
         """Move the statistics by rows (B, d), and follow values (B, n) of columns (n,).
 
         Columns below 0 are ignored. Returns the features whose units have shrunk, or None.
@@ -204,10 +199,10 @@ class Scaling:
 def observe(x: Array, n: int, moments: Array) -> None:
     """Update the statistics of n examples with the rows of x (B, d), one after the other.
 
-    `moments` (4, d) holds the mean and the sums of the
-    second, third and fourth powers of the distance from it. The highest power is updated first:
-    it needs the old values of the others (Pébay, 2008, Formulas for robust, one-pass parallel
-    computation of covariances and arbitrary-order statistical moments).
+    `moments` (4, d) holds the mean and the sums of the second, third and fourth powers of the
+    distance from it. The highest power is updated first: it needs the old values of the others
+    (Pébay, 2008, Formulas for robust, one-pass parallel computation of covariances and
+    arbitrary-order statistical moments).
     """
     mean, square, cube, fourth = moments[0], moments[1], moments[2], moments[3]
     for i in range(x.shape[0]):
@@ -280,20 +275,20 @@ def follow(values: Array, columns: Array, recent: Array) -> tuple[bool, bool]:
         for j in range(values.shape[1]):
             c, value = columns[j], values[i, j]
             tiny |= value != 0 and abs(value) < CLOSEST
-            if c < 0 or not abs(value - recent[0, c]) > 0:
+            if c < 0 or not abs(value - recent[LATEST, c]) > 0:
                 continue
-            square = (value - recent[0, c]) ** 2
-            recent[0, c] = value
-            if recent[1, c] and square < FAR * FAR * recent[2, c]:
-                recent[3, c] += 1
-                distance = value - recent[4, c]
-                recent[4, c] += distance / recent[3, c]
-                recent[5, c] += distance * (value - recent[4, c])
-                due |= recent[3, c] >= STEADY
+            square = (value - recent[LATEST, c]) ** 2
+            recent[LATEST, c] = value
+            if recent[N_CHANGES, c] and square < FAR * FAR * recent[SQUARE, c]:
+                recent[N_SMALL, c] += 1
+                distance = value - recent[MEAN, c]
+                recent[MEAN, c] += distance / recent[N_SMALL, c]
+                recent[SPREAD, c] += distance * (value - recent[MEAN, c])
+                due |= recent[N_SMALL, c] >= STEADY
             else:
-                recent[3:, c] = 0
-            recent[1, c] = min(recent[1, c] + 1, CHANGES)
-            recent[2, c] += (square - recent[2, c]) / recent[1, c]
+                recent[N_SMALL:, c] = 0
+            recent[N_CHANGES, c] = min(recent[N_CHANGES, c] + 1, CHANGES)
+            recent[SQUARE, c] += (square - recent[SQUARE, c]) / recent[N_CHANGES, c]
     return due, tiny
 
 
