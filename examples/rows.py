@@ -81,12 +81,15 @@ def labels_of(rows: sqlite3.Connection) -> dict[str, Label]:
 def settle(model: Any, query: int | None, x: Features, latest: Latest, label: Label | None) -> int:
     """Let a sampler learn the label of a round, or correct it, or withdraw it if it is None.
 
-    A label answers its question, and 0 is returned. It is learned by its features if it was not
-    asked for, was withdrawn before, or comes so late that the sampler no longer has the question.
-    Its number among the labels of the learner is then returned, by which it is corrected later.
+    A label answers its question, and 0 is returned. It answers none if it was not asked for, was
+    withdrawn before, or comes so late that the sampler no longer has the question. Its number among
+    the labels of the learner is then returned, by which it is corrected later; 0 if the learner has
+    as many classes as it takes, and so ignores it. Such a label is learned once it is corrected.
     """
     number, before, _, learned = latest
     learner = find_learner(model.classifier)[0]
+    if before is not None and label is not None and before not in learner.known_labels:
+        query = before = None
     if learned and before is not None:
         learner.correct_one(learned, label)
         return learned
@@ -98,6 +101,7 @@ def settle(model: Any, query: int | None, x: Features, latest: Latest, label: La
     elif waits or before is not None:
         model.answer(query, label)
     else:
-        model.learn_one(x, label)
-        return getattr(learner, "n_labels", 0)
+        n_before = learner.n_labels
+        model.learn_one(x, label, asked=False)
+        return learner.n_labels if learner.n_labels == n_before + 1 else 0
     return 0

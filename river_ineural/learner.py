@@ -7,7 +7,7 @@ weights, is `networks.weights.draw`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,13 +66,13 @@ class Said(NamedTuple):
 class Added(Mapping[str, list[float]]):
     """What each explorer added to each score of the first example, computed when it is read."""
 
-    def __init__(self, names: Collection[str], said: Said) -> None:
+    def __init__(self, names: tuple[str, ...], said: Said) -> None:
         self.names, self.said = names, said
 
     def __getitem__(self, name: str) -> list[float]:
         if name not in self.names:
             raise KeyError(name)
-        i = [*self.names].index(name)
+        i = self.names.index(name)
         return [self.said.trust[i] * each for each in self.said.estimates[i, 0].tolist()]
 
     def __iter__(self) -> Iterator[str]:
@@ -221,6 +221,9 @@ class Model:
     def grow(self, columns: Columns, n_features: int, n_classes: int) -> None:
         """Make room for the new features of `columns`, n_features in all, and for classes."""
         self.networks.grow(columns, n_features, n_classes)
+        forest: Any = self.explorers.by_name.get("forest")
+        if forest:
+            forest.forget(columns)
         room = self.networks.shape.n_features
         self.history.grow(room, columns, n_features, n_classes)
         self.scaling.grow(room, columns)

@@ -26,7 +26,7 @@ from river.linear_model import SoftmaxRegression
 from streams import Scored, blobs, dump, every_gap, rounds, small
 
 from river_ineural import active
-from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, query
+from river_ineural.active import Budget, ConstantWidth, TheoreticalWidth, query, questions
 from river_ineural.active.pipelines import find_learner
 
 ROUNDS, LEAST = 2_500, 20  # stated in the samplers' docstrings
@@ -302,3 +302,15 @@ def test_debug_one_says_what_the_next_round_does(shape):
             model.learn_one(x, y if i > 110 else y % 2)
     assert model.n_pending == 12
     assert newcomer
+
+
+@pytest.mark.parametrize("shape", ["alone", "around a scaler"])
+def test_debug_one_forgets_no_question(shape, monkeypatch):
+    """Though it looks a round ahead, in which the oldest would be too old."""
+    monkeypatch.setattr(questions, "PATIENCE", 20)
+    _, _, model, _ = shaped(shape, gamma=1e12)
+    for x, _ in STREAM[:21]:
+        model.predict_one(x)
+    model.debug_one(STREAM[21][0])
+    model.answer(1, STREAM[0][1])
+    assert model.n_pending == 20

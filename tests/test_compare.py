@@ -107,6 +107,15 @@ COLUMNS = {  # cells and options; features, and what is said
         *(["01/01/2012", "02/01/2012", "01/02/2012"], {}, {}),
         "it: left out: '01/01/2012' is a date: say --date-format, as '%d/%m/%Y'",
     ),
+    "days as numbers": (
+        *(["20240229", "20231231", "20240229"], {"date_format": "%Y%m%d"}, DAYS, ""),
+    ),
+    "numbers beside days": (["1", "2.5", "3"], {"date_format": "%Y%m%d"}, {"it": [1, 2.5, 3]}, ""),
+    "numbers and words": (
+        *([*map(str, range(9)), "none", "low"], {}),
+        {"it": [*map(str, range(9)), "none", "low"]},
+        "it: read as text: 2 cells such as 'none' are not numbers: make them empty",
+    ),
     "nothing": ([""] * 3, {}, {}, "it: left out: it is empty"),
     "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
     "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),

@@ -103,3 +103,23 @@ def test_a_leaf_of_equal_examples_votes_by_their_shares():
     assert shares[0].tolist() == [1.0, 0.0]
     assert 0.15 < shares[1, 1] < 0.35
     assert shares[1].sum() == pytest.approx(1)
+
+
+def test_trees_do_not_ask_the_feature_that_has_taken_the_column_of_another():
+    """Its values were 0 in all examples that trees have seen, whatever they are now."""
+    rng, model = np.random.default_rng(0), INeurAL(hidden_dim=4, n_steps=0, max_features=4, seed=1)
+    for _ in range(100):
+        x = {name: float(rng.normal()) for name in "abcd"}
+        model.learn_one(x, "high" if x["a"] > 0 else "low")
+    rest = {name: float(rng.normal()) for name in "bcd"}
+    model.learn_one(rest, "low")
+    held, f1 = dump(model), np.zeros((2, 2))
+    x = np.zeros((2, held.networks.shape.n_features))
+    x[1, held.features.columns["a"]] = 9.0
+    before = forest_of(model).estimate(x, f1)
+    assert before[0, 0] < before[1, 0]
+    with pytest.warns(UserWarning, match="make room"):
+        model._learner.grow((*rest, "new"), np.ones((1, 4)), ["low"])
+    assert "a" not in held.features.columns
+    assert forest_of(model).stale.sum() > TREES / 2
+    assert (forest_of(model).estimate(x, f1) == before[0]).all()

@@ -176,6 +176,17 @@ def test_ctrl_c_leaves_a_sampler_and_its_classifier_in_agreement(at_calls):
         assert_whole(sampler.classifier)
 
 
+@pytest.mark.slow
+@alone
+def test_ctrl_c_leaves_no_step_of_a_pipeline_ahead_of_its_round():
+    inner = preprocessing.StandardScaler() | INeurAL(**SMALL, n_steps=1)
+    start = active.INeurALSampler(inner, seed=1)
+    list(rounds(start, STREAM))
+    for _, sampler, n_done in stopped([start], lambda model, t: model.predict_one(STREAM[t][0])):
+        assert sampler.n_rounds - start.n_rounds in (n_done, n_done + 1)
+        assert {*sampler.classifier["StandardScaler"].counts.values()} == {sampler.n_rounds}
+
+
 @pytest.fixture
 def models():
     """A classifier in a pipeline, and a sampler around it that wants every label: three locks."""

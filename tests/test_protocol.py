@@ -204,6 +204,24 @@ def test_a_scaler_learns_no_value_that_it_hides_before_it_is_refused(bad):
     assert models[0].n_rounds == 20
 
 
+@pytest.mark.parametrize("way", ["a round", "a warm start"])
+def test_a_step_that_would_be_nan_for_good_is_named_and_learns_none(way):
+    """Where the classifier takes missing values, nothing else would refuse it."""
+    options = {"hidden_dim": 4, "missing": True, "seed": 1}
+    for scaler in preprocessing.StandardScaler(), preprocessing.AdaptiveStandardScaler():
+        model = active.INeurALSampler(scaler | INeurAL(**options), seed=1)
+        for x, y in STREAM[:10]:
+            learned_after(model, x, y)
+        given = {**X, "f1": math.nan}
+        with raises_and_keeps(model, f"'f1' is not finite.* {type(scaler).__name__} would"):
+            model.predict_one(given) if way == "a round" else model.learn_one(given, 1)
+    for filler in preprocessing.StatImputer(), preprocessing.MinMaxScaler():
+        model = active.INeurALSampler(filler | INeurAL(**options), seed=1)
+        model.predict_one({**X, "f1": math.nan})  # which does not stay in it
+        model.predict_one(X)
+        assert all(map(math.isfinite, model.classifier.transform_one(X).values()))
+
+
 def learned_after(model, x, y):
     decision = model.decide_one(x)
     model.learn_one(x, y)

@@ -652,6 +652,7 @@ def test_a_clone_with_attributes_has_the_counts():
             other.answer(1, "other")
         other.predict_one(X)
         assert model.n_rounds == 13
+        assert len(pickle.dumps(other)) < len(pickle.dumps(model))  # nor has it the old trees
         more = model.clone({"budget": 20}, include_attributes=True)
         assert more._budget_manager.left == 20 - model.n_queries
     learned = small()
@@ -685,9 +686,19 @@ def test_another_classifier_learns_questions_and_archives_with_all_its_steps(way
         for x, y in rows[20:40]:
             model.learn_one(x, y)
             fresh.learn_one(x, y)
+    assert model._questions._size == from_bytes(to_bytes(model))._questions._size
     held, expected = (dump(each).history for each in (model, fresh))
     assert (held.x[: held.n_labelled] == expected.x[: held.n_labelled]).all()
     assert np.count_nonzero(held.x[1:20, 1:]) > 20
+
+
+def test_a_label_that_nobody_asked_for_answers_no_question():
+    model = sampler(gamma=1e12)
+    query = model.decide_one(X).query
+    model.learn_one(X, 1, asked=False)
+    assert (model.n_pending, model.classifier.n_labels) == (1, 1)
+    model.withdraw(query)  # and takes no label back
+    assert (model.n_queries, model.classifier.unseen_labels) == (0, ())
 
 
 @pytest.mark.filterwarnings("ignore:No label of 'b' has come")
@@ -721,6 +732,7 @@ CALLS = {
     "predict_many": lambda model: model.predict_many(pd.DataFrame([X])),
     "learn_many": lambda model: model.learn_many(pd.DataFrame([X]), pd.Series([1])),
     "clone": lambda model: model.clone(include_attributes=True),
+    "another classifier": lambda model: setattr(model, "classifier", small()),
 }
 
 
@@ -763,6 +775,50 @@ def test_frames_are_rows_in_order(library):
         (lambda: model.learn_many(library.DataFrame(), y[:0]), "X has no column"),
     ):
         with pytest.raises((TypeError, ValueError), match=said):
+            call()
+    assert to_bytes(model) == before
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_frame_without_rows_asks_for_none(library):
+    """The loop over batches goes on: what it selects by `asks` are rows."""
+    X, y = library.DataFrame([x for x, _ in STREAM[:3]]), library.Series([1, 2, 1])
+    model = sampler()
+    _, asks = model.predict_many(X[:0])
+    rows = X[:0][asks] if library is pd else X[:0].filter(asks)
+    model.learn_many(rows, y[:0])
+    assert (len(rows), model.n_rounds, model._n_labels) == (0, 0, 0)
+
+
+def test_rows_of_a_frame_have_weights():
+    X, w = pd.DataFrame([x for x, _ in STREAM[:9]]), [float(i) for i in range(9)]
+    y = pd.Series([y for _, y in STREAM[:9]])
+    model, other, same = sampler(), sampler(), sampler()
+    model.learn_many(X, y, w=pd.Series(w))
+    same.learn_many(X, y, w=2.0)
+    for (x, label), weight in zip(STREAM[:9], w, strict=True):
+        other.learn_one(x, label, w=weight)
+    assert to_bytes(model) == to_bytes(other)
+    assert (dump(same).history.weight[:9] == 2).all()
+    before = to_bytes(model)
+    for bad, said in ([*w[1:], -1.0], "w must be"), (w[1:], "X has 9 rows, w 8"):
+        with pytest.raises(ValueError, match=said):
+            model.learn_many(X, y, w=bad)
+    assert to_bytes(model) == before
+
+
+def test_a_frame_with_a_row_that_is_refused_asks_for_nothing_around_a_pipeline():
+    model = active.INeurALSampler(preprocessing.StandardScaler() | small(), gamma=1e12, seed=1)
+    for x, y in STREAM[:9]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    before = to_bytes(model)
+    rows = pd.DataFrame([*(x for x, _ in STREAM[9:12]), X_BAD])
+    for call in (
+        lambda: model.predict_many(rows),
+        lambda: model.learn_many(rows, pd.Series([1, 2, 1, 2])),
+    ):
+        with pytest.raises(ValueError, match="feature 'f1'"):
             call()
     assert to_bytes(model) == before
 

@@ -359,6 +359,40 @@ def test_a_budget_of_one_is_no_share_of_all(opened):
         assert kept.health()["budget"] == repr(active.Budget(budget))
 
 
+def test_a_label_that_was_not_asked_for_answers_no_other_question(opened):
+    """Another row has equal features, and its question is taken back later."""
+    kept = opened()
+    kept.change_budget(1)
+    x = STREAM[0][0]
+    assert [kept.predict(id, x).ask for id in "ab"] == [True, False]
+    kept.learn("b", "good")
+    kept.withdraw("a")
+    assert kept.health()["n_queries"] == 0
+    assert kept.learner.known_labels == ("good",)
+    assert kept.learner.unseen_labels == ()
+
+
+@pytest.mark.filterwarnings("ignore:max_classes=2 reached")
+def test_a_label_that_the_learner_ignores_can_be_corrected(tmp_path):
+    """Its number is not that of the label before it, whose row would be changed."""
+    kept = Journal(tmp_path, sampler(budget=0, max_classes=2))
+    predicted(kept, *range(4))
+    for id, label in zip("0123", ("good", "bad", "good", "typo"), strict=True):
+        kept.learn(id, label)
+    kept.learn("3", "bad", correct=True)
+    kept.learn("3", "good", correct=True)
+    kept.close()
+    (number,) = {
+        row[0]
+        for row in sqlite3.connect(tmp_path / "rows.sqlite").execute(
+            "SELECT learned FROM labels WHERE id = '3' AND learned > 0"
+        )
+    }
+    assert number == 4
+    history = load(tmp_path / "model.safetensors").classifier._learner.model.history
+    assert history.targets[:4, 0].argmax(axis=1).tolist() == [0, 1, 0, 0]
+
+
 # The journal
 
 EVENTS = ["predict"] * 4 + ["learn"] * 3 + ["correct", "withdraw", "crash", "close", "fail"]
@@ -396,7 +430,7 @@ def test_whatever_happens_it_is_a_loop(tmp_path_factory, events, budget):
                 assert kept.learn(id, y) == ("known" if id in learned else "learned")
             if id not in learned:
                 query = queries.get(id)
-                plain.answer(query, y) if query else plain.learn_one(x, y)
+                plain.answer(query, y) if query else plain.learn_one(x, y, asked=False)
                 numbers[id] = 0 if query else plain.classifier.n_labels
                 learned[id] = y
                 n_rows += 1

@@ -101,24 +101,19 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
     def _replaced(self, classifier: base.Classifier) -> None:
         """Take a classifier that has learned none of the labels so far."""
-        self._questions.unlink()
-        self._n_drifts = n_drifts(classifier)
-
-    def mutate(self, new_attrs: dict[str, Any]) -> None:
-        """Set parameters by name: all, or none. A budget and a horizon are checked together."""
-        rest = dict(new_attrs)
         with self._lock:
-            before = dict(self.__dict__)
-            try:
-                if "budget" in rest and "horizon" in rest:
-                    names, kind = ("budget", "horizon"), type(self)
-                    both = {each: getattr(kind, each).check(each, rest.pop(each)) for each in names}
-                    self._limit(**both)
-                    self.__dict__.update(both)
-                super().mutate(rest)
-            except Exception:
-                self.__dict__.update(before)
-                raise
+            self._questions.unlink()
+            self._n_drifts = n_drifts(classifier)
+
+    def _set_together(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Set a budget and a horizon, which are checked together, if both are given."""
+        names = "budget", "horizon"
+        if not given.keys() >= {*names}:
+            return given
+        both = {name: getattr(type(self), name).check(name, given[name]) for name in names}
+        self._limit(**both)
+        self.__dict__.update(both)
+        return {name: value for name, value in given.items() if name not in both}
 
     def _limit(self, budget: Budget | float | int | None, horizon: int | None) -> None:
         with self._lock:
@@ -324,17 +319,23 @@ class BudgetedSampler(Locked, Counts, Pairs):
             if isinstance(found, Answered):
                 tell_of_steps(self.classifier, found.label, self._warned)
 
-    def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, **kwargs: Any) -> None:
+    def learn_one(
+        self, x: dict[FeatureName, Any], y: ClfTarget, *, asked: bool = True, **kwargs: Any
+    ) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
 
         The label answers the oldest question of equal features. Else it answers the one whose
-        features it resembles, if that is clear, or none. `answer` needs no features. Ctrl-C takes
-        effect after this call, so that the classifier and the sampler agree.
+        features it resembles, if that is clear, or none. `answer` needs no features. A label that
+        nobody asked for answers none with `asked=False`. Ctrl-C takes effect after this call, so
+        that the classifier and the sampler agree.
         """
         with self._lock, uninterrupted():
             if not self._n_labels:
                 check_caller()
             y, kwargs = LabelIndex.checked(y), of_given(kwargs)
+            if not asked:
+                self._learn(self.classifier, x, y, kwargs, None)
+                return
             waited = bool(self._questions.waiting)
             query, distance = self._questions.find(x, self._budget_manager.n_rounds)
             self._learn(self.classifier, x, y, kwargs, query)

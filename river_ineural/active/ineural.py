@@ -26,6 +26,7 @@ from river_ineural.active.pipelines import (
     steps_learn,
     taught,
     transformed,
+    try_steps,
 )
 from river_ineural.active.width import Width, beta_of
 from river_ineural.features.keys import check_names
@@ -51,13 +52,13 @@ class INeurALSampler(BudgetedSampler):
         f(î) - f(i°) < 2 · γ · β_t · (share of the budget left)^(3/4)
                        · (n + 10) / (n + 10 + labels pending)
 
-    where n labels are learned.
-    A label is also asked for if fewer than two classes are known, if labels point to a change of
-    the stream, or if the gap is above 1 and larger than labels have confirmed. Some are asked for
-    at random, because a network that is sure of a wrong answer would never ask again. If no label
-    is asked for and the gap is at least 0.6, î is learned as a pseudo-label (lines 18 to 23), but
-    not where examples have few of many features, as of words. The methods are those of
-    `BudgetedSampler`: `predict_one`, `decide_one`, `answer`, `learn_one` and others.
+    where n labels are learned. A label is also asked for if fewer than two classes are known, if
+    labels point to a change of the stream, or if the gap is above 1 and larger than labels have
+    confirmed. Some are asked for at random, because a network that is sure of a wrong answer would
+    never ask again. If no label is asked for and the gap is at least 0.6, î is learned as a
+    pseudo-label (lines 18 to 23), but not where examples have few of many features, as of words.
+    The methods are those of `BudgetedSampler`: `predict_one`, `decide_one`, `answer`, `learn_one`
+    and others.
 
     Parameters
     ----------
@@ -140,14 +141,15 @@ class INeurALSampler(BudgetedSampler):
         self._last_ask = 0  # round in which a label was last asked for
         self._confirmed_gap = rule.SURE  # the largest gap at which a label has confirmed î
         self._seen: dict[ClfTarget, tuple[int, int]] = {}  # labels, and the number of the first
-        self._n_heard = 0  # labels in all of `_seen`
+        self._n_heard = 0  # labels so far, also those taken back since
         self._late = False  # whether a class has come late and has few labels
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
 
     def _replaced(self, classifier: base.Classifier) -> None:
-        super()._replaced(classifier)
-        self._unseen, self._n_learned = None, self._budget_manager.n_rounds
+        with self._lock:
+            super()._replaced(classifier)
+            self._unseen, self._n_learned = None, self._budget_manager.n_rounds
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """One round of Algorithm 1, lines 3 to 13 and 18."""
@@ -155,21 +157,22 @@ class INeurALSampler(BudgetedSampler):
         explained = getattr(learner, "explained_one", None)
         if pipelines or explained is None:  # else the learner checks names
             check_names(x)
-        if pipelines:  # lines 3 and 4: the x of this round
-            given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
-        else:
-            given, example = x, learner.check_one(x)
-        if explained is None:
-            scores, added = learner.scores_one(example), {}
-        else:
-            scores, added = explained(example)  # lines 5 to 7
-        labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
-        k, manager = len(labels), self._budget_manager
-        beta = beta_of(self.width, manager.n_rounds + 1, k, learner.n_layers)
-        manager.round()
-        wanted = self._wanted_at(learner, k, margin, beta)
-        label = labels[top] if k else None  # line 10
-        ask = self._decide(x, given, wanted, label, margin, (scores, added, top, second))
+        with uninterrupted() if pipelines else nullcontext():  # steps learn in rounds, too
+            if pipelines:  # lines 3 and 4: the x of this round
+                given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
+            else:
+                given, example = x, learner.check_one(x)
+            if explained is None:
+                scores, added = learner.scores_one(example), {}
+            else:
+                scores, added = explained(example)  # lines 5 to 7
+            labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
+            k, manager = len(labels), self._budget_manager
+            beta = beta_of(self.width, manager.n_rounds + 1, k, learner.n_layers)
+            manager.round()
+            wanted = self._wanted_at(learner, k, margin, beta)
+            label = labels[top] if k else None  # line 10
+            ask = self._decide(x, given, wanted, label, margin, (scores, added, top, second))
         if ask:  # lines 12 and 13; the label comes by `learn_one`
             self._last_ask = manager.n_rounds
         elif (
@@ -192,7 +195,8 @@ class INeurALSampler(BudgetedSampler):
         changing, questions = getattr(learner, "changing", False), self._questions
         dependent = manager.bucket is None and getattr(learner, "temporal_dependence", False)
         random = rule.random_share(manager, dependent, self._n_drifts > 0 and not changing)
-        n_pending = questions.count(manager.n_rounds) if questions.waiting else 0
+        now = self._budget_manager.n_rounds  # `manager` may be a round ahead
+        n_pending = questions.count(now) if questions.waiting else 0
         full = rule.threshold(2 * self.gamma * beta, self._n_labels, n_pending)
         if self._late:  # the labels of a late class are worth a full budget
             return changing, random, full, full
@@ -250,19 +254,21 @@ class INeurALSampler(BudgetedSampler):
         """Algorithm 1, lines 13 to 17 and 24 to 26."""
         learner, pipelines = find_learner(self.classifier)
         n_before, scores = getattr(learner, "n_labels", None), {}
-        steps = None if model is self.classifier else taught(self.classifier)
-        if learner is not model or n_before is None or steps:
-            _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
-            if n_before is None:
-                scores = learner.scores_one(example)
-        if steps and query is not None:  # those that learn labels
-            with steps_learn(steps):
-                learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, {})
         # Unsupervised steps have learned x if it was predicted. It was not if more examples are
         # learned than were predicted, as in a warm start.
         seen = self._n_learned < self._budget_manager.n_rounds
         if asked := self._questions.waiting.get(query or 0):  # of a pipeline that is replaced?
             seen &= asked.passed or last_step(self.classifier) is self.classifier
+        steps = None if model is self.classifier else taught(self.classifier)
+        if learner is not model or n_before is None or steps:
+            _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
+            if n_before is None:
+                scores = learner.scores_one(example)
+            if pipelines and model is self.classifier and not seen:
+                try_steps(learner, pipelines, x, {})
+        if steps and query is not None:  # those that learn labels
+            with steps_learn(steps):
+                learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, {})
         with steps_learn(model) if seen and pipelines else nullcontext():
             learn_steps(model, x, y, kwargs and accepted(model, kwargs))
         self._n_learned += seen

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.pipelines import check_caller, checked_rows
+from river_ineural.active.pipelines import check_caller, check_rows
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
@@ -85,32 +87,36 @@ class Pairs(ActiveLearningClassifier):
         Raises
         ------
         TypeError, ValueError
-            If the classifier refuses a row. It then decides none, or, if it is a pipeline or has no
-            `check_one`, those before.
+            If the classifier refuses a row. It then decides none; or those before, if it has no
+            `check_one`, or a step of a pipeline must have learned them to see it.
         """
         from river_ineural.features.frames import dicts, native, opened
 
         frame = opened(X)
+        rows, labels, asks = dicts(frame), [], []
         with self._lock:
-            rows = checked_rows(self.classifier, dicts(frame))
-            labels, asks = [], []
+            check_rows(self.classifier, rows, [{}] * len(rows))
             for x in rows:
                 _, label, ask = self._turn(x, kwargs)
                 labels.append(label)
                 asks.append(ask)
-        return native(labels, frame), native(asks, frame)
+        return native(labels, frame), native(np.array(asks, np.bool_), frame)
 
     def learn_many(self, X: IntoDataFrame, y: IntoSeries, **kwargs: Any) -> None:
         """Learn the labels of a frame row by row, as by `learn_one`: each may answer a question.
 
-        Takes a frame, and raises, as `predict_many` does. y is a series with a label for each row.
+        Takes a frame, and raises, as `predict_many` does. y is a series with a label for each row,
+        and so may be a weight `w`.
         """
-        from river_ineural.features.frames import checked_labels, dicts, opened
+        from river_ineural.features.frames import checked_labels, column, dicts, opened
 
         frame = opened(X)
-        labels = checked_labels(y, frame)
+        rows, given = dicts(frame), [{"y": label} for label in checked_labels(y, frame)]
+        if (w := kwargs.pop("w", None)) is not None:
+            weights = [w] * len(rows) if isinstance(w, Real) else column("w", w, frame)
+            given = [of_row | {"w": each} for of_row, each in zip(given, weights, strict=True)]
         with self._lock:
-            rows = checked_rows(self.classifier, dicts(frame), labels)
+            check_rows(self.classifier, rows, given)
             learn: Any = self.learn_one
-            for x, label in zip(rows, labels, strict=True):
-                learn(x, label, **kwargs)
+            for x, of_row in zip(rows, given, strict=True):
+                learn(x, **of_row, **kwargs)

@@ -38,6 +38,11 @@ def nesting(kind: type) -> str:
     return "wrapped" if names & WRAPPERS else ""
 
 
+def is_pipeline(classifier: Any) -> bool:
+    """Whether it is a pipeline itself, and no wrapper around one."""
+    return nesting(type(classifier)) == "last step"  # type: ignore[arg-type]
+
+
 def find_learner(classifier: Any) -> tuple[Any, list[Any]]:
     """The `Learner` inside a classifier, or the classifier itself, and the pipelines around it.
 
@@ -70,8 +75,7 @@ def check_classifier(name: str, classifier: Any) -> Any:
 
 def last_step(classifier: Any) -> Any:
     """The last step of a classifier that is a pipeline; another classifier itself."""
-    _, pipelines = find_learner(classifier)
-    return pipelines[0][-1] if pipelines and pipelines[0] is classifier else classifier
+    return classifier[-1] if is_pipeline(classifier) else classifier
 
 
 def check_caller() -> None:
@@ -127,9 +131,8 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
 
     Steps inside a wrapper do not: the wrapper decides which examples its model learns.
     """
-    _, pipelines = find_learner(classifier)
     stack = ExitStack()
-    if pipelines and pipelines[0] is classifier:
+    if is_pipeline(classifier):
         from river import compose
 
         stack.enter_context(PIPELINES)
@@ -143,7 +146,7 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None
     River's `Pipeline` takes a `SupervisedTransformer` that is no `Transformer`, as `SelectKBest`
     is, for a last step, and hands on x as it was. In a union it does not.
     """
-    if nesting(type(classifier)) == "last step":  # type: ignore[arg-type]
+    if is_pipeline(classifier):
         *steps, last = classifier.steps.values()
         odd = [i for i, step in enumerate(steps) if isinstance(step, base.SupervisedTransformer)]
         for i in odd:
@@ -159,7 +162,7 @@ def taught(classifier: Any) -> Any:
     """The steps of a pipeline, if some learn labels, before a last one that learns nothing; else
     None.
     """
-    if nesting(type(classifier)) == "last step":  # type: ignore[arg-type]
+    if is_pipeline(classifier):
         steps = [*classifier.steps.values()][:-1]
         if any(step._supervised for step in steps):
             from river.dummy import NoChangeClassifier
@@ -207,7 +210,7 @@ def checked(
         accepted: dict[FeatureName, Any] = learner.check_one(found, **given)
         return found, accepted
     except (TypeError, ValueError):
-        if not (pipelines and pipelines[0] is classifier and isinstance(found, dict)):
+        if not (is_pipeline(classifier) and isinstance(found, dict)):
             raise
         bad = [name for name, value in found.items() if refused(learner, name, value)]
         if not bad or any(name in x and refused(learner, name, x[name]) for name in bad):
@@ -215,14 +218,13 @@ def checked(
         return found, found
 
 
-def checked_rows(
-    classifier: Any, rows: list[dict[FeatureName, Any]], labels: list[Any] | None = None
-) -> list[dict[FeatureName, Any]]:
-    """The rows, after a classifier that can check them, and their labels, has done so."""
-    if hasattr(classifier, "check_one"):
-        for i, x in enumerate(rows):
-            classifier.check_one(x, **({"y": labels[i]} if labels else {}))
-    return rows
+def check_rows(
+    classifier: Any, rows: list[dict[FeatureName, Any]], given: list[dict[str, Any]]
+) -> None:
+    """Raise if a learner that can check rows, with the label and weight `given`, refuses one."""
+    if hasattr(find_learner(classifier)[0], "check_one"):
+        for x, of_row in zip(rows, given, strict=True):
+            checked(classifier, x, {}, **of_row)
 
 
 def prepared(
@@ -242,18 +244,48 @@ def prepared(
     """
     known = learner.known_labels  # x must be fit to be learned, too
     given, found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
-    *steps, (_, last) = pipelines[0].steps.items()
-    if any(learns(step) for _, step in steps):
-        if not all(map(finite, x.values())):
-            # A scaler makes 0 of a feature that has not varied yet, even of NaN, and would have
-            # learned it before its next number is refused.
-            trial = type(pipelines[0])(*copy.deepcopy(steps), last)
-            with steps_learn(trial):
-                learner.check_one(transformed([trial, *pipelines[1:]], x, kwargs))
+    if any(map(learns, [*pipelines[0].steps.values()][:-1])):
+        try_steps(learner, pipelines, x, kwargs)
         with steps_learn(classifier):
             given = transformed(pipelines, x, kwargs)
         found = learner.check_one(given)
-    return given if pipelines[0] is classifier else x, found
+    return given if is_pipeline(classifier) else x, found
+
+
+def try_steps(
+    learner: Any, pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
+) -> None:
+    """Raise if x is not all finite, and steps of the first pipeline would learn that for good.
+
+    A scaler makes 0 of a feature that has not varied yet, even of NaN, and would have learned it
+    before its next number is refused. From a NaN on, the mean is NaN, and all are NaN, or 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If x is refused behind steps that have learned it, or if these then tell no values apart.
+    """
+    if all(map(finite, x.values())):
+        return
+    *steps, (_, last) = pipelines[0].steps.items()
+    bad = {name: value for name, value in x.items() if not finite(value)}
+
+    def seen(first: dict[FeatureName, Any]) -> list[dict[FeatureName, Any]]:
+        """What copies of the steps make of x with these values, then with 0, and then with 1."""
+        trial = type(pipelines[0])(*copy.deepcopy(steps), last)
+        given = (first, *(dict.fromkeys(bad, value) for value in (0.0, 1.0)))
+        with steps_learn(trial):
+            return [transformed([trial, *pipelines[1:]], {**x, **each}, kwargs) for each in given]
+
+    (found, zero, one), (_, plain, other) = seen(bad), seen(dict.fromkeys(bad, 0.0))
+    learner.check_one(found)
+    stuck = [name for name in one if not finite(one[name]) or one[name] == zero.get(name)]
+    if spoilt := [name for name in stuck if other.get(name) != plain.get(name)]:
+        names = " or ".join(name for name, step in steps if learns(step))
+        raise ValueError(
+            f"feature {spoilt[0]!r} is not finite, and would be so for good: {names} would learn "
+            "it. INeurAL scales features itself, so leave a scaler out, or put StatImputer first."
+        )
 
 
 def learns(step: Any) -> bool:

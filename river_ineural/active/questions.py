@@ -176,7 +176,8 @@ class Questions:
     def unlink(self) -> None:
         """Forget what another classifier has learned: the numbers of labels, and its examples."""
         for query, asked in self.waiting.items():
-            self.waiting[query] = Asked(*asked[:3], asked.x, *asked[4:])
+            self._size -= asked.size
+            self.put(query, asked.reason, asked.gap, asked.x, asked.x, asked.named)
         for query, answered in self.settled.items():
             self.settled[query] = Answered(0, answered.label)
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Self, cast
 from weakref import WeakKeyDictionary
 
-from river_ineural.features.parameters import Mutable
+from river_ineural.features.parameters import Live
 from river_ineural.features.validation import SCHEMA, check_schema
 
 Lock = AbstractContextManager[Any]
@@ -78,11 +78,36 @@ class Locks:
 lock = Locks().made
 
 
-class Locked(Mutable):
+class Locked:
     """A model whose calls take turns; a copy has a lock of its own, and no file holds one."""
 
     _order: ClassVar[Order]
     _lock: Lock
+
+    @property
+    def _mutable_attributes(self) -> set[str]:
+        kinds = type(self).__mro__
+        return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
+
+    def mutate(self, new_attrs: dict[str, Any]) -> None:
+        """Set parameters by name, all or none; a dict sets parameters of the model inside."""
+        with self._lock:
+            before = dict(self.__dict__)
+            try:
+                given = self._set_together(new_attrs)
+                inner = {name: part for name, part in given.items() if isinstance(part, dict)}
+                # A classifier comes last, for questions forget what was learned by the one before.
+                names = sorted(given, key=lambda name: name == "classifier")
+                super().mutate({name: {} if name in inner else given[name] for name in names})  # type: ignore[misc]
+                for name, attributes in inner.items():
+                    getattr(self, name).mutate(attributes)
+            except Exception:
+                self.__dict__.update(before)
+                raise
+
+    def _set_together(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Set parameters that are checked together; returns the others."""
+        return given
 
     def clone(
         self, new_params: dict[str, Any] | None = None, include_attributes: bool = False
@@ -94,8 +119,9 @@ class Locked(Mutable):
         other = super().clone(new_params)  # type: ignore[misc]
         if include_attributes:
             given = {*inspect.signature(type(self)).parameters, "_lock"}
-            parts = self._copied({}).items()
-            other.__dict__.update({name: part for name, part in parts if name not in given})
+            with self._lock:
+                rest = {name: part for name, part in vars(self).items() if name not in given}
+                other.__dict__.update(copy.deepcopy(rest))
         return cast(Self, other)
 
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:

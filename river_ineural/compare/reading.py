@@ -32,7 +32,6 @@ from river_ineural.features.values import LARGEST
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
-EMPTY: Mapping[Any, Any] = {}
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
 FEW = 20  # rows above which a column is ids if each has another text
@@ -244,10 +243,7 @@ def header_of(source: Any, how: Mapping[str, Any]) -> list[str]:
 
 
 def read_column(
-    cells: pd.Series[Any],
-    date_format: str | None = None,
-    category: bool = False,
-    marks: Mapping[Any, Any] = EMPTY,
+    cells: pd.Series[Any], date_format: str | None, category: bool, marks: Mapping[Any, Any]
 ) -> tuple[pd.Series[Any], str]:
     """The values of a column that pandas has read, and a note for the reader. Values are float64 if
     nine of ten cells are numbers or booleans, times if all are, else text; a category is text. In
@@ -257,6 +253,8 @@ def read_column(
     text = given.astype(str).str.strip()
     if category:
         return text.reindex(cells.index), note
+    if date_format and len(text) and (times := to_times(given, date_format)).notna().all():
+        return times.reindex(cells.index), note
     bare, signs, typed, dots = text, set[str](), is_numeric_dtype(given), False
     if not typed:
         signs = {*text.str.cat()} & {*SIGNS}
@@ -276,7 +274,7 @@ def read_column(
         if len(odd):
             note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
-    if (times := to_times(text, date_format)).notna().all():
+    if (times := to_times(text, None)).notna().all():
         return times.reindex(cells.index), note
     if not date_format and text.str.fullmatch(DATE).all():
         found = [form for form in FORMATS if to_times(text, form).notna().all()]
@@ -291,6 +289,9 @@ def read_column(
             f"column {given.name!r} holds {text[odd.index[0]]!r}: say --decimal, --thousands or "
             f"--date-format, or --categories {given.name} if it is text"
         )
+    if 0 < 2 * len(odd) < len(given):
+        cell = text[odd.index[0]]
+        note = f"read as text: {len(odd):,} cells such as {cell!r} are not numbers: make them empty"
     return text.reindex(cells.index), note
 
 

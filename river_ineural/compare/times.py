@@ -18,13 +18,16 @@ PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
 
 
 def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
-    """Times in UTC; NaT where a cell is not a time."""
+    """Times in UTC; NaT where a cell is not a time. Whole numbers may be such as 20241231."""
+    if date_format and is_numeric_dtype(cells):
+        cells = cells.map("{:.0f}".format, na_action="ignore")
     return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
 
 
 def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[Any]:
     """Sorted numbers or times. Every cell must be a number or a time."""
-    values = cells.astype(float) if is_numeric_dtype(cells) else to_times(cells, date_format)
+    numbers = is_numeric_dtype(cells) and not date_format
+    values = cells.astype(float) if numbers else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
         cell = none.iloc[0]
         has = "an empty cell" if pd.isna(cell) else f"the cell '{cell}', which is no time"

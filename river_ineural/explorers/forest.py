@@ -62,12 +62,12 @@ class Forest:
     A tree is grown on a bootstrap sample of at most 768 labelled examples, until its leaves are
     pure or no feature tells their examples apart. An example is in it as often as a Poisson
     variable of mean 1 says, always the same for a tree and an example. So a label that a sample
-    does not hold leaves its tree as it is. Each node takes the best of `n_tried` features. Up to 60
-    labels all trees are grown at each label.
-    With n labels a part (60 / n)^(3/2) of them is due, and at least three every ten labels,
-    the oldest first. So the work for a label is bounded, and the forest follows the stream. With
-    100 / n a stream took 1.15 of the time and made 0.996 +- 0.004 of the mistakes (13 tables, three
-    seeds).
+    does not hold leaves its tree as it is. Each node takes the best of `n_tried` features.
+
+    Up to 60 labels all trees are grown at each label. With n labels a part (60 / n)^(3/2) of them
+    is due, and at least three every ten labels, the oldest first. So the work for a label is
+    bounded, and the forest follows the stream. With 100 / n a stream took 1.15 of the time and made
+    0.996 +- 0.004 of the mistakes (13 tables, three seeds).
 
     Parameters
     ----------
@@ -124,10 +124,18 @@ class Forest:
         trees.votes(x, f1, *self.nodes, found)
         return found
 
+    def forget(self, columns: NDArray[np.int64]) -> None:
+        """Let splits by these columns, which get new features, see 0, as the history then holds."""
+        if self.grown:
+            gone = np.isin(self.feature, columns)
+            self.stale |= gone.any(axis=1)
+            self.feature[gone] = 0  # the constant's column, which is 0 in raw vectors
+
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Grow the trees due after n more labels, on the examples and features of the history."""
         held, end = history.n_labelled, history.added[0]
-        if not self._may_grow(history, scaling):
+        if not may_grow(history, scaling):
+            self.stale[:] = True
             return
         if held <= MOST_ANEW or held > EXAMPLES or n > held:
             self.stale[:] = True
@@ -142,22 +150,14 @@ class Forest:
 
     def relearn(self, history: History, scaling: Scaling, serial: int) -> None:
         """Grow anew the trees whose samples hold an example whose label has changed."""
-        if not self._may_grow(history, scaling):
+        if not may_grow(history, scaling):
+            self.stale[:] = True
             return
         holds = np.zeros(TREES, np.bool_)
         enter(self.seed, serial, serial + 1, holds)
         drawn = min(1.0, EXAMPLES / history.n_labelled)  # part of the examples in each sample
         self.stale |= holds | (drawn < 1)
         self._grow(history, scaling, float(holds.sum() * drawn))
-
-    def _may_grow(self, history: History, scaling: Scaling) -> bool:
-        """Whether there are two classes, and not too many features; else all trees are outdated."""
-        d = history.n_features
-        dense = scaling.narrow or scaling.n_there >= DENSE * d
-        may = bool(history.targets.shape[2] > 1 and d - CONSTANT <= MOST_COLUMNS and dense)
-        if not may:
-            self.stale[:] = True
-        return may
 
     def _grow(self, history: History, scaling: Scaling, due: float) -> None:
         """Grow the trees that are due, so many more than before."""
@@ -206,6 +206,13 @@ class Forest:
     def renewed(self) -> Self:
         """A forest without trees; this one stays as it is."""
         return type(self)(copy.deepcopy(self.rng))
+
+
+def may_grow(history: History, scaling: Scaling) -> bool:
+    """Whether there are two classes, and not too many features."""
+    d = history.n_features
+    dense = scaling.narrow or scaling.n_there >= DENSE * d
+    return bool(history.targets.shape[2] > 1 and d - CONSTANT <= MOST_COLUMNS and dense)
 
 
 def n_tried(d: int, n_there: float) -> int:

@@ -179,7 +179,7 @@ def dicts(frame: nw.DataFrame[Any]) -> list[dict[Any, Any]]:
     return [dict(zip(frame.columns, row, strict=True)) for row in frame.iter_rows()]
 
 
-def native(values: list[Any], frame: nw.DataFrame[Any]) -> IntoSeries:
+def native(values: Any, frame: nw.DataFrame[Any]) -> IntoSeries:
     """A series of the same kind and index as the frame."""
     try:
         return dataframe.to_native_series(values, name=None, like=frame)

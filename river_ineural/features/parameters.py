@@ -56,28 +56,3 @@ class Live(Fixed[T]):
         if self.name in instance.__dict__:
             self.apply(instance, value)
         instance.__dict__[self.name] = value
-
-
-class Mutable:
-    """`mutate` changes all that it is given, or nothing."""
-
-    @property
-    def _mutable_attributes(self) -> set[str]:
-        kinds = type(self).__mro__
-        return {name for kind in kinds for name, part in vars(kind).items() if type(part) is Live}
-
-    def mutate(self, new_attrs: dict[str, Any]) -> None:
-        """Set parameters by name; a dict sets parameters of the model inside."""
-        inner = {name: given for name, given in new_attrs.items() if isinstance(given, dict)}
-        with self.__dict__["_lock"]:
-            before = dict(self.__dict__)
-            try:
-                # A classifier comes last, for questions forget what was learned by the one before.
-                names = sorted(new_attrs, key=lambda name: name == "classifier")
-                given = {name: {} if name in inner else new_attrs[name] for name in names}
-                super().mutate(given)  # type: ignore[misc]
-                for name, attributes in inner.items():
-                    getattr(self, name).mutate(attributes)
-            except Exception:
-                self.__dict__.update(before)
-                raise

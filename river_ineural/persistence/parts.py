@@ -202,7 +202,7 @@ class OfForest(Part):
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         """A node leads to later nodes by a feature in use, or is a leaf."""
         feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
-        on = (feature >= CONSTANT) & (feature < sizes["used"])
+        on = (feature >= 0) & (feature < sizes["used"])
         on &= (child > np.arange(last + 1)) & (child < last)
         share = state["threshold"]
         to = (feature == -1) & (child >= -1) & (child < sizes["k"]) & (share >= 0) & (share <= 1)
