@@ -400,7 +400,7 @@ def test_pseudo_labels_that_wait_are_checked(name, change, message):
 @pytest.mark.parametrize(
     ("part", "node", "value"),
     [
-        *(("feature", 0, column) for column in (6, 0, -2)),  # of five, in columns 1 to 5
+        *(("feature", 0, column) for column in (6, -2)),  # of five, in columns 1 to 5; 0 is a 0
         *(("child", 0, node) for node in (0, 10**6)),  # back to the root: it would never end
         *(("child", -1, label) for label in (3, -2)),  # of three classes, or none
     ],

@@ -177,9 +177,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             p, reason = 0.0, "none" if reason == "none" else "budget"
         elif reason not in NOT_ASKED:
             ask = True
-            with uninterrupted():  # a label that is spent is one that a question waits for
-                manager.spend()
-                self._questions.add(x, example, manager.n_rounds, reason, gap)
+            manager.spend()
+            self._questions.add(x, example, manager.n_rounds, reason, gap)
         beyond = p < 1 and margin >= threshold  # False without a threshold
         self._accuracy.round(manager.n_rounds, label, margin, p, ask, beyond)
         self.n_by_reason[reason] += 1

@@ -33,7 +33,6 @@ from river_ineural.features.keys import check_names
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
-from river_ineural.networks.threads import uninterrupted
 
 
 def check_width(name: str, width: Any) -> Any:
@@ -157,22 +156,21 @@ class INeurALSampler(BudgetedSampler):
         explained = getattr(learner, "explained_one", None)
         if pipelines or explained is None:  # else the learner checks names
             check_names(x)
-        with uninterrupted() if pipelines else nullcontext():  # steps learn in rounds, too
-            if pipelines:  # lines 3 and 4: the x of this round
-                given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
-            else:
-                given, example = x, learner.check_one(x)
-            if explained is None:
-                scores, added = learner.scores_one(example), {}
-            else:
-                scores, added = explained(example)  # lines 5 to 7
-            labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
-            k, manager = len(labels), self._budget_manager
-            beta = beta_of(self.width, manager.n_rounds + 1, k, learner.n_layers)
-            manager.round()
-            wanted = self._wanted_at(learner, k, margin, beta)
-            label = labels[top] if k else None  # line 10
-            ask = self._decide(x, given, wanted, label, margin, (scores, added, top, second))
+        if pipelines:  # lines 3 and 4: the x of this round
+            given, example = prepared(learner, pipelines, self.classifier, x, kwargs)
+        else:
+            given, example = x, learner.check_one(x)
+        if explained is None:
+            scores, added = learner.scores_one(example), {}
+        else:
+            scores, added = explained(example)  # lines 5 to 7
+        labels, (top, second, margin) = [*scores], rule.top_two([*scores.values()])
+        k, manager = len(labels), self._budget_manager
+        beta = beta_of(self.width, manager.n_rounds + 1, k, learner.n_layers)
+        manager.round()
+        wanted = self._wanted_at(learner, k, margin, beta)
+        label = labels[top] if k else None  # line 10
+        ask = self._decide(x, given, wanted, label, margin, (scores, added, top, second))
         if ask:  # lines 12 and 13; the label comes by `learn_one`
             self._last_ask = manager.n_rounds
         elif (
@@ -181,9 +179,8 @@ class INeurALSampler(BudgetedSampler):
             and k - len(self._unseen or ()) > 1  # labels of one class teach one prediction
             and getattr(learner, "takes_pseudo_labels", True)
         ):
-            with uninterrupted():  # line 18: with lines 19 to 26
-                learner.learn_one(example, label, pseudo_label=True)
-                self.n_pseudo_labels += 1
+            learner.learn_one(example, label, pseudo_label=True)  # line 18: with lines 19 to 26
+            self.n_pseudo_labels += 1
         return scores, label, ask
 
     def _levels(

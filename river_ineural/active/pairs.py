@@ -11,6 +11,7 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.pipelines import check_caller, check_rows
+from river_ineural.networks.threads import uninterrupted
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
@@ -58,7 +59,7 @@ class Pairs(ActiveLearningClassifier):
 
     def _turn(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """Decide a round, while no other thread does, unless the caller takes pairs for labels."""
-        with self._lock:
+        with self._lock, uninterrupted():  # a label that is spent is one that a question waits for
             if self._last is None:
                 check_caller()
             return self._round(x, kwargs)

@@ -247,10 +247,8 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         """`scores_one`, and by name what each explorer added to each score."""
         with self._lock:
             learner = self._learner
-            said = self._said(x)
-            return by_label(learner, said.scores[0]), Added(
-                tuple(learner.model.explorers.by_name), said
-            )
+            said = learner.score_one(*learner.features.read(x))
+            return by_label(learner, said.scores[0]), Added(learner.model.explorers.names, said)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
@@ -272,7 +270,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
         with self._lock:
             learner, said = self._learner, self._said(x)
-            added = Added(tuple(learner.model.explorers.by_name), said)
+            added = Added(learner.model.explorers.names, said)
             parts = {"f1": said.f1[0].tolist(), **added}
             return table(parts, by_label(learner, said.scores[0]), self.trust)
 

@@ -118,7 +118,7 @@ class Explorers:
     """
 
     def __init__(self, by_name: dict[str, Explorer]) -> None:
-        self.by_name = by_name
+        self.by_name, self.names = by_name, tuple(by_name)
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
@@ -166,7 +166,7 @@ class Explorers:
 
     def count_pseudo_label(self) -> None:
         """Note that an example with the model's own label has come: f2 and trees count none."""
-        for each in self.by_name.values():
+        for _, each in self.others:
             each.count_pseudo_label()
 
     def update_trust(
