@@ -123,8 +123,8 @@ class Model:
         """The same of values (1, n) of columns (n,), on the CPU in one compiled call."""
         networks, explorers = self.networks, self.explorers
         exploring = networks.shape.explores and (every or explorers.explores)
-        forest: Any = explorers.by_name.get("forest")
-        nodes, loops = forest.nodes if forest else NO_NODES, networks.loops
+        nodes = explorers.forest.nodes if explorers.forest else NO_NODES
+        loops = networks.loops
         assert loops
         found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
         given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
@@ -172,8 +172,7 @@ class Model:
             self.steps_due += self._steps(PSEUDO_LABEL_STEPS * len(x))
             return change
         self.explorers.update_trust(classes, said.f1, said.estimates, w)
-        for each in self.explorers.by_name.values():
-            each.learn(self.history, self.scaling, len(x))
+        self.explorers.learn(self.history, self.scaling, len(x))
         return change
 
     def _steps(self, n: float) -> float:
@@ -183,9 +182,8 @@ class Model:
     def correct(self, row: int, label: int) -> None:
         """Give a stored example another class, or -1: weight 0; its trees are grown anew."""
         self.history.correct(row, label)
-        forest: Any = self.explorers.by_name.get("forest")
-        if forest:
-            forest.relearn(self.history, self.scaling, self.history.serial(row))
+        if self.explorers.forest:
+            self.explorers.forest.relearn(self.history, self.scaling, self.history.serial(row))
 
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
         """Line 26: the steps due, and so many more; a fraction of one is carried over.
@@ -221,9 +219,8 @@ class Model:
     def grow(self, columns: Columns, n_features: int, n_classes: int) -> None:
         """Make room for the new features of `columns`, n_features in all, and for classes."""
         self.networks.grow(columns, n_features, n_classes)
-        forest: Any = self.explorers.by_name.get("forest")
-        if forest:
-            forest.forget(columns)
+        if self.explorers.forest:
+            self.explorers.forest.forget(columns)
         room = self.networks.shape.n_features
         self.history.grow(room, columns, n_features, n_classes)
         self.scaling.grow(room, columns)
@@ -235,7 +232,6 @@ class Model:
         anew.scaling = self.scaling
         for x, classes, w, number in examples:
             history.add(x, classes, anew.score(x).f1, w, number)
-        for each in explorers.by_name.values():
-            each.learn(history, anew.scaling, history.n_labelled)
+        explorers.learn(history, anew.scaling, history.n_labelled)
         anew.train(min(MOST_STEPS, n_steps * history.n_labelled), lr)
         return anew

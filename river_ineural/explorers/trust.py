@@ -119,6 +119,8 @@ class Explorers:
 
     def __init__(self, by_name: dict[str, Explorer]) -> None:
         self.by_name, self.names = by_name, tuple(by_name)
+        forest = by_name.get("forest")
+        self.forest = forest if isinstance(forest, Forest) else None
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
@@ -163,6 +165,11 @@ class Explorers:
             elif every or self.trust[i - 1] > 0:
                 found[i] = each.estimate(x, f1)
         return found
+
+    def learn(self, history: History, scaling: Scaling, n: int) -> None:
+        """Let each learn n more examples with given labels."""
+        for each in self.by_name.values():
+            each.learn(history, scaling, n)
 
     def count_pseudo_label(self) -> None:
         """Note that an example with the model's own label has come: f2 and trees count none."""
