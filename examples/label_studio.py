@@ -52,16 +52,16 @@ class Value(BaseModel):
 
 
 class Result(BaseModel):
-    """The result of one control of the form."""
+    """The result of one control of the form; one that links two others has no value."""
 
-    value: Value
+    value: Value = Value()
 
 
 class Annotation(BaseModel):
     """The answer of one person to a task; `was_cancelled` if the task was skipped."""
 
     id: int | None = None
-    result: list[Result] = []  # not given of a deleted one
+    result: list[Result] | None = None  # not given of a deleted one
     was_cancelled: bool = False
 
 
@@ -89,7 +89,7 @@ def take(journal: Journal, task: Task, annotation: Annotation) -> Outcome:
     id = task.data.get("id")
     if not isinstance(id, str):
         return "ignored"  # not a task of this service
-    choices = [choice for result in annotation.result for choice in result.value.choices]
+    choices = [choice for result in annotation.result or [] for choice in result.value.choices]
     if annotation.was_cancelled or not choices:
         if drop(journal, annotation) == "withdrawn":
             return "withdrawn"

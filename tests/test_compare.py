@@ -111,6 +111,18 @@ COLUMNS = {  # cells and options; features, and what is said
         *(["20240229", "20231231", "20240229"], {"date_format": "%Y%m%d"}, DAYS, ""),
     ),
     "numbers beside days": (["1", "2.5", "3"], {"date_format": "%Y%m%d"}, {"it": [1, 2.5, 3]}, ""),
+    "days beside those of --date-format": (
+        *(["29/02/2024", "31/12/2023", "29/02/2024"], {"date_format": "%Y%m%d"}, DAYS),
+        "it: guessed --date-format '%d/%m/%Y'",
+    ),
+    "nine numbers of ten": (
+        [*map(str, range(9)), "none"],
+        *({}, {"it": [*range(9), np.nan]}, USELESS.format("none")),
+    ),
+    "small numbers with commas": (
+        *(["0,071", "-1,352", "0,250"], {}, {"it": [0.071, -1.352, 0.25]}),
+        "guessed --decimal ','",
+    ),
     "numbers and words": (
         *([*map(str, range(9)), "none", "low"], {}),
         {"it": [*map(str, range(9)), "none", "low"]},
@@ -176,6 +188,19 @@ def test_rows_are_sorted_by_their_times(file):
     gap = int(frame["age"].isna().idxmax())
     assert [x["age"] for x in table.examples()][gap] is None
     assert table.shares.to_dict() == frame["y"].value_counts(normalize=True).to_dict()
+
+
+def test_times_may_be_numbers_beside_days(tmp_path):
+    """Or days that are numbers."""
+    path = tmp_path / "a.csv"
+    for times in ([3, 1, 2], [20240103, 20240101, 20240102]):
+        days = ["01.02.2024", "13.02.2024", "01.02.2024"] if times[0] == 3 else [1, 2, 1]
+        pd.DataFrame({"t": times, "d": days, "x": [0.5, 0.1, 0.2], "y": list("aba")}).to_csv(path)
+        form = "%d.%m.%Y" if times[0] == 3 else "%Y%m%d"
+        table = read_table(path, "y", time="t", date_format=form)
+        assert table.features["x"].tolist() == [0.1, 0.2, 0.5]
+        moments = [1, 2, 3] if times[0] == 3 else pd.to_datetime(sorted(map(str, times)))
+        assert list(table.moments) == [getattr(each, "value", each) for each in moments]
 
 
 def test_rows_of_the_same_time_stay_in_their_order(tmp_path):
@@ -340,6 +365,7 @@ WRONG = [
     ),
     (TWO, "--models best", "no model 'best': there are ineural, "),
     (TWO, "--report none/x.html", "there is no folder none"),
+    (TWO, "--report .", "--report . is a folder: say the name of a file"),
     (TWO, "--seeds 0", "--seeds must be at least 1, got 0"),
 ]
 

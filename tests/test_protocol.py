@@ -16,6 +16,8 @@ from river import (
     drift,
     ensemble,
     evaluate,
+    feature_extraction,
+    feature_selection,
     imblearn,
     linear_model,
     metrics,
@@ -204,22 +206,58 @@ def test_a_scaler_learns_no_value_that_it_hides_before_it_is_refused(bad):
     assert models[0].n_rounds == 20
 
 
-@pytest.mark.parametrize("way", ["a round", "a warm start"])
-def test_a_step_that_would_be_nan_for_good_is_named_and_learns_none(way):
+WIDE = {"hidden_dim": 4, "missing": True, "seed": 1}
+KEEPS_NAN = {
+    "a scaler": preprocessing.StandardScaler,
+    "one that then says 0": preprocessing.AdaptiveStandardScaler,
+    "one that then drops it": feature_selection.VarianceThreshold,
+    "behind one that hides it": lambda: preprocessing.StandardScaler() | preprocessing.Binarizer(),
+}
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1.7e308])
+@pytest.mark.parametrize("way", ["a round", "a warm start", "another sampler"])
+@pytest.mark.parametrize("step", KEEPS_NAN)
+def test_a_number_that_steps_would_learn_for_good_is_refused_by_its_name(step, way, bad):
     """Where the classifier takes missing values, nothing else would refuse it."""
-    options = {"hidden_dim": 4, "missing": True, "seed": 1}
-    for scaler in preprocessing.StandardScaler(), preprocessing.AdaptiveStandardScaler():
-        model = active.INeurALSampler(scaler | INeurAL(**options), seed=1)
-        for x, y in STREAM[:10]:
-            learned_after(model, x, y)
-        given = {**X, "f1": math.nan}
-        with raises_and_keeps(model, f"'f1' is not finite.* {type(scaler).__name__} would"):
-            model.predict_one(given) if way == "a round" else model.learn_one(given, 1)
+    kind = active.RandomSampler if way == "another sampler" else active.INeurALSampler
+    model = kind(KEEPS_NAN[step]() | INeurAL(**WIDE), seed=1)
+    for x, y in STREAM[:10]:
+        learned_after(model, x, y)
+    given = {**X, "f1": bad}
+    with raises_and_keeps(model, "feature 'f1'"):
+        model.predict_one(given) if way == "a round" else model.learn_one(given, 1)
+
+
+def test_a_number_that_no_step_keeps_is_missing_once():
     for filler in preprocessing.StatImputer(), preprocessing.MinMaxScaler():
-        model = active.INeurALSampler(filler | INeurAL(**options), seed=1)
-        model.predict_one({**X, "f1": math.nan})  # which does not stay in it
+        model = active.INeurALSampler(filler | INeurAL(**WIDE), seed=1)
+        for _ in range(3):
+            model.predict_one({**X, "f1": math.nan})
         model.predict_one(X)
         assert all(map(math.isfinite, model.classifier.transform_one(X).values()))
+
+
+def test_what_a_step_makes_too_large_spoils_no_later_example():
+    """Under a name that x has not."""
+    half = compose.FuncTransformer(lambda x: {"half": x["f0"] / 2})
+    model = active.INeurALSampler(half | preprocessing.StandardScaler() | small(), seed=1)
+    learned_after(model, *STREAM[10])
+    with raises_and_keeps(model.classifier["StandardScaler"], "feature 'half'"):
+        model.predict_one({"f0": 1.7e308})
+    for x, y in STREAM[:9]:
+        learned_after(model, x, y)
+    assert model.n_rounds == 10
+
+
+@pytest.mark.parametrize("words", [feature_extraction.BagOfWords(), feature_extraction.TFIDF()])
+def test_text_goes_through_any_step(words):
+    model = active.INeurALSampler(words | small(), seed=1)
+    for text, y in (("free money", 1), ("see you", 0)):
+        model.learn_one(text, y)
+        model.learn_one(text, y, asked=False)
+        assert model.predict_one(text)[0] == y
+    assert model.classifier[-1].n_labels == 4
 
 
 def learned_after(model, x, y):

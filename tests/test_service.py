@@ -586,6 +586,7 @@ def test_answers_of_label_studio_are_learned_once(http):
     assert hooked(other) == (409, 1, 11)
     assert hooked(recorded("skipped")) == ("skipped", 1, 10)
     export = "/label-studio/export"
+    tasks[1]["annotations"][0]["result"].append({"type": "relation", "from_id": "a"})
     assert http.post(export, json=tasks).json() == {"known": 1, "learned": 6, "skipped": 1}
     tasks[0]["annotations"][0]["result"][0]["value"]["choices"] = ["something else"]
     tasks[0]["annotations"][0]["id"] = 999

@@ -288,20 +288,19 @@ class Accuracy:
             others[each] *= part
         missed = self._wrong_predictions(others)
         hits = [of_class[ROUNDS] * share for share in precision]
-        recall, low, high = (
-            hit / (hit + miss) if hit + miss > 0 else math.nan
-            for hit, miss in (
-                (hits[0], missed[0]),
-                (hits[0], missed[2]),
-                (hits[0], missed[1]),
-            )
-        )
+
+        def share(hit: float, miss: float) -> float:
+            return hit / (hit + miss) if hit + miss > 0 else math.nan
+
+        recall = share(hits[0], missed[0])
+        # Hits and misses are estimated from labels of different rounds.
+        below = math.hypot(recall - share(hits[0], missed[2]), recall - share(hits[1], missed[0]))
+        above = math.hypot(recall - share(hits[0], missed[1]), recall - share(hits[2], missed[0]))
+        low, high = max(0.0, recall - below), min(1.0, recall + above)
         return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
 
     def _share_right(self, sums: list[float], likely: float = math.inf) -> Estimate:
-        """The share of right predictions in the rounds of these sums, with at most so many errors
-        without a label.
-        """
+        """The share of right predictions, given at most so many errors without a label."""
         n = sums[ROUNDS]
         if n <= 0:
             return UNKNOWN

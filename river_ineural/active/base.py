@@ -19,6 +19,7 @@ from river_ineural.active.pipelines import (
     accepted,
     check_caller,
     check_classifier,
+    check_steps,
     find_learner,
     last_step,
     learn_steps,
@@ -332,11 +333,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             if not self._n_labels:
                 check_caller()
             y, kwargs = LabelIndex.checked(y), of_given(kwargs)
-            if not asked:
-                self._learn(self.classifier, x, y, kwargs, None)
-                return
-            waited = bool(self._questions.waiting)
-            query, distance = self._questions.find(x, self._budget_manager.n_rounds)
+            waited, now = asked and bool(self._questions.waiting), self._budget_manager.n_rounds
+            query, distance = self._questions.find(x, now) if asked else (None, 0.0)
             self._learn(self.classifier, x, y, kwargs, query)
             if waited:
                 self._questions.heard(query, distance)
@@ -346,6 +344,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
     def _learn(self, model: Any, x: Any, y: ClfTarget, kwargs: Any, query: int | None) -> None:
         """Let a model, which is the classifier or its last step, learn the label of a question."""
         n_before = getattr(find_learner(self.classifier)[0], "n_labels", None)
+        if model is self.classifier:
+            check_steps(model, x, y, kwargs)
         learn_steps(model, x, y, accepted(model, kwargs))
         self._count(query, y, n_before)
 

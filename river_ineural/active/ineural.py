@@ -262,7 +262,7 @@ class INeurALSampler(BudgetedSampler):
             if n_before is None:
                 scores = learner.scores_one(example)
             if pipelines and model is self.classifier and not seen:
-                try_steps(learner, pipelines, x, {})
+                try_steps(pipelines, x, {})
         if steps and query is not None:  # those that learn labels
             with steps_learn(steps):
                 learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, {})

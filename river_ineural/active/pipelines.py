@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import math
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -15,6 +15,7 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
+from river_ineural.features.values import LARGEST
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
@@ -245,47 +246,55 @@ def prepared(
     known = learner.known_labels  # x must be fit to be learned, too
     given, found = checked(classifier, x, kwargs, **({"y": known[0]} if known else {}))
     if any(map(learns, [*pipelines[0].steps.values()][:-1])):
-        try_steps(learner, pipelines, x, kwargs)
+        try_steps(pipelines, x, kwargs)
         with steps_learn(classifier):
             given = transformed(pipelines, x, kwargs)
         found = learner.check_one(given)
     return given if is_pipeline(classifier) else x, found
 
 
-def try_steps(
-    learner: Any, pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
-) -> None:
-    """Raise if x is not all finite, and steps of the first pipeline would learn that for good.
+def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
+    """Raise if x has a number that no learner takes, and steps of the first pipeline would learn it
+    for good.
 
-    A scaler makes 0 of a feature that has not varied yet, even of NaN, and would have learned it
-    before its next number is refused. From a NaN on, the mean is NaN, and all are NaN, or 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If x is refused behind steps that have learned it, or if these then tell no values apart.
+    A scaler makes 0 of a feature that has not varied yet, even of NaN. Its mean is NaN from then
+    on, and so is the feature, or it is always 0. Whether steps do so is tried with new ones: they
+    see x with this number, then with 0 and with 1, and must tell these apart as if it had not come.
     """
-    if all(map(finite, x.values())):
-        return
     *steps, (_, last) = pipelines[0].steps.items()
-    bad = {name: value for name, value in x.items() if not finite(value)}
+    if not isinstance(x, Mapping) or not any(learns(step) for _, step in steps):
+        return
+    bad = {name: value for name, value in x.items() if not usual(value)}
+    if not bad:
+        return
 
-    def seen(first: dict[FeatureName, Any]) -> list[dict[FeatureName, Any]]:
-        """What copies of the steps make of x with these values, then with 0, and then with 1."""
-        trial = type(pipelines[0])(*copy.deepcopy(steps), last)
+    def made(first: dict[FeatureName, Any]) -> list[dict[FeatureName, Any]]:
+        """What new steps make of x with 0 and with 1, after x with these values."""
+        new = type(pipelines[0])(*((name, step.clone()) for name, step in steps), last)
         given = (first, *(dict.fromkeys(bad, value) for value in (0.0, 1.0)))
-        with steps_learn(trial):
-            return [transformed([trial, *pipelines[1:]], {**x, **each}, kwargs) for each in given]
+        with steps_learn(new):
+            return [transformed([new, *pipelines[1:]], {**x, **each}, kwargs) for each in given][1:]
 
-    (found, zero, one), (_, plain, other) = seen(bad), seen(dict.fromkeys(bad, 0.0))
-    learner.check_one(found)
-    stuck = [name for name in one if not finite(one[name]) or one[name] == zero.get(name)]
-    if spoilt := [name for name in stuck if other.get(name) != plain.get(name)]:
-        names = " or ".join(name for name, step in steps if learns(step))
-        raise ValueError(
-            f"feature {spoilt[0]!r} is not finite, and would be so for good: {names} would learn "
-            "it. INeurAL scales features itself, so leave a scaler out, or put StatImputer first."
-        )
+    (zero, one), (plain, other) = made(bad), made(dict.fromkeys(bad, 0.0))
+    for name in other:
+        told = name in one and usual(one[name]) and one[name] != zero.get(name)
+        if other[name] != plain.get(name) and not told:
+            names = " or ".join(name for name, step in steps if learns(step))
+            raise ValueError(
+                f"feature {name!r} is not finite, or too large, and {names} would learn that for "
+                "good. INeurAL scales features itself, so leave a scaler out, or put StatImputer "
+                "first."
+            )
+
+
+def check_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None:
+    """Raise if a learner that can say so would refuse x, y or a weight after steps of a pipeline
+    have learned x, or if these would learn it for good.
+    """
+    learner, pipelines = find_learner(classifier)
+    if pipelines and hasattr(learner, "check_one"):
+        checked(classifier, x, {}, y=y, w=kwargs.get("w", 1.0))
+        try_steps(pipelines, x, {})
 
 
 def learns(step: Any) -> bool:
@@ -293,9 +302,10 @@ def learns(step: Any) -> bool:
     return getattr(type(step), "learn_one", None) is not base.Transformer.learn_one
 
 
-def finite(value: Any) -> bool:
-    """Whether a value is neither an infinite number nor NaN."""
-    return not isinstance(value, float | np.floating) or math.isfinite(value)
+def usual(value: Any) -> bool:
+    """Whether a value is none of the numbers that no learner takes: NaN, infinite or too large."""
+    is_number = isinstance(value, float | int | np.number)
+    return not is_number or bool(abs(value) <= LARGEST)
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:

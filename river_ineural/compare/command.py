@@ -64,6 +64,8 @@ def run(options: argparse.Namespace, line: str) -> str:
     page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
     if not page.parent.is_dir():  # checked before anything is run
         raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
+    if page.is_dir():
+        raise ValueError(f"--report {page} is a folder: say the name of a file")
     if page.exists() and page.samefile(options.file):
         raise ValueError(f"--report {page} is the file to read: say another name")
     csv = {name: getattr(options, name) for name in ("sep", "encoding", "decimal", "thousands")}
@@ -89,9 +91,9 @@ def run(options: argparse.Namespace, line: str) -> str:
     failures = [f"{each.name} failed: {each.error}" for each in outcomes if each.error]
     if len(failures) < len(outcomes):
         said = f"{verdict.verdict(outcomes)} {verdict.no_better(outcomes, table.labels)}".strip()
+        print(f"{reporting.text_table(outcomes)}\n")
         written = reporting.page(table, outcomes, options, line, said, notes)
         page.write_text(written, encoding="utf8")
-        print(f"{reporting.text_table(outcomes)}\n")
         label, share = next(iter(table.shares.items()))
         always = f"{share:.1%} of the labels are {label!r}."
         said = textwrap.fill(said, 76, break_on_hyphens=False)

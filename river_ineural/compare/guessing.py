@@ -81,5 +81,5 @@ def has_decimal_commas(text: pd.Series[str]) -> bool:
     text = without_signs(text)
     numbers = text.str.fullmatch(COMMAS).mean()
     commas = text[text.str.contains(",")]
-    thousands = commas.str.fullmatch(r"\s*[+-]?\d{1,3}(,\d{3})+\s*").mean()
+    thousands = commas.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*").mean()
     return bool(len(commas) and numbers >= NEARLY_ALL > thousands)

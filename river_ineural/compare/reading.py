@@ -267,7 +267,7 @@ def read_column(
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
-    if len(odd) <= (1 - NEARLY_ALL) * len(given):
+    if len(given) - len(odd) >= NEARLY_ALL * len(given):
         if signs or dots:
             without = [*sorted(signs), *(["dots between thousands"] * dots)]
             note = f"read without {' and '.join(without)}"
@@ -276,7 +276,7 @@ def read_column(
         return numbers.reindex(cells.index), note
     if (times := to_times(text, None)).notna().all():
         return times.reindex(cells.index), note
-    if not date_format and text.str.fullmatch(DATE).all():
+    if text.str.fullmatch(DATE).all():
         found = [form for form in FORMATS if to_times(text, form).notna().all()]
         if len(found) == 1:
             note = f"guessed --date-format {found[0]!r}"

@@ -26,7 +26,9 @@ def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Tim
 
 def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[Any]:
     """Sorted numbers or times. Every cell must be a number or a time."""
-    numbers = is_numeric_dtype(cells) and not date_format
+    numbers = is_numeric_dtype(cells)
+    if numbers and date_format:  # which may be that of another column
+        numbers = not to_times(cells, date_format).notna().all()
     values = cells.astype(float) if numbers else to_times(cells, date_format)
     if (none := cells[values.isna()]).size:
         cell = none.iloc[0]
