@@ -22,6 +22,7 @@ PIPELINES = lock(Order.PIPELINES)
 
 MEMBERS = ("n_layers", "known_labels", "check_one", "scores_one", "learn_one", "debug_one")
 
+NUMBERS = float, int, np.number
 INSIDE = "river_ineural.", "river.compose."
 TAKE_LABELS = ("active", "compat", "drift", "ensemble", "imblearn", "model_selection", "multi")
 WRAPPERS = {"DriftRetrainingClassifier", "ClassificationSampler", "HardSamplingClassifier"}
@@ -258,8 +259,8 @@ def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
     for good.
 
     A scaler makes 0 of a feature that has not varied yet, even of NaN. Its mean is NaN from then
-    on, and so is the feature, or it is always 0. Whether steps do so is tried with new ones: they
-    see x with this number, then with 0 and with 1, and must tell these apart as if it had not come.
+    on, and so is the feature, or it is always 0. Whether steps do so is tried with new ones. After
+    ten usual numbers they see this one, and must tell 0 from 9 as if it had not come.
     """
     *steps, (_, last) = pipelines[0].steps.items()
     if not isinstance(x, Mapping) or not any(learns(step) for _, step in steps):
@@ -268,17 +269,20 @@ def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
     if not bad:
         return
 
-    def made(first: dict[FeatureName, Any]) -> list[dict[FeatureName, Any]]:
-        """What new steps make of x with 0 and with 1, after x with these values."""
-        new = type(pipelines[0])(*((name, step.clone()) for name, step in steps), last)
-        given = (first, *(dict.fromkeys(bad, value) for value in (0.0, 1.0)))
-        with steps_learn(new):
-            return [transformed([new, *pipelines[1:]], {**x, **each}, kwargs) for each in given][1:]
+    plain = [dict.fromkeys(bad, float(value)) for value in range(10)]
+    unlearned = [(name, step.clone()) for name, step in steps]
 
-    (zero, one), (plain, other) = made(bad), made(dict.fromkeys(bad, 0.0))
-    for name in other:
-        told = name in one and usual(one[name]) and one[name] != zero.get(name)
-        if other[name] != plain.get(name) and not told:
+    def made(given: dict[FeatureName, Any]) -> list[dict[FeatureName, Any]]:
+        """What new steps make of x with 0 and with 9, after usual numbers and then these."""
+        new = type(pipelines[0])(*copy.deepcopy(unlearned), last)  # of the same random numbers
+        through, seen = [new, *pipelines[1:]], [*plain, given, plain[0], plain[-1]]
+        with steps_learn(new):
+            return [transformed(through, {**x, **each}, kwargs) for each in seen][-2:]
+
+    (zero, nine), (low, high) = made(bad), made(plain[0])
+    for name in high:
+        told = name in nine and usual(nine[name]) and nine[name] != zero.get(name)
+        if high[name] != low.get(name) and not told:
             names = " or ".join(name for name, step in steps if learns(step))
             raise ValueError(
                 f"feature {name!r} is not finite, or too large, and {names} would learn that for "
@@ -304,8 +308,7 @@ def learns(step: Any) -> bool:
 
 def usual(value: Any) -> bool:
     """Whether a value is none of the numbers that no learner takes: NaN, infinite or too large."""
-    is_number = isinstance(value, float | int | np.number)
-    return not is_number or bool(abs(value) <= LARGEST)
+    return not isinstance(value, NUMBERS) or bool(abs(value) <= LARGEST)  # type: ignore[operator]
 
 
 def refused(learner: Any, name: FeatureName, value: Any) -> bool:
