@@ -56,6 +56,7 @@ USELESS = "it: 1 cells such as {!r} are not numbers, so missing"
 PRICES = "it: read without $"
 ONE_DAY = "it: left out: its times only grow, or are all the same"
 KINDS = [f"c{i}" for i in (*range(90), 0)]
+SIZES = {"it": [1986.7, 1797, 2032]}, ""
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),
@@ -114,6 +115,14 @@ COLUMNS = {  # cells and options; features, and what is said
     "days beside those of --date-format": (
         *(["29/02/2024", "31/12/2023", "29/02/2024"], {"date_format": "%Y%m%d"}, DAYS),
         "it: guessed --date-format '%d/%m/%Y'",
+    ),
+    "days with blanks": (
+        *(["29.02.2024 ", "31.12.2023 ", "29.02.2024 "], {"date_format": "%d.%m.%Y"}, DAYS, ""),
+    ),
+    "years and sizes": (["1986.7", "1797", "2032"], {"date_format": "%Y"}, *SIZES),
+    "a day that is none": (
+        *(["13/02/2024", "31/13/2024", "14/02/2024"], {"date_format": "%d/%m/%Y"}, {}),
+        "it: left out: '31/13/2024' is not written as --date-format '%d/%m/%Y'",
     ),
     "nine numbers of ten": (
         [*map(str, range(9)), "none"],

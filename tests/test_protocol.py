@@ -1,5 +1,6 @@
 """What lies between deciding and learning: other learners, River's wrappers, live parameters."""
 
+import contextlib
 import copy
 import itertools
 import math
@@ -236,6 +237,36 @@ def test_a_number_that_no_step_keeps_is_missing_once():
             model.predict_one({**X, "f1": math.nan})
         model.predict_one(X)
         assert all(map(math.isfinite, model.classifier.transform_one(X).values()))
+
+
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.RandomSampler])
+def test_a_nan_of_a_text_is_left_to_the_step_that_reads_it(kind):
+    codes = compose.FuncTransformer(lambda x: {"c": len(x["c"]) if x["c"] == x["c"] else -1})
+    model = kind(codes | preprocessing.StandardScaler() | small(), seed=1)
+    for text in ("a", "bc", math.nan, "def"):
+        model.predict_one({"c": text})
+        model.learn_one({"c": text}, int(text == "a"))
+    assert model.classifier[-1].n_labels == 4
+
+
+@pytest.mark.parametrize("outer", [drift.DriftRetrainingClassifier, None])
+def test_what_is_tried_teaches_no_step(outer):
+    """Neither a step of a pipeline within another, nor one within a wrapper, which learns late."""
+    inner = preprocessing.StandardScaler() | INeurAL(**WIDE)
+    whole = compose.Pipeline(preprocessing.OrdinalEncoder(), outer(inner) if outer else inner)
+    models = [active.RandomSampler(whole, seed=1)]
+    if outer:
+        models.append(active.INeurALSampler(outer(inner.clone()), seed=1))
+    for model in models:
+        for x, y in STREAM[:5]:
+            learned_after(model, x, y)
+        scaler = find_learner(model.classifier)[1][-1]["StandardScaler"]
+        before = copy.deepcopy(scaler.counts)
+        with contextlib.suppress(ValueError):  # of the encoder that comes first
+            model.learn_one({**X, "f1": math.nan}, 1)
+        assert all(n - before[name] in (0, 1) for name, n in scaler.counts.items())
+        if outer and len(find_learner(model.classifier)[1]) == 1:
+            assert scaler.counts == before
 
 
 def test_what_a_step_makes_too_large_spoils_no_later_example():

@@ -807,6 +807,14 @@ def test_rows_of_a_frame_have_weights():
     assert to_bytes(model) == before
 
 
+def test_an_imputer_fills_a_frame_from_the_rows_before():
+    model = active.INeurALSampler(preprocessing.PreviousImputer() | small(), gamma=1e12, seed=1)
+    X = pd.DataFrame({"a": pd.Series([1.0, 2.0, None, 4.0], dtype=object)})
+    assert model.predict_many(X)[1].all()
+    model.learn_many(X, pd.Series([1, 2, 1, 2]))
+    assert model.classifier[-1].n_labels == 4
+
+
 def test_a_frame_with_a_row_that_is_refused_asks_for_nothing_around_a_pipeline():
     model = active.INeurALSampler(preprocessing.StandardScaler() | small(), gamma=1e12, seed=1)
     for x, y in STREAM[:9]:

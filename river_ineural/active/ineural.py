@@ -20,6 +20,7 @@ from river_ineural.active.pipelines import (
     check_learner,
     checked,
     find_learner,
+    is_pipeline,
     last_step,
     learn_steps,
     prepared,
@@ -261,7 +262,7 @@ class INeurALSampler(BudgetedSampler):
             _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
             if n_before is None:
                 scores = learner.scores_one(example)
-            if pipelines and model is self.classifier and not seen:
+            if pipelines and model is self.classifier and not (seen and is_pipeline(model)):
                 try_steps(pipelines, x, {})
         if steps and query is not None:  # those that learn labels
             with steps_learn(steps):

@@ -253,9 +253,12 @@ def read_column(
     text = given.astype(str).str.strip()
     if category:
         return text.reindex(cells.index), note
-    if date_format and len(text) and (times := to_times(given, date_format)).notna().all():
-        return times.reindex(cells.index), note
-    bare, signs, typed, dots = text, set[str](), is_numeric_dtype(given), False
+    typed = is_numeric_dtype(given)
+    if date_format and len(text):
+        times = to_times(given if typed else text, date_format)
+        if times.notna().all():
+            return times.reindex(cells.index), note
+    bare, signs, dots = text, set[str](), False
     if not typed:
         signs = {*text.str.cat()} & {*SIGNS}
         bare = without_signs(text)
@@ -281,8 +284,11 @@ def read_column(
         if len(found) == 1:
             note = f"guessed --date-format {found[0]!r}"
             return to_times(text, found[0]).reindex(cells.index), note
-        note = f"left out: {text.iloc[0]!r} is a date: say --date-format, as '%d/%m/%Y'"
-        return pd.Series(np.nan, cells.index), note
+        cell, why = text.iloc[0], "is a date: say --date-format, as '%d/%m/%Y'"
+        if date_format:
+            cell = text[to_times(text, date_format).isna()].iloc[0]
+            why = f"is not written as --date-format {date_format!r}"
+        return pd.Series(np.nan, cells.index), f"left out: {cell!r} {why}"
     odd = bare[numbers.isna()]
     if odd.str.match(MARKED).mean() >= NEARLY_ALL:
         raise ValueError(

@@ -20,7 +20,7 @@ PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
 def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Timestamp]:
     """Times in UTC; NaT where a cell is not a time. Whole numbers may be such as 20241231."""
     if date_format and is_numeric_dtype(cells):
-        cells = cells.map("{:.0f}".format, na_action="ignore")
+        cells = cells.map("{:.15g}".format, na_action="ignore")
     return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
 
 
