@@ -261,8 +261,8 @@ def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
     for good.
 
     A scaler makes 0 of a feature that has not varied yet, even of NaN. Its mean is NaN from then
-    on, and so is the feature, or it is always 0. Whether steps do so is tried with new ones. After
-    six usual numbers they see this one, and must tell 0 from 5 as if it had not come.
+    on, and so is the feature, or it is always 0. Whether steps do so is tried with new ones: if
+    they told 0 from 5 before this number, they must do so after it.
     """
     *steps, (_, last) = pipelines[0].steps.items()
     if not isinstance(x, Mapping) or not any(learns(step) for _, step in steps):
@@ -272,19 +272,14 @@ def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
         return
 
     plain = [dict.fromkeys(bad, float(value)) for value in range(6)]
-    unlearned = [(name, step.clone()) for name, step in steps]
-
-    def made(given: dict[FeatureName, Any]) -> list[dict[FeatureName, Any]]:
-        """What new steps make of x with 0 and with 5, after usual numbers and then these."""
-        new = type(pipelines[0])(*copy.deepcopy(unlearned), last)  # of the same random numbers
-        seen = *plain, given, plain[0], plain[-1]
-        with steps_learn(new):
-            return [transformed([new], {**x, **each}, kwargs) for each in seen][-2:]
-
+    seen = *plain, plain[0], plain[-1], bad, plain[0], plain[-1]
+    new = type(pipelines[0])(*((name, step.clone()) for name, step in steps), last)
     try:
-        (zero, five), (low, high) = made(bad), made(plain[0])
+        with steps_learn(new):
+            made = [transformed([new], {**x, **each}, kwargs) for each in seen]
     except Exception:  # of a step that expects text, where NaN is a missing one
         return
+    low, high, _, zero, five = made[-5:]
     for name in high:
         told = name in five and usual(five[name]) and five[name] != zero.get(name)
         if high[name] != low.get(name) and not told:
