@@ -287,7 +287,7 @@ class Accuracy:
         for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
             others[each] *= part
         missed = self._wrong_predictions(others)
-        hits = [of_class[ROUNDS] * share for share in precision]
+        hits = [of_class[ROUNDS] * each for each in precision]
 
         def share(hit: float, miss: float) -> float:
             return hit / (hit + miss) if hit + miss > 0 else math.nan

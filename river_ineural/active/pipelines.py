@@ -264,13 +264,14 @@ def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
     on, and so is the feature, or it is always 0. Whether steps do so is tried with new ones: if
     they told 0 from 5 before this number, they must do so after it.
     """
-    *steps, (_, last) = pipelines[0].steps.items()
-    if not isinstance(x, Mapping) or not any(learns(step) for _, step in steps):
+    if not isinstance(x, Mapping):
         return
     bad = {name: value for name, value in x.items() if not usual(value)}
     if not bad:
         return
-
+    *steps, (_, last) = pipelines[0].steps.items()
+    if not (learning := [name for name, step in steps if learns(step)]):
+        return
     plain = [dict.fromkeys(bad, float(value)) for value in range(6)]
     seen = *plain, plain[0], plain[-1], bad, plain[0], plain[-1]
     new = type(pipelines[0])(*((name, step.clone()) for name, step in steps), last)
@@ -283,11 +284,10 @@ def try_steps(pipelines: list[Any], x: Any, kwargs: dict[str, Any]) -> None:
     for name in high:
         told = name in five and usual(five[name]) and five[name] != zero.get(name)
         if high[name] != low.get(name) and not told:
-            names = " or ".join(name for name, step in steps if learns(step))
             raise ValueError(
-                f"feature {name!r} is not finite, or too large, and {names} would learn that for "
-                "good. INeurAL scales features itself, so leave a scaler out, or put StatImputer "
-                "first."
+                f"feature {name!r} is not finite, or too large, and {' or '.join(learning)} would "
+                "learn that for good. INeurAL scales features itself, so leave a scaler out, or "
+                "put StatImputer first."
             )
 
 

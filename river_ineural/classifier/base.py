@@ -246,8 +246,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def explained_one(self, x: dict[FeatureName, Any]) -> tuple[Scores, Mapping[str, list[float]]]:
         """`scores_one`, and by name what each explorer added to each score."""
         with self._lock:
-            learner = self._learner
-            said = learner.score_one(*learner.features.read(x))
+            learner, said = self._learner, self._said(x)
             return by_label(learner, said.scores[0]), Added(learner.model.explorers.names, said)
 
     def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:

@@ -274,7 +274,7 @@ class Learner:
 
     def _apart(self, said: list[Said], known: list[Values]) -> list[Values]:
         """Scores of each model, of challenger and incumbent without the last label (`Recovery`)."""
-        names, n_known = [*self.model.explorers.by_name], known[0].shape[1]
+        names, n_known = self.model.explorers.names, known[0].shape[1]
         if "last_label" not in names:
             return known
         i = names.index("last_label")

@@ -27,9 +27,9 @@ def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Tim
 def sorted_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[Any]:
     """Sorted numbers or times. Every cell must be a number or a time."""
     numbers = is_numeric_dtype(cells)
-    if numbers and date_format:  # which may be that of another column
-        numbers = not to_times(cells, date_format).notna().all()
-    values = cells.astype(float) if numbers else to_times(cells, date_format)
+    values = cells.astype(float) if numbers and not date_format else to_times(cells, date_format)
+    if numbers and values.isna().any():  # the format may be that of another column
+        values = cells.astype(float)
     if (none := cells[values.isna()]).size:
         cell = none.iloc[0]
         has = "an empty cell" if pd.isna(cell) else f"the cell '{cell}', which is no time"

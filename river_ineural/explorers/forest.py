@@ -193,10 +193,8 @@ class Forest:
         if first and self.ranks and self.n_columns == (d, history.n_grown):
             insert(history.x, self.n_ranked, n, *self.ranks)
         else:
-            self.ranks, self.n_columns = (
-                new_ranks(d, EXAMPLES if first else n),
-                (d, history.n_grown),
-            )
+            self.ranks = new_ranks(d, EXAMPLES if first else n)
+            self.n_columns = d, history.n_grown
             x = history.x[rows, :d]
             ranked(x, x.T.argsort(axis=1), *self.ranks)
         ranks, self.n_ranked = self.ranks, n

@@ -200,7 +200,7 @@ class OfForest(Part):
     due: Annotated[float, Meta(ge=0, le=64)]
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
-        """A node leads to later nodes by a feature in use, or is a leaf."""
+        """A node leads to later nodes by a feature in use or the constant, or is a leaf."""
         feature, child, last = state["feature"], state["child"], state["child"].shape[1] - 1
         on = (feature >= 0) & (feature < sizes["used"])
         on &= (child > np.arange(last + 1)) & (child < last)
