@@ -163,7 +163,8 @@ class Journal:
         """Learn the label of a round, asked for or not, or correct it; "known": it is learned.
 
         Another label than before is a `Conflict`, unless `correct` is true or both have the same
-        source. A label with the same text as a known label is that label: "1" is 1 if 1 is known.
+        source. A label with the same text as a known label is that label: "1" is 1 if 1 is known,
+        and "true" or "True" is True.
         """
         with self._changing() as model:
             self._known(id)
@@ -172,8 +173,10 @@ class Journal:
             check_json("the label", label)
             if self.classes and str(label) not in self.classes:
                 raise Refused(f"the label {label!r} is none of {', '.join(self.classes)}.")
-            known = {str(known): known for known in self.learner.known_labels}
-            label = known.get(str(label), label)
+            known = self.learner.known_labels
+            same = {str(each).lower(): each for each in known if isinstance(each, bool)}
+            same |= {str(each): each for each in known}
+            label = same.get(str(label), label)
             _, before, by, _ = latest(self._rows, "id", id)
             if before is None:
                 self._settle(model, id, label, source)

@@ -153,8 +153,8 @@ def service(
     async def answer(request: Request, error: Exception) -> JSONResponse:
         text = str(error)
         for of_python, option in OPTIONS.items():
-            head, found, _ = text.partition(of_python)
-            text = f"{head}{option}" if found else text
+            head, found, _ = text.partition(f": {of_python}")  # advice ends a message
+            text = f"{head}: {option}" if found else text
         return JSONResponse({"detail": text}, ANSWERS[type(error)])
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:

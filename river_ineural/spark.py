@@ -226,7 +226,7 @@ class KeyLearner:
         if x is not None and y is None:
             return "prediction", self.predict(id, x)
         if x is not None:
-            self.model.learn_one(as_dict(x), y)
+            self.model.learn_one(as_dict(x), y, asked=False)  # it answers no question
             return "learned", {}
         if y is None:
             raise ValueError("'features' and 'label' are null.")

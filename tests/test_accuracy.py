@@ -141,6 +141,19 @@ def test_each_sampler_asks_as_often_as_it_notes(name):
     assert abs(excess) <= 5 * math.sqrt(variance)
 
 
+@pytest.mark.parametrize("kind", [active.MarginSampler, active.INeurALSampler])
+@pytest.mark.parametrize("budget", [Budget(0.1, burst=20), 60])
+def test_audits_have_labels_of_their_own(kind, budget):
+    """However many others are wanted: so intervals get narrower."""
+    widths = []
+    for audit in (0.0, 0.3):
+        model = kind(small(), budget=budget, audit=audit, seed=1)
+        run(model, STREAM * 3)
+        widths.append(model.accuracy.high - model.accuracy.low)
+    assert widths[1] < widths[0]
+    assert model.n_by_reason["random"] >= 0.2 * model.n_queries
+
+
 def test_an_audit_of_0_draws_nothing_and_of_1_asks_in_any_round():
     plain, audited = (
         active.RandomSampler(logistic(), p=0.0, budget=0.2, audit=a, seed=1) for a in (0.0, 1.0)

@@ -10,6 +10,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 from river import (
+    anomaly,
     datasets,
     evaluate,
     feature_extraction,
@@ -19,7 +20,9 @@ from river import (
     naive_bayes,
     neighbors,
     preprocessing,
+    stats,
     tree,
+    utils,
 )
 from river.compose import FuncTransformer, Pipeline
 from river.linear_model import SoftmaxRegression
@@ -280,6 +283,47 @@ def test_other_samplers_pass_weights_on(kind):
         plain.learn_one(x, y > 0, w=3.0)
     x = STREAM[20][0]
     assert sampler.classifier.predict_proba_one(x) == plain.predict_proba_one(x)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_an_anomaly_filter_keeps_examples_from_labels_by_name_too(threshold):
+    """With a threshold of 0 it keeps all of them."""
+    learned = []
+    for by_name in (False, True):
+        kept = anomaly.ThresholdFilter(anomaly.HalfSpaceTrees(seed=1, window_size=20), threshold)
+        model = active.INeurALSampler(kept | small(), seed=1)
+        for x, y in STREAM[:60]:
+            decision = model.decide_one(x)
+            if decision.asked and by_name:
+                model.answer(decision.query, y)
+            elif decision.asked:
+                model.learn_one(x, y)
+        assert model.n_pending == 0
+        learned.append(model.classifier[-1].n_labels)
+    assert learned[0] == learned[1] == (0 if threshold == 0 else model.n_queries)
+
+
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.MarginSampler])
+def test_a_label_by_name_may_come_with_what_steps_take(kind):
+    """As of a step that needs the time: the last one does not get what it does not take."""
+    mean = utils.TimeRolling(stats.Mean, period=dt.timedelta(days=1))
+    steps = FuncTransformer(dict) + feature_extraction.Agg(next(iter(STREAM[0][0])), None, mean)
+    model, now = kind(steps | small(), seed=1), dt.datetime(2024, 1, 1)
+    for x, y in STREAM[:10] * 2:
+        now += dt.timedelta(hours=1)
+        model.answer(model.decide_one(x, t=now).query, y, t=now, w=2.0)
+    assert model.classifier[-1].n_labels == model.n_queries == 20
+
+
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.RandomSampler])
+def test_debug_one_of_a_pipeline_around_a_sampler_is_no_round(kind):
+    model = preprocessing.StandardScaler() | kind(small(), budget=20, seed=1)
+    for x, y in STREAM[:5]:
+        model.predict_one(x)
+        model.learn_one(x, y)
+    with pytest.raises(TypeError, match="that of the sampler's classifier"):
+        model.debug_one(x)
+    assert model[-1].n_rounds == 5
 
 
 @pytest.mark.usefixtures("no_random_asks")

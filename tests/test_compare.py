@@ -372,6 +372,7 @@ WRONG = [
         "",
         "data.csv cannot be read: it is no text, but perhaps a workbook: save",
     ),
+    (TWO, "--drop y", "--drop 'y' is the column of the labels"),
     (TWO, "--models best", "no model 'best': there are ineural, "),
     (TWO, "--report none/x.html", "there is no folder none"),
     (TWO, "--report .", "--report . is a folder: say the name of a file"),

@@ -347,6 +347,12 @@ def test_what_cannot_be_saved_names_its_step(message):
         to_bytes(alone(REFUSED[message](), small()))
 
 
+def test_attributes_of_a_pipeline_are_not_lost_in_silence():
+    model = noted(alone(preprocessing.StandardScaler(), small()))
+    with pytest.raises(SaveError, match=r"the pipeline must be without .* a user, got \['note'\]"):
+        to_bytes(model)
+
+
 def test_what_is_no_model_of_ours_is_refused():
     for model in (preprocessing.StandardScaler() | preprocessing.MinMaxScaler(), object()):
         with pytest.raises(SaveError, match=r"cannot be saved.*at the end of a pipeline"):

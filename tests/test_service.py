@@ -287,6 +287,8 @@ def test_odd_requests_are_answered_and_leave_the_books_of_a_loop(tmp_path):
     loop, n, queries = copy.deepcopy(first), 0, {}
     journal = Journal(tmp_path, first, every=1)
     with serving(service.service(journal)) as http:
+        refused = http.post("/predictions", json={"id": "a", "x": {"a=b": 1.0}}).json()["detail"]
+        assert "INeurAL(categories=True) makes features of: rename it" in refused
 
         def sent(method, path, **options):
             answer = http.request(method, path, **options)
@@ -546,6 +548,14 @@ def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path, piped):
     with pytest.raises(Conflict):
         kept.learn("a", "0")
     assert set(find_learner(kept._model.classifier)[0].known_labels) == {0, 1}
+
+
+def test_a_form_says_true_for_a_known_true(opened):
+    kept = opened()
+    for i, label in enumerate([True, False, "true", "False", "TRUE"]):
+        kept.predict(str(i), STREAM[i][0])
+        assert kept.learn(str(i), label) == "learned"
+    assert kept.learner.known_labels == (True, False, "TRUE")
 
 
 # People

@@ -74,6 +74,15 @@ def kept(tester, key="a"):
     return from_bytes(bytes(tester.peekValueState("learner", key)[0]))
 
 
+def test_a_label_that_nobody_asked_for_answers_no_question():
+    """Though another id with the same features waits for its label."""
+    tester, x = keyed(), STREAM[0][0]
+    asked, old = row("a", 1, features=x), row("old", 2, features=x, label="good")
+    (first, second) = tester.test("a", [asked, old])
+    assert (first.ask, second.event, second.n_waiting) == (True, "learned", 1)
+    assert kept(tester).n_pending == 1
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     settings=st.sampled_from(

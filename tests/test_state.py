@@ -298,3 +298,23 @@ def test_cuda_models_travel(cuda):
             assert copied.classifier.to(device).scores_one(x) == expected
             assert dump(copied.classifier).networks.block[0].device.type == device
         run(copied, STREAM[70:])
+
+
+class Narrow(INeurAL):
+    """With a constructor of its own."""
+
+    def __init__(self, seed=None):
+        super().__init__(hidden_dim=8, seed=seed)
+
+
+def test_a_subclass_with_its_own_parameters_is_cloned():
+    model = active.INeurALSampler(Narrow(seed=1), seed=1)
+    assert (
+        model.clone().classifier.hidden_dim == model.clone({"seed": 2}).classifier.hidden_dim == 8
+    )
+
+
+@pytest.mark.parametrize("kind", [baselines.NeuALNTKF, baselines.NeuALNTKD, baselines.ALPS])
+def test_a_parameter_of_a_baseline_is_not_set_in_vain(kind):
+    with pytest.raises(AttributeError, match="hidden_dim is fixed when"):
+        kind(hidden_dim=4, seed=1).hidden_dim = 8

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.accuracy import Accuracy
@@ -20,6 +19,7 @@ from river_ineural.active.pipelines import (
     check_caller,
     check_classifier,
     check_steps,
+    filters,
     find_learner,
     last_step,
     learn_steps,
@@ -36,6 +36,9 @@ from river_ineural.features.labels import LabelIndex
 from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
+
+if TYPE_CHECKING:
+    from river_ineural.active.pipelines import Classifier
 
 MOST_DRIFTS = 1_000  # rounds that `drifts` holds
 
@@ -79,13 +82,13 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
     def __init__(
         self,
-        classifier: base.Classifier,
+        classifier: Classifier,
         budget: Budget | float | int | None,
         horizon: int | None,
         seed: int | None,
         audit: float = 0.0,
     ) -> None:
-        super().__init__(classifier, seed=check_seed(seed))
+        super().__init__(classifier, seed=check_seed(seed))  # type: ignore[arg-type]  # a pipeline
         self.audit = audit
         self.budget = budget
         self.horizon = horizon
@@ -100,7 +103,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self._warned = set[str]()  # of what
         self._lock = lock(self._order)
 
-    def _replaced(self, classifier: base.Classifier) -> None:
+    def _replaced(self, classifier: Classifier) -> None:
         """Take a classifier that has learned none of the labels so far."""
         with self._lock:
             self._questions.unlink()
@@ -173,7 +176,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         """
         (reason, gap, threshold, p), manager, ask = wanted, self._budget_manager, False
         if self.audit:
-            reason, p = audited(manager, self.audit, reason, p, self._rng.random)
+            reason, p = audited(manager, self.audit, wanted, self._rng.random)
         if manager.left < 1:
             p, reason = 0.0, "none" if reason == "none" else "budget"
         elif reason not in NOT_ASKED:
@@ -260,7 +263,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             The name of the question: `Decision.query`.
         y, kwargs
             The label, and what goes to the classifier with the first one: a weight `w` if it takes
-            one.
+            one. An anomaly filter of River's in a pipeline may keep the example from it.
 
         Raises
         ------
@@ -285,9 +288,11 @@ class BudgetedSampler(Locked, Counts, Pairs):
             found = self._questions.get(query, self._budget_manager.n_rounds)
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
-                # Unsupervised steps have learned x in its round: the last one learns the example.
-                model = last_step(self.classifier) if found.passed else self.classifier
-                self._learn(model, found.example, y, kwargs, query)
+                model, example = self.classifier, found.x
+                if found.passed and not filters(model):  # steps have learned x in its round
+                    model, example = last_step(model), found.example
+                    kwargs = accepted(model, kwargs, {*kwargs})
+                self._learn(model, example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
                 tell_of_steps(self.classifier, found.label, self._warned)

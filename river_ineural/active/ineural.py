@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 import river_ineural.active.query as rule
@@ -34,6 +33,9 @@ from river_ineural.features.keys import check_names
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import choice, real
 from river_ineural.networks.scores import nearest_distribution
+
+if TYPE_CHECKING:
+    from river_ineural.active.pipelines import Classifier
 
 
 def check_width(name: str, width: Any) -> Any:
@@ -124,7 +126,7 @@ class INeurALSampler(BudgetedSampler):
 
     def __init__(
         self,
-        classifier: base.Classifier,
+        classifier: Classifier,
         gamma: float = 6.0,
         width: Width | None = None,
         budget: Budget | float | int | None = None,
@@ -146,7 +148,7 @@ class INeurALSampler(BudgetedSampler):
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
 
-    def _replaced(self, classifier: base.Classifier) -> None:
+    def _replaced(self, classifier: Classifier) -> None:
         with self._lock:
             super()._replaced(classifier)
             self._unseen, self._n_learned = None, self._budget_manager.n_rounds

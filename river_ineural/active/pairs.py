@@ -10,11 +10,13 @@ import numpy as np
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
-from river_ineural.active.pipelines import check_caller, check_rows
+from river_ineural.active.pipelines import check_caller, check_debugging, check_rows
 from river_ineural.networks.threads import uninterrupted
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+
+    from river_ineural.features.frames import Column
 
 Round = tuple[dict[ClfTarget, float], ClfTarget | None, bool]
 
@@ -44,6 +46,7 @@ class Pairs(ActiveLearningClassifier):
         TypeError, ValueError
             If the classifier refuses x; it is no round then.
         """
+        check_debugging()
         scores, _, ask = self._turn(x, kwargs)
         return self._probabilities(scores), ask
 
@@ -103,7 +106,7 @@ class Pairs(ActiveLearningClassifier):
                 asks.append(ask)
         return native(labels, frame), native(np.array(asks, np.bool_), frame)
 
-    def learn_many(self, X: IntoDataFrame, y: IntoSeries, **kwargs: Any) -> None:
+    def learn_many(self, X: IntoDataFrame, y: Column, **kwargs: Any) -> None:
         """Learn the labels of a frame row by row, as by `learn_one`: each may answer a question.
 
         Takes a frame, and raises, as `predict_many` does. y is a series with a label for each row,

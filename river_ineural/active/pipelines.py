@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river import base
@@ -16,6 +16,11 @@ from river.base.typing import FeatureName
 
 from river_ineural.classifier.locks import Order, lock
 from river_ineural.features.values import LARGEST
+
+if TYPE_CHECKING:
+    from river.compose import Pipeline
+
+    Classifier = base.Classifier | Pipeline  # what a sampler goes around
 
 # River stores on the class `Pipeline` whether unsupervised steps learn in predictions.
 PIPELINES = lock(Order.PIPELINES)
@@ -75,6 +80,12 @@ def check_classifier(name: str, classifier: Any) -> Any:
     return classifier
 
 
+def filters(classifier: Any) -> bool:
+    """Whether an anomaly filter of a pipeline decides which examples are learned."""
+    steps = [*classifier.steps.values()] if is_pipeline(classifier) else []
+    return any(isinstance(step, base.AnomalyFilter) for step in steps)
+
+
 def last_step(classifier: Any) -> Any:
     """The last step of a classifier that is a pipeline; another classifier itself."""
     return classifier[-1] if is_pipeline(classifier) else classifier
@@ -89,6 +100,17 @@ def check_caller() -> None:
         raise TypeError(
             f"{module} would take what a sampler predicts, (label, ask), for a label: give it the "
             "classifier, and put a sampler around the outermost model."
+        )
+
+
+def check_debugging() -> None:
+    """Raise in a call by a pipeline's `debug_one`, which would be a round, and ask for labels."""
+    frame: Any = inspect.currentframe()
+    caller = frame.f_back.f_back
+    if caller.f_code.co_name == "debug_one" and caller.f_globals["__name__"].startswith(INSIDE):
+        raise TypeError(
+            "debug_one of a pipeline around a sampler would be a round, and may spend a label: "
+            "call that of the sampler's classifier."
         )
 
 
@@ -173,14 +195,17 @@ def taught(classifier: Any) -> Any:
     return None
 
 
-def accepted(model: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments without a weight, if the model takes none."""
-    if "w" not in kwargs:
+def accepted(
+    model: Any, kwargs: dict[str, Any], optional: Collection[str] = ("w",)
+) -> dict[str, Any]:
+    """The arguments without those of `optional` that the model does not take."""
+    if not any(name in kwargs for name in optional):
         return kwargs
-    parameters = inspect.signature(model.learn_one).parameters.values()
-    if any(p.name == "w" or p.kind is p.VAR_KEYWORD for p in parameters):
+    parameters = inspect.signature(model.learn_one).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return kwargs
-    return {name: value for name, value in kwargs.items() if name != "w"}
+    odd = {*optional} - parameters.keys()
+    return {name: value for name, value in kwargs.items() if name not in odd}
 
 
 def transformed(

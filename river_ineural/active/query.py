@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 
 from river_ineural.active.budget import BudgetManager
-from river_ineural.active.decision import NOT_ASKED, Reason
+from river_ineural.active.decision import NOT_ASKED, Reason, Wanted
 
 FIRST = 10  # labels that are always asked for while fewer than two classes are known
 PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
@@ -240,11 +240,19 @@ def random_ask(
 
 
 def audited(
-    manager: BudgetManager, audit: float, reason: Reason, p: float, random: Callable[[], float]
+    manager: BudgetManager, audit: float, wanted: Wanted, random: Callable[[], float]
 ) -> tuple[Reason, float]:
     """Why a label is wanted, and how probable that was, where a share of the budget goes to random
     rounds. Without a rate it is a share of `pace`.
+
+    That share of the bucket or of the total, or with a horizon what is `kept` for it, is left to
+    these rounds. Others may take it only at random, where the gap is wide.
     """
+    reason, gap, threshold, p = wanted
+    of_total = audit * manager.size if manager.size < math.inf else 0.0
+    left_to_them = of_total if manager.budget.horizon is None else kept(manager, audit)
+    if manager.left < 1 + left_to_them and not (p < 1 and gap >= threshold):
+        reason, p = "none" if reason == "none" else "budget", 0.0
     share = audit * (pace(manager)[0] if manager.rate is None else manager.rate)
     if random() < share and reason in NOT_ASKED:
         reason = "random"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from river import base
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.base import BudgetedSampler
@@ -13,6 +12,9 @@ from river_ineural.active.decision import Reason, Wanted, by_chance
 from river_ineural.active.query import gap, pace
 from river_ineural.features.parameters import Live
 from river_ineural.features.validation import optional, real
+
+if TYPE_CHECKING:
+    from river_ineural.active.pipelines import Classifier
 
 STEP = 0.01  # by which the threshold of a margin moves
 RANDOM = 0.1  # probability of a random ask, as a share of the pace
@@ -36,7 +38,7 @@ class RandomSampler(BudgetedSampler):
     seed
         Seed of the draws, at least 0. None: different every time.
     audit
-        Share of the budget, in [0, 1], that is spent on random rounds, for a narrower `accuracy`.
+        Share of the budget, in [0, 1], that is kept for random rounds, for a narrower `accuracy`.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class RandomSampler(BudgetedSampler):
 
     def __init__(
         self,
-        classifier: base.Classifier,
+        classifier: Classifier,
         p: float = 0.1,
         budget: Budget | float | int | None = None,
         horizon: int | None = None,
@@ -129,7 +131,7 @@ class MarginSampler(BudgetedSampler):
 
     def __init__(
         self,
-        classifier: base.Classifier,
+        classifier: Classifier,
         threshold: float | None = None,
         budget: Budget | float | int | None = None,
         horizon: int | None = None,

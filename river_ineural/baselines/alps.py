@@ -21,6 +21,7 @@ from river_ineural.active.query import gap
 from river_ineural.baselines.network import Cached, RetrainedNetwork, Stored, placed
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
+from river_ineural.features.parameters import Fixed
 from river_ineural.features.validation import check_integer, check_real, check_seed
 from river_ineural.networks.threads import single_threaded
 
@@ -182,6 +183,10 @@ class ALPS(BudgetedSampler):
     """
 
     classifier: VersionSpace
+    n_hypotheses, n_pretraining, hidden_dim = Fixed[int](), Fixed[int](), Fixed[int]()
+    batch_size, n_epochs, max_features = Fixed[int](), Fixed[int](), Fixed[int]()
+    slack, requester_slack = Fixed[float](), Fixed[float]()
+    lr, tolerance = Fixed[float](), Fixed[float]()
     _unit_test_params = base.Classifier._unit_test_params  # every parameter has a default
 
     def __init__(

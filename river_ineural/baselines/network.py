@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
-from river_ineural.features.parameters import Live
+from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.standardizing import place
 from river_ineural.features.validation import check_integer, check_seed, integer, real
 from river_ineural.networks.threads import single_threaded
@@ -156,6 +156,10 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
     ----------
     Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Experiments".
     """
+
+    hidden_dim, capacity = Fixed[int](), Fixed[int]()
+    max_features, max_classes = Fixed[int](), Fixed[int]()
+    seed = Fixed[int | None]()
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from river_ineural.active.decision import Wanted
 from river_ineural.baselines.network import Cached, Stored, TrainedInEpochs, placed
 from river_ineural.features.index import FeatureIndex
 from river_ineural.features.labels import LabelIndex
+from river_ineural.features.parameters import Fixed
 from river_ineural.features.validation import check_integer, check_real, check_seed
 from river_ineural.networks.scores import probabilities
 from river_ineural.networks.threads import single_threaded
@@ -177,6 +178,9 @@ class TangentSampler(BudgetedSampler):
     classifier: TangentUCB
     _unit_test_params = base.Classifier._unit_test_params  # every parameter has a default
 
+    hidden_dim, max_features = Fixed[int](), Fixed[int]()
+    gamma, ridge = Fixed[float](), Fixed[float]()
+
     def __init__(self, classifier: TangentUCB, *settings: Any) -> None:
         super().__init__(classifier, *settings)
         self.hidden_dim, self.gamma = classifier.hidden_dim, classifier.gamma
@@ -283,6 +287,9 @@ class NeuALNTKD(TangentSampler):
     ----------
     As in `NeuALNTKF`; Algorithm 3.
     """
+
+    lr, tolerance = Fixed[float](), Fixed[float]()
+    batch_size, n_epochs, capacity = Fixed[int](), Fixed[int](), Fixed[int]()
 
     def __init__(
         self,

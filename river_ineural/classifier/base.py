@@ -35,7 +35,7 @@ from river_ineural.networks.weights import Recipe
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
 
-    from river_ineural.features.frames import Frame
+    from river_ineural.features.frames import Column, Frame
 
 Scores = dict[ClfTarget, float]
 
@@ -249,21 +249,24 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             learner, said = self._learner, self._said(x)
             return by_label(learner, said.scores[0]), Added(learner.model.explorers.names, said)
 
-    def predict_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> ClfTarget | None:
+    # Without **kwargs, as River's own classifiers: a pipeline keeps what only its steps take.
+    def predict_one(  # type: ignore[override]
+        self, x: dict[FeatureName, Any]
+    ) -> ClfTarget | None:
         """The label of the highest score (Algorithm 1, line 8); None before a class is known.
 
         Takes and raises what `scores_one` does.
         """
-        scores = self.scores_one(x, **kwargs)
+        scores = self.scores_one(x)
         return max(scores, key=scores.__getitem__) if scores else None
 
-    def predict_proba_one(self, x: dict[FeatureName, Any], **kwargs: Any) -> Scores:
+    def predict_proba_one(self, x: dict[FeatureName, Any]) -> Scores:  # type: ignore[override]
         """Probability of each label: the distribution nearest to the scores.
 
         Takes and raises what `scores_one` does. Each is at least 0.001 (0.1 / k for more than 100
         classes); empty before a class is known.
         """
-        return nearest_distribution(self.scores_one(x, **kwargs))
+        return nearest_distribution(self.scores_one(x))
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """A table of f1, what each explorer adds and the score by class; the gap; the trust."""
@@ -273,7 +276,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             parts = {"f1": said.f1[0].tolist(), **added}
             return table(parts, by_label(learner, said.scores[0]), self.trust)
 
-    def learn_many(self, X: IntoDataFrame, y: IntoSeries, w: IntoSeries | None = None) -> None:
+    def learn_many(self, X: IntoDataFrame, y: Column, w: Column | None = None) -> None:
         """Learn a frame as one batch.
 
         All residuals are taken in one pass, with the weights and statistics from before the frame.
@@ -350,7 +353,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def _get_params(self) -> dict[str, Any]:
         """With an empty list for an empty tuple, of which River would look at the first item."""
         params = super()._get_params()
-        return params | {"explorers": params["explorers"] or []}
+        return params if params.get("explorers", True) else params | {"explorers": []}
 
     def _unit_test_skips(self) -> set[str]:
         return {"check_learn_many_matches_learn_one"}  # a frame is one batch

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, line: str) -> str:
     for name, least in (("seeds", 1), ("seed", 0)):
         if (value := getattr(options, name)) < least:
             raise ValueError(f"--{name} must be at least {least}, got {value}")
-    models, known = options.models or contenders.DEFAULT, contenders.CONTENDERS
+    models, known = [*dict.fromkeys(options.models or contenders.DEFAULT)], contenders.CONTENDERS
     for name in models:
         if name not in known:
             raise ValueError(f"no model {name!r}: there are {', '.join(known)}")

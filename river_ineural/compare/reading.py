@@ -100,6 +100,8 @@ def read_table(
                 f"no column {wanted!r} in {path.name}: there are {list(cells)}, unless --separator "
                 "says another separator, or --encoding how text is written, as utf-16"
             )
+    if target in drop:
+        raise ValueError(f"--drop {target!r} is the column of the labels, which --target names")
     if [*cells.attrs["names"].values()].count(target) > 1:
         raise ValueError(
             f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
@@ -130,7 +132,7 @@ def read_table(
     if n > QUANTITY and pd.to_numeric(labels, errors="coerce").notna().all():
         notes.append(f"{target}: {n} numbers become {n} classes; of a quantity make a few ranges")
     features, of_columns = read_features(
-        cells.drop(columns={*drop} - {target}), path.name, categories, date_format
+        cells.drop(columns={*drop}), path.name, categories, date_format
     )
     return Table(features, tuple(labels), at, (*notes, *of_columns))
 

@@ -20,6 +20,7 @@ from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import check_weight, warn
 from river_ineural.features.values import LARGEST, checked
 
+Column = IntoSeries | list[Any] | tuple[Any, ...] | NDArray[Any]  # one value a row
 CATEGORIES = (nw.Categorical, nw.Enum)
 LONG = (nw.Int128, nw.UInt128)  # NumPy lacks these types
 ROWS = 1024  # of a part: bounds its memory
@@ -78,11 +79,11 @@ class Frame:
                         values[i, at[name]] = value
             yield list(at), values
 
-    def labels(self, y: IntoSeries) -> list[ClfTarget]:
+    def labels(self, y: Column) -> list[ClfTarget]:
         """Checked labels, one per row."""
         return [LabelIndex.checked(label) for label in self._column("y", y)]
 
-    def weights(self, w: IntoSeries | None) -> NDArray[np.float64]:
+    def weights(self, w: Column | None) -> NDArray[np.float64]:
         """Checked weights, one per row; all 1 if w is None."""
         if w is None:
             return np.ones(len(self))
@@ -189,7 +190,7 @@ def native(values: Any, frame: nw.DataFrame[Any]) -> IntoSeries:
         return series
 
 
-def checked_labels(y: IntoSeries, frame: nw.DataFrame[Any]) -> list[ClfTarget]:
+def checked_labels(y: Column, frame: nw.DataFrame[Any]) -> list[ClfTarget]:
     """Checked labels, one for each row of the frame."""
     return [LabelIndex.checked(label) for label in column("y", y, frame)]
 

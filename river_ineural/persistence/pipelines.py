@@ -45,6 +45,8 @@ def steps_of(pipeline: Any) -> dict[str, Any] | None:
     """The steps of a pipeline as plain values, with None in the place of the last one."""
     if pipeline is None:
         return None
+    odd = [name for name in vars(pipeline).keys() - {"steps"} if name[0] != "_"]
+    need(not odd, "the pipeline", "without attributes of a user", odd)
     *steps, last = pipeline.steps
     return {name: written(pipeline[name], f"steps.{name}") for name in steps} | {last: None}
 
