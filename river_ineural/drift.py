@@ -85,7 +85,7 @@ class Cusum:
         if largest >= 0:  # what began in this class may be a change of all
             others = (kind for kind in (MODERATE, COMPLETE) if self.sums.get(kind, 0.0) > WARNING)
             begun += [self.since[kind] for kind in others]
-        return self.n - min(begun)
+        return min(LONGEST, self.n - min(begun))
 
 
 def changed_rate(rate: float) -> float:
@@ -178,6 +178,10 @@ class DriftDetector:
                 self.error_rates[index] += (mistaken - self.error_rates[index]) / n
             self.held_back = []
         return 0
+
+    def note(self, scores: NDArray[np.float64], label: int) -> None:
+        """Keep a label that has come with one that raised an alarm, after it."""
+        self.recent.append((*top_of(scores), label))
 
     def _labels_since_change(self, gap: float, wrong: bool, top: int) -> int:
         """0 if no change is detected."""

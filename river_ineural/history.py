@@ -15,6 +15,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
 
 NO_F1 = np.empty((0, 0), np.float32)
+ROWS = "x", "targets", "weight", "number", "given"  # arrays with a row for each example
 LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
 
 
@@ -82,10 +83,9 @@ class History:
     def __getstate__(self) -> dict[str, Any]:
         """Rows and columns in use only, which makes a copy small."""
         rows = np.concatenate([np.arange(rows.start, rows.stop) for rows in self.filled])
-        x, targets, weight = self.x[rows, : self.n_features], self.targets[rows], self.weight[rows]
-        room = self.x.shape[1]
-        held = {"x": x, "targets": targets, "weight": weight, "number": self.number[rows]}
-        return {**self.__dict__, "room": room, **held, "given": self.given[rows]}
+        held = {name: getattr(self, name)[rows] for name in ROWS[1:]}
+        held["x"] = self.x[rows, : self.n_features]
+        return {**self.__dict__, "room": self.x.shape[1], **held}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -94,19 +94,13 @@ class History:
 
     def _resize(self, room: int, n_classes: int, held: Sequence[Any]) -> None:
         """Hold these rows, labelled and pseudo-labelled ones, in larger arrays, 0 elsewhere."""
-        capacity, n, k = sum(self.capacities), self.x.shape[1], self.targets.shape[2]
-        x, targets = (
-            np.zeros((capacity, room)),
-            np.zeros((capacity, 2, n_classes), self.weight.dtype),
-        )
-        weight, number = np.zeros(capacity, self.weight.dtype), np.zeros(capacity, np.int64)
-        given = np.zeros_like(weight)
-        for rows, those in zip(self.filled, held, strict=True):
-            x[rows, :n], targets[rows, :, :k] = self.x[those], self.targets[those]
-            weight[rows], number[rows] = self.weight[those], self.number[those]
-            given[rows] = self.given[those]
-        self.x, self.targets, self.weight, self.number = x, targets, weight, number
-        self.given = given
+        sides = {"x": (room,), "targets": (2, n_classes)}
+        for name in ROWS:
+            old = getattr(self, name)
+            new = np.zeros((sum(self.capacities), *sides.get(name, ())), old.dtype)
+            for rows, those in zip(self.filled, held, strict=True):
+                new[(rows, *map(slice, old.shape[1:]))] = old[those]
+            setattr(self, name, new)
 
     def grow(self, room: int, columns: NDArray[np.int64], n_features: int, n_classes: int) -> None:
         """Make room for features and classes; of stored examples, `columns` and new ones are 0."""

@@ -186,23 +186,10 @@ class INeurAL(Pairs):
         self.classifier.initialize(features, int(self._seeds[0].generate_state(1)[0]), self.device)
         self.hat = copy.deepcopy(self.classifier)  # θ̂, which is trained
         self.omega = [[w.clone() for w in self.hat.theta]]  # Ω_0
-        self._make_steps()
-
-    def _make_steps(self, *states: Any) -> None:
         lr, make = self.lr or theorem_rate(self.rounds, self.hidden_dim), OPTIMIZERS[self.optimizer]
         self.steps = [make(self.hat.f1.parameters(), lr)]
         if self.explores:
             self.steps += [make(self.hat.f2.parameters(), self.exploration_lr or lr)]
-        for step, state in zip(self.steps, states, strict=False):
-            step.load_state_dict(state)
-
-    def __getstate__(self) -> dict[str, Any]:  # dill cannot find the classes of optimizers
-        return vars(self) | {"steps": [step.state_dict() for step in vars(self).get("steps", ())]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        if self.steps:
-            self._make_steps(*self.steps)
 
     def beta(self, t: int) -> float:
         """β_t of line 11 with c1 = c2 = c3 = 1."""

@@ -74,25 +74,27 @@ class Recovery:
         self.n_after = 0
         self.confusion: dict[int, dict[int, float]] = {}
         self.log_ratio, self.confirmed, self.lead = 0.0, False, 0
-        recent = list(detector.recent)[-since:]
-        self.n_since = len(recent)
-        for top, gap, label in recent:
+        self.n_since = since
+        for top, gap, label in list(detector.recent)[-since:] if since else ():
             self.count(top, gap, label)
 
-    def update(self, scores_of_each: list[Values], classes: list[int]) -> None:
+    def update(
+        self, scores_of_each: list[Values], classes: list[int], counts: NDArray[np.bool_]
+    ) -> None:
         """Learn labels, and the scores (B, k) of their examples from before they were learned, by
-        challenger and incumbent, both without the last label, and by the snapshot.
+        challenger and incumbent, both without the last label, and by the snapshot. `counts` (B,)
+        says which labels have a weight above 0: the others tell nothing.
         """
         challenger, incumbent, snapshot = scores_of_each
-        for scores, label in zip(snapshot, classes, strict=True):
-            top, gap = top_of(scores)
+        for i in np.flatnonzero(counts).tolist():
+            label, (top, gap) = classes[i], top_of(snapshot[i])
             self.count(top, gap, label)
             rate = self.detector.expected_rate(gap)
             self.log_ratio += log_ratio(top != label, rate, changed_rate(rate))
             self.confirmed |= self.log_ratio >= DECIDED
         compared = slice(max(0, COMPARED - self.n_after), None)
         for scores, sign in ((challenger, 1), (incumbent, -1)):
-            right = scores.argmax(axis=1) == classes
+            right = (scores.argmax(axis=1) == classes) & counts
             self.lead += sign * int(np.count_nonzero(right[compared]))
 
     def count(self, top: int, gap: float, label: int) -> None:

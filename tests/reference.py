@@ -283,12 +283,20 @@ class ReferenceClassifier:
             self.take_in(arrived[0], False)
             return
         said = "scores", "scores without the last label"
-        known, apart = (
-            [[(e[key][:n_known], e["label"]) for e in each] for each in arrived] for key in said
+        known, apart = (  # a label of weight 0 tells nothing of a change
+            [
+                [(e[key][:n_known], e["label"] if e["weight"] else None) for e in each]
+                for each in arrived
+            ]
+            for key in said
         )
         since = 0
         for scores, label in known[0] if n_known else []:
-            since = since or self.detector.update(scores, label)
+            since += since > 0  # in a frame, after the alarm
+            if label is not None and since:
+                self.detector.recent = [*self.detector.recent, (*told_of(scores), label)][-64:]
+            elif label is not None:
+                since = self.detector.update(scores, label)
         if recovery and n_known > 1:
             recovery.update(*apart[:2], known[2])
         self.take_in(arrived[0], False)
@@ -411,6 +419,7 @@ class ReferenceClassifier:
         recent = snapshot.detector.recent[-min(since, len(self.rings[0])) :]
         snapshot.detector.reset()
         self.recovery = ReferenceRecovery(snapshot, copy.deepcopy(snapshot), recent)
+        self.recovery.n_since = min(since, len(self.rings[0]))
         self.detector = self.detector.successor()
         fifty = min(50, sum(self.counts)) / sum(self.counts)
         self.counts = [count * fifty for count in self.counts]
@@ -662,7 +671,7 @@ class ReferenceDetector:
             self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
             if self.n <= max(30, 10 * len(self.n_of_class)):
                 return 0
-        top, gap = top_and_gap(scores) if len(scores) > 1 else (0, 1.0)  # of one class it is sure
+        top, gap = told_of(scores)
         self.recent = [*self.recent, (top, gap, label)][-64:]
         self.n += not young
         if self.n > 30:
@@ -673,7 +682,7 @@ class ReferenceDetector:
                 starts = [sums[worst][1]]
                 if worst >= 0:
                     starts += [sums[kind][1] for kind in (-1, -2) if sums.get(kind, (0,))[0] > 1.5]
-                return len(self.evidence) - min(starts)
+                return min(64, len(self.evidence) - min(starts))
         if young:
             return 0
         self.back.append((kind_of(gap), top != label))
@@ -697,6 +706,8 @@ class ReferenceRecovery:
     def update(self, challenger, incumbent, snapshot):
         """Scores and labels as each of the three sees them."""
         for scores, label in snapshot:
+            if label is None:
+                continue
             top, gap = top_and_gap(scores)
             self.said.append((top, gap, label))
             p = self.snapshot.detector.expected_rate(gap)
@@ -735,6 +746,11 @@ def log_ratio(wrong, p, q):
     """What a label says for a share q of mistakes, where that is more than p."""
     q = max(p, q)
     return math.log(q / p) if wrong else math.log((1 - q) / (1 - p))
+
+
+def told_of(scores):
+    """The class of the highest score, and its gap; of one class it is sure."""
+    return top_and_gap(scores) if len(scores) > 1 else (0, 1.0)
 
 
 def top_and_gap(scores):

@@ -39,7 +39,7 @@ LABELS = (
 )
 WIDTHS = None, active.ConstantWidth(2), active.TheoreticalWidth(c1=1e308), active.ConstantWidth(0)
 BUDGETS = (
-    *(None, 0, 3, 50, 10**15, 0.0, 0.3, 1.0, np.float32(0.5), np.int64(9), Fraction(1, 2), 1.5),
+    *(None, 0, 3, 50, 10**15, 0.0, 0.3, 1.0, np.float64(0.5), np.int64(9), Fraction(1, 2), 1.5),
     *(active.Budget(0.2, burst=2), active.Budget(0.5, horizon=40), active.Budget(5), 10**20, -1),
 )
 SETTINGS = {  # by name, what may be set, and what may not

@@ -172,12 +172,6 @@ def test_an_audit_of_0_draws_nothing_and_of_1_asks_in_any_round():
     assert rng.getstate() == plain._rng.getstate()
 
 
-@pytest.mark.parametrize("audit", [-0.1, 1.5, math.nan, "much"])
-def test_an_audit_is_a_share(audit):
-    with pytest.raises((TypeError, ValueError), match="audit"):
-        active.MarginSampler(logistic(), audit=audit)
-
-
 def test_before_the_first_prediction_nothing_is_known():
     model = active.INeurALSampler(small(), seed=1)
     assert str(model.accuracy) == "unknown, no round was predicted"
@@ -385,25 +379,6 @@ def test_ctrl_c_ends_no_round_between_a_label_that_is_spent_and_its_question(mon
     with pytest.raises(KeyboardInterrupt):
         model.predict_one(STREAM[0][0])
     assert (model.n_queries, model.n_pending) == (1, 1)
-
-
-def test_a_saved_sampler_says_the_same_and_goes_on_the_same(tmp_path):
-    model = active.INeurALSampler(small(), budget=0.2, audit=0.1, seed=2)
-    run(model, STREAM[:200])
-    waiting = None
-    while waiting is None:
-        waiting = model.decide_one(STREAM[0][0]).query
-    save(model, tmp_path / "m")
-    other = load(tmp_path / "m")
-    assert (other.accuracy, other.audit) == (model.accuracy, 0.1)
-    assert vars(other._accuracy) == vars(model._accuracy)
-    for each in (model, other, copy.deepcopy(other)):
-        each.answer(waiting, True)
-        run(each, STREAM[200:])
-        assert each.accuracy == model.accuracy
-        assert each.accuracy_of_class(1) == model.accuracy_of_class(1)
-    assert model.clone().accuracy.n_labels == 0
-    assert model.clone(include_attributes=True).accuracy == model.accuracy
 
 
 class Bayes(base.Classifier):

@@ -5,6 +5,7 @@ import pickle
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import streams
 import torch
@@ -78,7 +79,7 @@ def test_whatever_comes_detector_and_recovery_are_as_their_twins(usual, changes,
             label = top + int(top >= 3 - n_classes and rng.random() < share)
             row = scores(top, gap, 4)
             for recovery, its_twin in recoveries[-1:]:
-                recovery.update([row[None]] * 3, [label])
+                recovery.update([row[None]] * 3, [label], np.ones(1, bool))
                 its_twin.update([], [], [(row.tolist(), label)])
                 assert recovery.log_ratio == pytest.approx(its_twin.ratios[-1])
                 assert recovery.confirmed == (max(its_twin.ratios) >= 3)
@@ -164,6 +165,23 @@ def test_a_change_that_comes_with_the_second_class_is_noticed():
     assert until_alarm(model, stream[100:]) <= 20
     streams.learned(model, stream[120:200])
     assert accuracy(model, stream[200:]) > 0.9
+
+
+@pytest.mark.parametrize("n", [50, 300])
+def test_a_change_within_a_frame_is_learned_from_all_rows_that_follow_it(n):
+    """Those after the alarm are not taken for labels from before the change."""
+    model, after = learned(STEADY), turned(MORE, 3)
+    model.learn_many(pd.DataFrame([x for x, _ in after[:n]]), [y for _, y in after[:n]])
+    assert model.n_drifts == 1
+    assert accuracy(model, after[300:]) > 0.95
+
+
+def test_labels_of_weight_0_tell_nothing_of_a_change():
+    model = learned(STEADY)
+    for x, y in turned(MORE, 3)[:60]:
+        model.learn_one(x, y, w=0.0)
+    assert (model.n_drifts, model.warning) == (0, False)
+    assert accuracy(model, MORE) > 0.95
 
 
 def test_what_has_not_changed_is_kept():

@@ -1,6 +1,5 @@
 """Strings and missing values: errors that say what to do, or features of their own."""
 
-import json
 import math
 
 import hypothesis.strategies as st
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from streams import dump, learned, raises_and_keeps, small
 
-from river_ineural import active
 from river_ineural.features.encoder import LONGEST
 from river_ineural.features.imputation import LATEST
 
@@ -167,13 +165,3 @@ def test_categories_of_numbers_are_neither():
         encoding().predict_many(X)
     for kind in (str, float):
         encoding().predict_many(X.astype(kind))
-
-
-def test_a_label_of_an_example_with_gaps_is_not_expected_for_ever():
-    """NaN is another object after a journey."""
-    model = active.INeurALSampler(encoding(), seed=1)
-    x = {"age": math.nan, "size": 1.0}
-    assert model.predict_one(x)[1]
-    assert model.n_pending == 1
-    model.learn_one(json.loads(json.dumps(x)), 1)
-    assert model.n_pending == 0

@@ -265,10 +265,3 @@ def test_a_plot_is_drawn_once_in_a_notebook(model, monkeypatch):
         figure = inspection.plot(recorder)
         assert not plt.fignum_exists(figure.number)
         figure.savefig(io.BytesIO())
-
-
-def test_an_extra_that_is_not_installed_is_named(model, monkeypatch):
-    recorder = recorded(model, run(model, STREAM[:20]))
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match="matplotlib"):
-        inspection.plot(recorder)

@@ -70,6 +70,7 @@ def test_it_goes_on_to_the_bit(case):
     kind=st.sampled_from([INeurAL, NeurONAL]),
     sampler=st.sampled_from([active.INeurALSampler, active.RandomSampler, active.MarginSampler]),
     budget=st.sampled_from([None, 0.5, 7, active.Budget(0.25, burst=3)]),
+    audit=st.sampled_from([0.0, 0.3]),
     explorers=st.sampled_from([(), ("network",), ("forest", "network")]),
     detector=st.sampled_from([None, "cusum", "DDM", "EDDM", "FHDDM", "HDDMA", "HDDMW"]),
     n_layers=st.sampled_from([2, 3]),
@@ -78,10 +79,10 @@ def test_it_goes_on_to_the_bit(case):
     classes=st.sampled_from([None, ("class 0", "late", 3)]),
     n=st.integers(0, 40),
 )
-def test_any_model_goes_on_to_the_bit(kind, sampler, budget, detector, n, **parameters):
+def test_any_model_goes_on_to_the_bit(kind, sampler, budget, audit, detector, n, **parameters):
     river = detector not in (None, "cusum")
     parameters["drift_detector"] = getattr(drift.binary, detector)() if river else detector
-    model = sampler(small(kind, **parameters), budget=budget, seed=3)
+    model = sampler(small(kind, **parameters), budget=budget, seed=3, audit=audit)
     kept.Rounds(model).run(STREAM[:n])
     goes_on(model, STREAM[n:])
 

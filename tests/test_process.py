@@ -17,14 +17,11 @@ import pandas as pd
 import pytest
 import torch
 from numba.core import event
-from numba.core.caching import NullCache
 from river import preprocessing
 from streams import blobs, dump, learned, python, rounds, shifting
 
-from river_ineural import INeurAL, NeurONAL, active, history
-from river_ineural.explorers import trust
-from river_ineural.features import jit, scaling
-from river_ineural.persistence import to_bytes
+from river_ineural import INeurAL, NeurONAL, active
+from river_ineural.features import jit
 
 STREAM = blobs(60, n_features=4, n_classes=2, seed=4)
 OPPOSITE = [(x, 1 - y) for x, y in STREAM]  # after STREAM these show a change
@@ -413,38 +410,6 @@ def test_the_error_of_another_listener_is_not_hidden():
     finally:
         del others[0]
     assert jit.numba.njit(lambda a: a + 1)(1) == 2
-
-
-@alone
-@pytest.mark.parametrize("when", ["on_start", "on_end"])
-def test_another_listener_that_fails_leaves_no_example_half_learned(when, caplog):
-    """Whatever is compiled while an example is learned."""
-    met = []
-
-    class Failing(event.Listener):
-        def on_start(self, event):
-            if when == "on_start":
-                self.on_end(event)
-
-        def on_end(self, event):
-            met.append(event.data["dispatcher"].py_func.__name__)
-            raise RuntimeError("another package")
-
-    functions = [history.put, scaling.update, trust.follow]
-    for function in functions:
-        function._cache = NullCache()
-    model, other = INeurAL(**SMALL), INeurAL(**SMALL)
-    with event.install_listener("numba:compile", failing := Failing()):
-        learned(model, STREAM[:30])
-        assert event._registered["numba:compile"] == [jit.notices, failing]
-    assert {function.py_func.__name__ for function in functions} <= {*met}
-    assert caplog.text.count("without listeners to numba:compile: RuntimeError") >= 3
-    assert to_bytes(model) == to_bytes(learned(other, STREAM[:30]))
-
-
-def test_an_error_of_numba_itself_is_raised():
-    with pytest.raises(jit.numba.TypingError, match="No implementation of function"):
-        jit.loop(lambda a: a + 1)("text")
 
 
 def test_others_can_compile_a_function_without_a_module():

@@ -648,6 +648,7 @@ def test_a_clone_with_attributes_has_the_counts():
         model.predict_one(X)
         other = model.clone(include_attributes=True)
         assert (other.n_queries, other.n_rounds) == (model.n_queries, 13)
+        assert other.accuracy == model.accuracy != model.clone().accuracy
         with pytest.raises(LookupError, match="for good"):  # its learner has learned nothing
             other.answer(1, "other")
         other.predict_one(X)

@@ -295,7 +295,7 @@ BAD_PARAMETERS = {  # of each of these classes that has one of that name
     **{"n_steps": (-1, 1e7, math.inf), "delta": (0.0, 1.0, math.nan), "c3": (0.5,)},
     **{"max_classes": (1,), "classes": ("ab", 5)},
     "device": ("tpu", "cuda:99", "", "meta"),
-    **dict.fromkeys(("p", "threshold"), (-0.1, 1.1, 2, "half")),
+    **dict.fromkeys(("p", "threshold", "audit"), (-0.1, 1.1, 2, "half")),
     **{"budget": SHARES, "limit": SHARES, "burst": (9,), "width": (0.05,)},
     **dict.fromkeys(("categories", "missing", "self_training", "explores"), ("yes", np.ones(2))),
     "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest"), ("network",) * 2),

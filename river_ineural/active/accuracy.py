@@ -128,7 +128,6 @@ class Accuracy:
         self.blocks: list[list[float]] = []
         self.classes: dict[ClfTarget, list[float]] = {}
         self.noted: dict[int, Noted] = {}
-        self.latest: list[tuple[int, ClfTarget | None, float, float, bool, bool]] = []
 
     def round(
         self,
@@ -142,42 +141,33 @@ class Accuracy:
         """Count round `now`, which asks, or not, and did so with probability p.
 
         `beyond` says whether the gap is beyond a threshold below which labels are wanted. A round
-        without a prediction counts for nothing. Rounds enter the sums together, sixteen at most:
-        one by one they take longer.
+        without a prediction counts for nothing.
         """
-        self.latest.append((now, label, gap, p, ask, beyond))
-        if ask or len(self.latest) >= FIRST:
-            self.settle()
-
-    def settle(self) -> None:
-        """Let the latest rounds enter the sums."""
-        latest, self.latest = self.latest, []
+        if not self.spans or self.spans[-1] >= FIRST:
+            self._new_block()
+        self.spans[-1] += 1
+        if label is None:
+            return
         level, slope, far = self.weights
-        for now, label, gap, p, ask, beyond in latest:
-            if not self.spans or self.spans[-1] >= FIRST:
-                self._new_block()
-            self.spans[-1] += 1
-            if label is None:
-                continue
-            gap = float(min(WIDEST, max(0.0, gap))) if gap == gap else 0.0
-            sure = level + slope * math.log((1 + gap) / (1 - gap)) + (far if beyond else 0.0)
-            error = 1 / (1 + math.exp(min(30.0, sure)))
-            block, of_class = self.blocks[-1], self.classes.get(label)
-            if of_class is None:
-                of_class = self.classes[label] = [0.0] * SIZES[1]
-            block[ROUNDS] += 1
-            block[EXPECTED] += error
-            block[LIKELY] += self.likely
-            of_class[ROUNDS] += 1
-            of_class[EXPECTED] += error
-            if p < 1:
-                at, part = (SPREAD, error * (1 - p) * (1 - p) / p) if p else (CLOSED, error)
-                block[at] += part
-                of_class[at] += part
-            if ask:
-                self.noted[now] = Noted(error, self.likely, p, gap, beyond, label, None)
-                if len(self.noted) > MOST:
-                    del self.noted[next(iter(self.noted))]
+        gap = float(min(WIDEST, max(0.0, gap))) if gap == gap else 0.0
+        sure = level + slope * math.log((1 + gap) / (1 - gap)) + (far if beyond else 0.0)
+        error = 1 / (1 + math.exp(min(30.0, sure)))
+        block, of_class = self.blocks[-1], self.classes.get(label)
+        if of_class is None:
+            of_class = self.classes[label] = [0.0] * SIZES[1]
+        block[ROUNDS] += 1
+        block[EXPECTED] += error
+        block[LIKELY] += self.likely
+        of_class[ROUNDS] += 1
+        of_class[EXPECTED] += error
+        if p < 1:
+            at, part = (SPREAD, error * (1 - p) * (1 - p) / p) if p else (CLOSED, error)
+            block[at] += part
+            of_class[at] += part
+        if ask:
+            self.noted[now] = Noted(error, self.likely, p, gap, beyond, label, None)
+            if len(self.noted) > MOST:
+                del self.noted[next(iter(self.noted))]
 
     def _look(self, n: float, wrong: float) -> None:
         """Let so many labels be the latest ones, and so many of them wrong."""
@@ -197,7 +187,6 @@ class Accuracy:
 
     def label(self, query: int, y: ClfTarget | None) -> None:
         """Count the label of a round that asked, in place of an earlier one; None takes it back."""
-        self.settle()
         noted = self.noted.get(query)
         if noted is None or noted.y == y:
             return
@@ -253,7 +242,6 @@ class Accuracy:
 
     def sums(self, rounds: int | None = None) -> list[float]:
         """The sums of the latest rounds; None: of all. Of the oldest block a part may count."""
-        self.settle()
         total, left = [0.0] * SIZES[0], math.inf if rounds is None else rounds
         for span, block in zip(reversed(self.spans), reversed(self.blocks), strict=True):
             if left <= 0:
@@ -270,7 +258,6 @@ class Accuracy:
 
     def of_class(self, label: ClfTarget) -> ClassEstimate:
         """Precision and recall of a class; ValueError if there are too few labels."""
-        self.settle()
         of_class = self.classes.get(label, [0.0] * SIZES[1])
         right = of_class[LABELS] - of_class[WRONG]
         true, n_labels = right + of_class[MISSED], min(of_class[LABELS], right + of_class[MISSED])

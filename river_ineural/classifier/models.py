@@ -258,10 +258,15 @@ class Learner:
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]
         self.scores_before = known[0][-1]
         if self.detector and n_known:
-            for scores, label in zip(known[0], classes, strict=True):
-                since = since or self.detector.update(scores, label)
+            for scores, label, counts in zip(known[0], classes, w > 0, strict=True):
+                if since:  # the rest of a frame comes after the change too
+                    since += 1
+                if counts and since:
+                    self.detector.note(scores, label)
+                elif counts:  # else it tells nothing of a change either
+                    since = self.detector.update(scores, label)
             if self.recovery:
-                self.recovery.update(self._apart(said, known), classes)
+                self.recovery.update(self._apart(said, known), classes, w > 0)
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import sys
 import time
@@ -13,7 +12,6 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
-from numba.core.compiler_lock import global_compiler_lock
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -77,22 +75,7 @@ def compiled(function: Function, **options: Any) -> Function:
     except RuntimeError:  # no folder for a cache
         notices.no_cache()
         made = numba.njit(**options)(function)
-    made.compile = functools.partial(undisturbed, made)
     return cast(Function, made)
-
-
-def undisturbed(function: Any, signature: Any) -> Any:
-    """Compile a function, perhaps while an example is half learned, whatever other listeners do."""
-    try:
-        return type(function).compile(function, signature)
-    except Exception as error:  # of a listener, or one that comes again
-        with global_compiler_lock:
-            listeners = event._registered.pop("numba:compile", [])
-            logger.warning("compiling without listeners to numba:compile: %r", error)
-            try:
-                return type(function).compile(function, signature)
-            finally:
-                event._registered["numba:compile"] = listeners
 
 
 def inlined(function: Function) -> Function:

@@ -113,7 +113,6 @@ class OfAccuracy(Text):
 
     @classmethod
     def written(cls, thing: Accuracy, path: str, arrays: Arrays) -> dict[str, Any]:
-        thing.settle()
         noted = [[query, *each] for query, each in thing.noted.items()]
         return cls.put(thing, path, arrays, noted=noted)
 
