@@ -16,7 +16,7 @@ Examples = tuple[Values, Labels, Values, Labels]  # raw x (B, d), class, weight,
 
 FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 DECIDED = 3.0  # log likelihood ratio that confirms a change, or refutes it
-COMPARED = 24  # latest labels at which challenger and incumbent are compared
+COMPARED = 24  # labels after an alarm from which challenger and incumbent are compared
 FADING = 0.9  # of the counts of a predicted class, at each label that follows
 RETRAINED = (4, 8, 16, 32, 48)  # labels after an alarm at which the challenger is trained anew
 WORTHLESS = 0.4  # old labels that weigh no more are dropped
@@ -37,10 +37,9 @@ class Recovery:
     the snapshot says. If the snapshot is sure of a class and always wrong in the same way, old
     labels of that class count under the new name. If it is wrong in all ways they count nothing.
 
-    After 48 labels, or when no more will come, the challenger stays only if it was right at more of
-    the last 24 of them than the incumbent. Otherwise nothing had to be forgotten. What the last
-    label adds is left out of both: labels are frequent after an alarm, so it would predict for a
-    wrong model too.
+    After 48 labels the challenger stays only if it was right at more of the last 24 of them than
+    the incumbent. Otherwise nothing had to be forgotten. What the last label adds is left out of
+    both: labels are frequent after an alarm, so it would predict for a wrong model too.
 
     Parameters
     ----------
@@ -64,9 +63,9 @@ class Recovery:
         Log likelihood ratio of the change, from labels after the alarm.
     confirmed
         Whether it has been large enough.
-    ahead
-        Of the latest 24 labels: 1 where the challenger alone was right, -1 where the incumbent
-        alone was, else 0.
+    lead
+        Labels, of those compared, at which the challenger was right, less those at which the
+        incumbent was.
     """
 
     def __init__(self, detector: DriftDetector, since: int) -> None:
@@ -74,8 +73,7 @@ class Recovery:
         self.detector.reset()
         self.n_after = 0
         self.confusion: dict[int, dict[int, float]] = {}
-        self.log_ratio, self.confirmed = 0.0, False
-        self.ahead: list[int] = []
+        self.log_ratio, self.confirmed, self.lead = 0.0, False, 0
         self.n_since = since
         for top, gap, label in list(detector.recent)[-since:] if since else ():
             self.count(top, gap, label)
@@ -94,9 +92,10 @@ class Recovery:
             rate = self.detector.expected_rate(gap)
             self.log_ratio += log_ratio(top != label, rate, changed_rate(rate))
             self.confirmed |= self.log_ratio >= DECIDED
-        right, other = (each.argmax(axis=1) == classes for each in (challenger, incumbent))
-        ahead = counts * (right.astype(int) - other)
-        self.ahead = [*self.ahead, *ahead.tolist()][-COMPARED:]
+        compared = slice(max(0, COMPARED - self.n_after), None)
+        for scores, sign in ((challenger, 1), (incumbent, -1)):
+            right = (scores.argmax(axis=1) == classes) & counts
+            self.lead += sign * int(np.count_nonzero(right[compared]))
 
     def count(self, top: int, gap: float, label: int) -> None:
         """Count the label of an example of which the snapshot says `top`.
@@ -107,11 +106,6 @@ class Recovery:
         for earlier in row:
             row[earlier] *= FADING
         row[label] = row.get(label, 0.0) + min(1.0, gap / SURE)
-
-    @property
-    def lead(self) -> int:
-        """How many more of the latest labels the challenger was right at than the incumbent."""
-        return sum(self.ahead)
 
     @property
     def refuted(self) -> bool:

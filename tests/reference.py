@@ -700,8 +700,7 @@ class ReferenceRecovery:
     def __init__(self, snapshot, incumbent, recent):
         self.snapshot, self.incumbent = snapshot, incumbent
         self.said = list(recent)  # (what the snapshot says, its gap, the label) so far
-        self.n_since, self.n_after = len(recent), 0
-        self.ahead = []  # of the challenger, at each label
+        self.n_since, self.n_after, self.lead = len(recent), 0, 0
         self.ratios = [0.0]  # the sum of evidence after each label
 
     def update(self, challenger, incumbent, snapshot):
@@ -714,12 +713,12 @@ class ReferenceRecovery:
             p = self.snapshot.detector.expected_rate(gap)
             ratio = log_ratio(top != label, p, p / 2 + 0.3)
             self.ratios.append(self.ratios[-1] + ratio)
-        for (one, label), (other, _) in zip(challenger, incumbent, strict=True):
-            self.ahead.append((top_and_gap(one)[0] == label) - (top_and_gap(other)[0] == label))
-
-    @property
-    def lead(self):
-        return sum(self.ahead[-24:])
+        counted = slice(max(0, 24 - self.n_after), None)
+        right = [
+            [top_and_gap(scores)[0] == label for scores, label in each[counted]]
+            for each in (challenger, incumbent)
+        ]
+        self.lead += sum(right[0]) - sum(right[1])
 
     @property
     def taken_back(self):

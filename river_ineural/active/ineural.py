@@ -223,8 +223,6 @@ class INeurALSampler(BudgetedSampler):
         changing, share, threshold, full = self._levels(manager, learner, n_classes, beta)
         kept = rule.kept(manager, share + self.audit) if self._reserves else 0.0
         spent = manager.left < 1 + int(kept)  # a part of a label keeps none
-        if changing and spent and manager.bucket is None and self._end_recovery(learner):
-            return self._wanted_at(learner, n_classes, margin, beta)
         only_random = spent and manager.left >= 1 and not self._late
         if margin < threshold and not only_random:
             return "change" if changing else "gap", margin, threshold, 1.0
@@ -239,15 +237,6 @@ class INeurALSampler(BudgetedSampler):
         if not asks:  # a spent budget lowers the threshold to 0, and is then the reason
             reason = "budget" if spent and margin < full else "none"
         return reason, margin, threshold, p
-
-    def _end_recovery(self, learner: Any) -> bool:
-        """Let a learner decide about a change if no label is pending; whether it has done so."""
-        decide = getattr(learner, "end_recovery", None)
-        if decide is None or self._questions.count(self._budget_manager.n_rounds):
-            return False
-        decide()
-        self._note_drifts(learner, None)
-        return True
 
     def _asks_at_random(self, margin: float, share: float, only: bool) -> tuple[bool, float]:
         """Whether to ask where nothing else asks, and how probably; `only`: whatever the gap."""

@@ -79,10 +79,6 @@ class ChangingLearner(Learner, Protocol):
         """
         ...
 
-    def end_recovery(self) -> None:
-        """Decide about a change, because no more labels will be asked for."""
-        ...
-
     unseen_labels: tuple[ClfTarget, ...]
     """Known labels without a learned example: they are searched for at random."""
 

@@ -220,16 +220,6 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             y = y if y is None else self._learner.labels.checked(y)
             self._learner.correct(number, y, self.n_steps, self.lr)
 
-    def end_recovery(self) -> None:
-        """Decide at once whether the stream has changed, if the model recovers from a change.
-
-        It has another model in reserve until 48 labels have come. A sampler calls this when its
-        budget is spent, because no label will come.
-        """
-        with self._lock:
-            if recovery := self._learner.recovery:
-                self._learner.end_recovery(recovery.n_after > 0 and recovery.lead <= 0)
-
     def _said(self, x: dict[FeatureName, Any]) -> Said:
         """What the model says of x; the caller holds the lock."""
         names, values = self._learner.features.read(x)

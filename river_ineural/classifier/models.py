@@ -323,22 +323,20 @@ class Learner:
             self.detector, self.recovery = detector, recovery
 
     def _continue_recovery(self, recovery: Recovery, n: int, n_steps: float, lr: float) -> None:
-        """After n more labels the challenger may be trained anew, or all may be decided."""
-        refuted = recovery.refuted
-        if not refuted and recovery.retrains(n):
-            assert self.snapshot
-            self.model = self._challenger(recovery, self.model, self.snapshot, n_steps, lr)
-        if refuted or recovery.over:
-            self.end_recovery(refuted)
-
-    def end_recovery(self, refuted: bool) -> None:
-        """Go on with the incumbent, if the change is refuted, or else with the challenger."""
+        """After n more labels: the incumbent, or the challenger, which may be trained anew."""
         assert self.detector
+        assert self.snapshot
+        assert self.incumbent
+        model, detector = self.model, self.detector
+        if recovery.refuted:
+            model, detector = self.incumbent, recovery.detector
+        elif recovery.retrains(n):
+            model = self._challenger(recovery, model, self.snapshot, n_steps, lr)
         with uninterrupted():
-            if refuted and self.recovery and self.incumbent:
-                self.model, self.detector = self.incumbent, self.recovery.detector
-            self.detector.reset()
-            self.recovery = self.snapshot = self.incumbent = None
+            self.model, self.detector = model, detector
+            if recovery.over or recovery.refuted:
+                self.detector.reset()
+                self.recovery = self.snapshot = self.incumbent = None
 
     def _challenger(
         self, recovery: Recovery, current: Model, snapshot: Model, n_steps: float, lr: float

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -25,7 +25,6 @@ from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 from river_ineural.features.validation import HEAVIEST
 from river_ineural.features.values import LARGEST
-from river_ineural.recovery import COMPARED
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -287,7 +286,7 @@ class OfRecovery(Part):
     confusion: dict[Class, dict[Class, Level]]
     log_ratio: Number
     confirmed: bool
-    ahead: Annotated[list[Literal[-1, 0, 1]], Meta(max_length=COMPARED)]
+    lead: Integer
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         classes = {*self.confusion}.union(*self.confusion.values())
