@@ -46,16 +46,20 @@ class Recovery:
     detector
         The detector that has raised the alarm, which stays as it is.
     since
-        Labels since the change, at most.
+        Labels since the change, of a weight above 0.
+    n_since
+        The examples stored since then, of any weight; None: as many.
 
     Attributes
     ----------
     detector
         That of the incumbent, without what points to a change.
     n_since
-        Labels since the change, until the alarm.
+        Examples since the change, until the alarm.
     n_after
         Labels after the alarm.
+    n_told
+        Of these, labels of a weight above 0.
     confusion
         By class that the snapshot says, and by label: how many, each weighted by how sure the
         snapshot was.
@@ -68,13 +72,13 @@ class Recovery:
         incumbent was.
     """
 
-    def __init__(self, detector: DriftDetector, since: int) -> None:
+    def __init__(self, detector: DriftDetector, since: int, n_since: int | None = None) -> None:
         self.detector = copy.deepcopy(detector)
         self.detector.reset()
-        self.n_after = 0
+        self.n_after = self.n_told = 0
         self.confusion: dict[int, dict[int, float]] = {}
         self.log_ratio, self.confirmed, self.lead = 0.0, False, 0
-        self.n_since = since
+        self.n_since = since if n_since is None else n_since
         for top, gap, label in list(detector.recent)[-since:] if since else ():
             self.count(top, gap, label)
 
@@ -92,9 +96,9 @@ class Recovery:
             rate = self.detector.expected_rate(gap)
             self.log_ratio += log_ratio(top != label, rate, changed_rate(rate))
             self.confirmed |= self.log_ratio >= DECIDED
-        compared = slice(max(0, COMPARED - self.n_after), None)
+        compared = slice(max(0, COMPARED - self.n_told), None)
         for scores, sign in ((challenger, 1), (incumbent, -1)):
-            right = (scores.argmax(axis=1) == classes) & counts
+            right = (scores.argmax(axis=1) == classes)[counts]
             self.lead += sign * int(np.count_nonzero(right[compared]))
 
     def count(self, top: int, gap: float, label: int) -> None:
@@ -115,13 +119,13 @@ class Recovery:
         return not self.confirmed and self.log_ratio <= -DECIDED
 
     def retrains(self, n: int) -> bool:
-        """Whether the challenger is to be trained anew after the last n labels."""
-        return any(self.n_after - n < at <= self.n_after for at in RETRAINED)
+        """Whether the challenger is to be trained anew after the last n labels with a weight."""
+        return any(self.n_told - n < at <= self.n_told for at in RETRAINED)
 
     @property
     def over(self) -> bool:
         """Whether all is decided."""
-        return self.n_after >= RETRAINED[-1]
+        return self.n_told >= RETRAINED[-1]
 
     def old_labels(self, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The class that old labels of each class have now, and how much they are worth.
@@ -164,7 +168,7 @@ class Recovery:
         now, worth = self.old_labels(n_classes)
         kept = worth[classes] * w > WORTHLESS
         left = {*now[classes[kept]].tolist(), *(c for each in since for c in each[1].tolist())}
-        if self.n_after >= FEW or len(left) > 1:
+        if self.n_told >= FEW or len(left) > 1:
             x, number = x[kept], number[kept]
             classes, w = now[classes[kept]], (w * worth[classes])[kept]
         return [(x, classes, w, number), *since]

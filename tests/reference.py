@@ -292,8 +292,8 @@ class ReferenceClassifier:
         )
         since = 0
         for scores, label in known[0] if n_known else []:
-            since += since > 0  # in a frame, after the alarm
-            if label is not None and since:
+            if label is not None and since:  # in a frame, after the alarm
+                since += 1
                 self.detector.recent = [*self.detector.recent, (*told_of(scores), label)][-64:]
             elif label is not None:
                 since = self.detector.update(scores, label)
@@ -302,7 +302,7 @@ class ReferenceClassifier:
         self.take_in(arrived[0], False)
         if recovery:
             recovery.incumbent.take_in(arrived[1], False)
-            self.try_on(len(xs))
+            self.try_on([e["weight"] > 0 for e in arrived[0]])
         elif since:
             self.alarm(since)
 
@@ -419,21 +419,24 @@ class ReferenceClassifier:
         recent = snapshot.detector.recent[-min(since, len(self.rings[0])) :]
         snapshot.detector.reset()
         self.recovery = ReferenceRecovery(snapshot, copy.deepcopy(snapshot), recent)
-        self.recovery.n_since = min(since, len(self.rings[0]))
+        rows = self.held()
+        told = [i for i, e in enumerate(rows) if e["weight"]]
+        self.recovery.n_since = len(rows) - (told[-since] if since <= len(told) else 0)
         self.detector = self.detector.successor()
         fifty = min(50, sum(self.counts)) / sum(self.counts)
         self.counts = [count * fifty for count in self.counts]
         self.learn_anew()
 
-    def try_on(self, n):
-        """A recovery after n more labels."""
+    def try_on(self, weighted):
+        """A recovery after more labels, each with a weight above 0 or not."""
         recovery = self.recovery
-        before, recovery.n_after = recovery.n_after, recovery.n_after + n
-        over = recovery.n_after >= 48
+        before, recovery.n_told = recovery.n_told, recovery.n_told + sum(weighted)
+        recovery.n_after += len(weighted)
+        over = recovery.n_told >= 48
         if (over and recovery.lead <= 0) or recovery.taken_back:
             self.__dict__ = recovery.incumbent.__dict__
             return
-        if any(before < at <= recovery.n_after for at in (4, 8, 16, 32, 48)):
+        if any(before < at <= recovery.n_told for at in (4, 8, 16, 32, 48)):
             self.learn_anew()
         if over:
             self.detector.reset()
@@ -451,7 +454,7 @@ class ReferenceClassifier:
             if worth * example["weight"] > 0.4:
                 kept.append((example["x"], becomes, worth * example["weight"]))
         left = {label for _, label, _ in kept} | {e["label"] for e in newer}
-        if len(left) < 2 and recovery.n_after < 16:
+        if len(left) < 2 and recovery.n_told < 16:
             kept = [(e["x"], e["label"], e["weight"]) for e in held[:n_old]]
         kept += [(e["x"], e["label"], e["weight"]) for e in newer]
         self.rings, self.n_added = [[], []], [0, 0]
@@ -700,7 +703,7 @@ class ReferenceRecovery:
     def __init__(self, snapshot, incumbent, recent):
         self.snapshot, self.incumbent = snapshot, incumbent
         self.said = list(recent)  # (what the snapshot says, its gap, the label) so far
-        self.n_since, self.n_after, self.lead = len(recent), 0, 0
+        self.n_since, self.n_after, self.n_told, self.lead = len(recent), 0, 0, 0
         self.ratios = [0.0]  # the sum of evidence after each label
 
     def update(self, challenger, incumbent, snapshot):
@@ -713,10 +716,12 @@ class ReferenceRecovery:
             p = self.snapshot.detector.expected_rate(gap)
             ratio = log_ratio(top != label, p, p / 2 + 0.3)
             self.ratios.append(self.ratios[-1] + ratio)
-        counted = slice(max(0, 24 - self.n_after), None)
+        counted = slice(max(0, 24 - self.n_told), None)
+        told = (
+            [each for each in those if each[1] is not None] for those in (challenger, incumbent)
+        )
         right = [
-            [top_and_gap(scores)[0] == label for scores, label in each[counted]]
-            for each in (challenger, incumbent)
+            [top_and_gap(scores)[0] == label for scores, label in each[counted]] for each in told
         ]
         self.lead += sum(right[0]) - sum(right[1])
 

@@ -154,6 +154,19 @@ def test_audits_have_labels_of_their_own(kind, budget):
     assert model.n_by_reason["random"] >= 0.2 * model.n_queries
 
 
+@pytest.mark.parametrize("kind", [active.MarginSampler, active.INeurALSampler])
+def test_audits_leave_labels_to_others(kind):
+    """Where a bucket holds one label, and five of a large one are enough."""
+    n_asked = []
+    for burst in (1, 50):
+        for audit in (0.0, 0.5):
+            model = kind(small(), budget=Budget(0.1, burst=burst), audit=audit, seed=1)
+            run(model, STREAM)
+            n_asked.append(model.n_queries)
+    assert n_asked[1] >= 0.7 * n_asked[0]
+    assert n_asked[3] >= n_asked[2] - 10
+
+
 def test_an_audit_of_0_draws_nothing_and_of_1_asks_in_any_round():
     plain, audited = (
         active.RandomSampler(logistic(), p=0.0, budget=0.2, audit=a, seed=1) for a in (0.0, 1.0)

@@ -1,8 +1,11 @@
 """The samplers: budgets, rounds, pipelines, delays, weights, pseudo-labels."""
 
+import _thread
 import copy
 import datetime as dt
 import math
+import statistics
+import time
 from fractions import Fraction
 from functools import partial
 
@@ -303,15 +306,23 @@ def test_an_anomaly_filter_keeps_examples_from_labels_by_name_too(threshold):
     assert learned[0] == learned[1] == (0 if threshold == 0 else model.n_queries)
 
 
+@pytest.mark.parametrize("of_labels", [False, True])
 @pytest.mark.parametrize("kind", [active.INeurALSampler, active.MarginSampler])
-def test_a_label_by_name_may_come_with_what_steps_take(kind):
+def test_a_label_by_name_may_come_with_what_steps_take(kind, of_labels):
     """As of a step that needs the time: the last one does not get what it does not take."""
     mean = utils.TimeRolling(stats.Mean, period=dt.timedelta(days=1))
-    steps = FuncTransformer(dict) + feature_extraction.Agg(next(iter(STREAM[0][0])), None, mean)
+    step = feature_extraction.Agg(next(iter(STREAM[0][0])), None, mean)
+    if of_labels:
+        step = feature_extraction.TargetAgg(None, mean)
+    steps = FuncTransformer(dict) + step
     model, now = kind(steps | small(), seed=1), dt.datetime(2024, 1, 1)
     for x, y in STREAM[:10] * 2:
         now += dt.timedelta(hours=1)
         model.answer(model.decide_one(x, t=now).query, y, t=now, w=2.0)
+    *_, step = model.classifier["TransformerUnion"].transformers.values()  # its own copy
+    (told,) = step.transform_one(x).values()
+    of_each = [y if of_labels else x[next(iter(x))] for x, y in STREAM[:10]]
+    assert told == pytest.approx(statistics.mean(of_each))
     assert model.classifier[-1].n_labels == model.n_queries == 20
 
 
@@ -324,6 +335,11 @@ def test_debug_one_of_a_pipeline_around_a_sampler_is_no_round(kind):
     with pytest.raises(TypeError, match="that of the sampler's classifier"):
         model.debug_one(x)
     assert model[-1].n_rounds == 5
+    _thread.start_new_thread(model[-1].predict_proba_one, (x,))  # which no other function calls
+    until = time.monotonic() + 60
+    while model[-1].n_rounds < 6 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert model[-1].n_rounds == 6
 
 
 @pytest.mark.usefixtures("no_random_asks")

@@ -184,6 +184,18 @@ def test_labels_of_weight_0_tell_nothing_of_a_change():
     assert accuracy(model, MORE) > 0.95
 
 
+def test_labels_of_weight_0_refute_no_change():
+    """Nor do they decide it, however many they are; those of a weight do."""
+    model, after = learned(STEADY), turned(MORE, 3)
+    n = until_alarm(model, after)
+    for x, y in MORE[:60]:
+        model.learn_one(x, y, w=0.0)
+    assert (model.n_drifts, model.changing, dump(model).recovery.lead) == (1, True, 0)
+    streams.learned(model, after[n : n + 50])
+    assert (model.n_drifts, model.changing) == (1, False)
+    assert accuracy(model, after[300:]) > 0.9
+
+
 def test_what_has_not_changed_is_kept():
     """Two of four classes change places: the others are known as before, within 10 labels more."""
     steady = blobs(800, n_features=6, n_classes=4, noise=0.4, seed=5)

@@ -57,7 +57,7 @@ def assert_same_state(model, twin, tolerance):
     assert_same_model(state, twin, tolerance)
     if twin.recovery:
         recovery, other, k = state.recovery, twin.recovery, len(twin.labels)
-        for name in ("n_since", "n_after", "lead"):
+        for name in ("n_since", "n_after", "n_told", "lead"):
             assert getattr(recovery, name) == getattr(other, name), name
         assert_near(recovery.log_ratio, other.ratios[-1], tolerance, "evidence of a change")
         becomes, worth = zip(*map(other.fate, range(k)), strict=True)

@@ -263,7 +263,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             The name of the question: `Decision.query`.
         y, kwargs
             The label, and what goes to the classifier with the first one: a weight `w` if it takes
-            one. An anomaly filter of River's in a pipeline may keep the example from it.
+            one. Of a pipeline, what the last step does not take goes to steps that learn labels. An
+            anomaly filter in it may keep the example, as the steps then make it, from the last one.
 
         Raises
         ------
@@ -291,7 +292,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 model, example = self.classifier, found.x
                 if found.passed and not filters(model):  # steps have learned x in its round
                     model, example = last_step(model), found.example
-                    kwargs = accepted(model, kwargs, {*kwargs})
                 self._learn(model, example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
@@ -351,7 +351,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         n_before = getattr(find_learner(self.classifier)[0], "n_labels", None)
         if model is self.classifier:
             check_steps(model, x, y, kwargs)
-        learn_steps(model, x, y, accepted(model, kwargs))
+        learn_steps(model, x, y, accepted(model, kwargs, model is not self.classifier))
         self._count(query, y, n_before)
 
     def _count(self, query: int | None, y: ClfTarget, n_before: int | None) -> None:

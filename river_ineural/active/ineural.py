@@ -268,9 +268,10 @@ class INeurALSampler(BudgetedSampler):
                 try_steps(pipelines, x, {})
         if steps and query is not None:  # those that learn labels
             with steps_learn(steps):
-                learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, {})
+                learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, kwargs)
         with steps_learn(model) if seen and pipelines else nullcontext():
-            learn_steps(model, x, y, kwargs and accepted(model, kwargs))
+            passed = kwargs and accepted(model, kwargs, model is not self.classifier)
+            learn_steps(model, x, y, passed)
         self._n_learned += seen
         learner, _ = find_learner(self.classifier)  # a wrapper may replace its model
         if n_before is not None and learner.n_labels == n_before + 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -106,8 +106,9 @@ def check_caller() -> None:
 def check_debugging() -> None:
     """Raise in a call by a pipeline's `debug_one`, which would be a round, and ask for labels."""
     frame: Any = inspect.currentframe()
-    caller = frame.f_back.f_back
-    if caller.f_code.co_name == "debug_one" and caller.f_globals["__name__"].startswith(INSIDE):
+    caller = frame.f_back.f_back  # None in a thread that runs nothing else
+    names = caller and (caller.f_code.co_name, caller.f_globals.get("__name__"))
+    if names == ("debug_one", "river.compose.pipeline"):
         raise TypeError(
             "debug_one of a pipeline around a sampler would be a round, and may spend a label: "
             "call that of the sampler's classifier."
@@ -195,16 +196,16 @@ def taught(classifier: Any) -> Any:
     return None
 
 
-def accepted(
-    model: Any, kwargs: dict[str, Any], optional: Collection[str] = ("w",)
-) -> dict[str, Any]:
-    """The arguments without those of `optional` that the model does not take."""
-    if not any(name in kwargs for name in optional):
+def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool = False) -> dict[str, Any]:
+    """The arguments without a weight, if the model takes none; and without others that it does not
+    take, if they are those of the steps before it.
+    """
+    if not (of_steps and kwargs) and "w" not in kwargs:
         return kwargs
     parameters = inspect.signature(model.learn_one).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return kwargs
-    odd = {*optional} - parameters.keys()
+    odd = kwargs.keys() - parameters.keys() if of_steps else {"w"} - parameters.keys()
     return {name: value for name, value in kwargs.items() if name not in odd}
 
 

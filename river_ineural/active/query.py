@@ -10,6 +10,7 @@ from river_ineural.active.decision import NOT_ASKED, Reason, Wanted
 
 FIRST = 10  # labels that are always asked for while fewer than two classes are known
 PSEUDO_LABEL_GAP = 0.6  # from which a prediction is learned as a pseudo-label
+MOST_FOR_AUDITS = 5.0  # labels of a bucket that are left to random rounds of an `audit`
 BUDGET_EXPONENT = 0.75  # of the share of the budget that is left, in the threshold
 
 # Shares of the labels that are held back unless the stream changes.
@@ -112,7 +113,7 @@ def kept(manager: BudgetManager, part: float) -> float:
 
         part · rate · rounds to come
 
-    Nothing else may take them but a late class, not even a change. Otherwise nobody would see the
+    Nothing else may take them, not even a change, but a late class. Otherwise nobody would see the
     next change, or know how right the model is after the last label.
     """
     horizon, rate = manager.budget.horizon, manager.rate
@@ -245,13 +246,17 @@ def audited(
     """Why a label is wanted, and how probable that was, where a share of the budget goes to random
     rounds. Without a rate it is a share of `pace`.
 
-    That share of the bucket or of the total, or with a horizon what is `kept` for it, is left to
-    these rounds. Others may take it only at random, where the gap is wide.
+    That share of the total, or with a horizon what is `kept` for it, is left to these rounds; of a
+    bucket, which is filled again, it is at most five labels. Others may take it only where they ask
+    by chance though the gap is wide.
     """
     reason, gap, threshold, p = wanted
-    of_total = audit * manager.size if manager.size < math.inf else 0.0
-    left_to_them = of_total if manager.budget.horizon is None else kept(manager, audit)
-    if manager.left < 1 + left_to_them and not (p < 1 and gap >= threshold):
+    held = audit * manager.size if manager.size < math.inf else 0.0
+    if manager.bucket is not None:
+        held = min(held, MOST_FOR_AUDITS)
+    elif manager.budget.horizon is not None:
+        held = kept(manager, audit)
+    if manager.left < 1 + int(held) and not (p < 1 and gap >= threshold):
         reason, p = "none" if reason == "none" else "budget", 0.0
     share = audit * (pace(manager)[0] if manager.rate is None else manager.rate)
     if random() < share and reason in NOT_ASKED:

@@ -173,7 +173,7 @@ class Learner:
         if since:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
-            self._continue_recovery(self.recovery, n, n_steps, lr)
+            self._continue_recovery(self.recovery, int(np.count_nonzero(w)), n_steps, lr)
 
     def learn_pseudo_label(
         self, names: tuple[FeatureName, ...], values: Values, label: ClfTarget, w: Values, lr: float
@@ -259,9 +259,8 @@ class Learner:
         self.scores_before = known[0][-1]
         if self.detector and n_known:
             for scores, label, counts in zip(known[0], classes, w > 0, strict=True):
-                if since:  # the rest of a frame comes after the change too
+                if counts and since:  # the rest of a frame comes after the change too
                     since += 1
-                if counts and since:
                     self.detector.note(scores, label)
                 elif counts:  # else it tells nothing of a change either
                     since = self.detector.update(scores, label)
@@ -275,6 +274,7 @@ class Learner:
         self.n_labels += len(classes)
         if self.recovery:
             self.recovery.n_after += len(classes)
+            self.recovery.n_told += int(np.count_nonzero(w))
         return since, changes[0]
 
     def _apart(self, said: list[Said], known: list[Values]) -> list[Values]:
@@ -315,7 +315,10 @@ class Learner:
         assert self.detector is not None
         current, snapshot = copy.copy(self.model), self.model
         current.scaling = snapshot.scaling.faded(FOLLOWED)
-        recovery = Recovery(self.detector, min(since, snapshot.history.n_labelled))
+        rows = snapshot.history.labelled()
+        told = np.flatnonzero(snapshot.history.weight[rows])
+        n_since = len(rows) - int(told[-since]) if since <= len(told) else len(rows)
+        recovery = Recovery(self.detector, min(since, len(rows)), n_since)
         challenger = self._challenger(recovery, current, snapshot, n_steps, lr)
         incumbent, detector = copy.deepcopy(snapshot), self.detector.successor()
         with uninterrupted():

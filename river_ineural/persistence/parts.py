@@ -283,6 +283,7 @@ class OfRecovery(Part):
     detector: OfDriftDetector
     n_since: Count
     n_after: Count
+    n_told: Count
     confusion: dict[Class, dict[Class, Level]]
     log_ratio: Number
     confirmed: bool
