@@ -120,10 +120,18 @@ def best_of_two(
             best += NEARLY * (slack + best)
             split[0], split[1] = 0, 1
         return best, 1 + (between > 0)
-    for i in range(begin, end):
-        v = rank[j, rows[i]]
-        masses[v] += packed[rows[i]]
-        bits[v >> 6] |= ONE << (np.uint64(v) & LOW)
+    if n_values[j] <= 64:  # one word of the bitmap, which then need not go through memory
+        marks = np.uint64(0)
+        for i in range(begin, end):
+            v = rank[j, rows[i]]
+            masses[v] += packed[rows[i]]
+            marks |= ONE << np.uint64(v)
+        bits[0] = marks
+    else:
+        for i in range(begin, end):
+            v = rank[j, rows[i]]
+            masses[v] += packed[rows[i]]
+            bits[v >> 6] |= ONE << (np.uint64(v) & LOW)
     for word in range((n_values[j] >> 6) + 1):
         marked = bits[word]
         bits[word] = 0
