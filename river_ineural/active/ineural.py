@@ -270,8 +270,7 @@ class INeurALSampler(BudgetedSampler):
             with steps_learn(steps):
                 learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, kwargs)
         with steps_learn(model) if seen and pipelines else nullcontext():
-            passed = kwargs and accepted(model, kwargs, model is not self.classifier)
-            learn_steps(model, x, y, passed)
+            learn_steps(model, x, y, accepted(model, kwargs, model is not self.classifier))
         self._n_learned += seen
         learner, _ = find_learner(self.classifier)  # a wrapper may replace its model
         if n_before is not None and learner.n_labels == n_before + 1:

@@ -200,12 +200,13 @@ def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool = False) -> dict
     """The arguments without a weight, if the model takes none; and without others that it does not
     take, if they are those of the steps before it.
     """
-    if not (of_steps and kwargs) and "w" not in kwargs:
+    optional = {*kwargs} if of_steps else {"w"} & kwargs.keys()
+    if not optional:
         return kwargs
     parameters = inspect.signature(model.learn_one).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return kwargs
-    odd = kwargs.keys() - parameters.keys() if of_steps else {"w"} - parameters.keys()
+    odd = optional - parameters.keys()
     return {name: value for name, value in kwargs.items() if name not in odd}
 
 

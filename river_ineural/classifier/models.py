@@ -258,14 +258,15 @@ class Learner:
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]
         self.scores_before = known[0][-1]
         if self.detector and n_known:
-            for scores, label, counts in zip(known[0], classes, w > 0, strict=True):
-                if counts and since:  # the rest of a frame comes after the change too
+            counts = w > 0  # the others tell nothing of a change
+            for i in np.flatnonzero(counts).tolist():
+                if since:  # the rest of a frame comes after the change too
                     since += 1
-                    self.detector.note(scores, label)
-                elif counts:  # else it tells nothing of a change either
-                    since = self.detector.update(scores, label)
+                    self.detector.note(known[0][i], classes[i])
+                else:
+                    since = self.detector.update(known[0][i], classes[i])
             if self.recovery:
-                self.recovery.update(self._apart(said, known), classes, w > 0)
+                self.recovery.update(self._apart(said, known), classes, counts)
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)

@@ -45,8 +45,7 @@ def steps_of(pipeline: Any) -> dict[str, Any] | None:
     """The steps of a pipeline as plain values, with None in the place of the last one."""
     if pipeline is None:
         return None
-    odd = [name for name in vars(pipeline).keys() - {"steps"} if name[0] != "_"]
-    need(not odd, "the pipeline", "without attributes of a user", odd)
+    refuse_notes(pipeline, {"steps"}, "the pipeline")
     *steps, last = pipeline.steps
     return {name: written(pipeline[name], f"steps.{name}") for name in steps} | {last: None}
 
@@ -103,9 +102,14 @@ def given(thing: Any, path: str) -> dict[str, Any]:
     if type(thing) is stats.RollingIQR:  # which has them nowhere else
         return dict(zip(forms, thing._rolling_iqr.__getnewargs__(), strict=True))
     known = {*(name.lstrip("*") for name in forms), *learned.split(), *DERIVED}
+    refuse_notes(thing, known, path)
+    return {name: getattr(thing, name.lstrip("*")) for name in forms}
+
+
+def refuse_notes(thing: Any, known: set[str], path: str) -> None:
+    """Raise if a user has added attributes to an object of River, where no file keeps them."""
     odd = [name for name in vars(thing).keys() - known if name[0] != "_"]
     need(not odd, path, "without attributes of a user", odd)
-    return {name: getattr(thing, name.lstrip("*")) for name in forms}
 
 
 def remade(node: Any, path: str) -> Any:
