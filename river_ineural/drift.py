@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 from collections import deque
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,7 +202,7 @@ def bin_of(gap: float) -> int:
     return bisect.bisect_right(GAP_BINS, gap) if gap == gap else 0
 
 
-def top_of(scores: NDArray[np.float64]) -> tuple[int, float]:
+def top_of(scores: NDArray[np.floating[Any]]) -> tuple[int, float]:
     """The top class, and its gap to the runner-up, of scores (k,); a single class is sure."""
     values = scores.tolist()
     if len(values) < 2:

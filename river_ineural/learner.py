@@ -137,6 +137,11 @@ class Model:
                 scores += explorers.trust[i] * found[row]
         return Said(found, explorers.rows, explorers.trust)
 
+    def without_last(self, said: Said) -> Floats:
+        """The scores without what the last label adds, (B, k)."""
+        names = self.explorers.names
+        return said.without(names.index("last_label")) if "last_label" in names else said.scores
+
     def learn(
         self,
         x: Values,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,7 @@ from river_ineural.drift import SURE, DriftDetector, changed_rate, log_ratio, to
 from river_ineural.history import History
 
 Values = NDArray[np.float64]
+Scores = NDArray[np.floating[Any]]
 Labels = NDArray[np.int64]
 Examples = tuple[Values, Labels, Values, Labels]  # raw x (B, d), class, weight, number (B,)
 
@@ -20,6 +23,9 @@ COMPARED = 24  # labels after an alarm from which challenger and incumbent are c
 FADING = 0.9  # of the counts of a predicted class, at each label that follows
 RETRAINED = (4, 8, 16, 32, 48)  # labels after an alarm at which the challenger is trained anew
 WORTHLESS = 0.4  # old labels that weigh no more are dropped
+WON, LOST = math.log(0.8 / 0.5), math.log(0.2 / 0.5)  # of a label: see `Former`
+RETURNS = 3.5  # evidence from which a former model is used again
+KEPT = 3  # former models
 FEW = 16  # labels after an alarm from which all classes are believed to have become one
 
 
@@ -47,8 +53,8 @@ class Recovery:
         The detector that has raised the alarm, which stays as it is.
     since
         Labels since the change, of a weight above 0.
-    n_since
-        The examples stored since then, of any weight; None: as many.
+    stored
+        The history of the snapshot; None: it holds all these labels.
 
     Attributes
     ----------
@@ -72,18 +78,21 @@ class Recovery:
         incumbent was.
     """
 
-    def __init__(self, detector: DriftDetector, since: int, n_since: int | None = None) -> None:
+    def __init__(self, detector: DriftDetector, since: int, stored: History | None = None) -> None:
         self.detector = copy.deepcopy(detector)
         self.detector.reset()
         self.n_after = self.n_told = 0
         self.confusion: dict[int, dict[int, float]] = {}
         self.log_ratio, self.confirmed, self.lead = 0.0, False, 0
-        self.n_since = since if n_since is None else n_since
+        self.n_since = since
+        if stored is not None:
+            told, n = np.flatnonzero(stored.weight[stored.labelled()]), stored.n_labelled
+            since, self.n_since = min(since, n), n - int(told[-since]) if since <= len(told) else n
         for top, gap, label in list(detector.recent)[-since:] if since else ():
             self.count(top, gap, label)
 
     def update(
-        self, scores_of_each: list[Values], classes: list[int], counts: NDArray[np.bool_]
+        self, scores_of_each: list[Scores], classes: list[int], counts: NDArray[np.bool_]
     ) -> None:
         """Learn labels, and the scores (B, k) of their examples from before they were learned, by
         challenger and incumbent, both without the last label, and by the snapshot. `counts` (B,)
@@ -100,6 +109,8 @@ class Recovery:
         for scores, sign in ((challenger, 1), (incumbent, -1)):
             right = (scores.argmax(axis=1) == classes)[counts]
             self.lead += sign * int(np.count_nonzero(right[compared]))
+        self.n_after += len(classes)
+        self.n_told += int(np.count_nonzero(counts))
 
     def count(self, top: int, gap: float, label: int) -> None:
         """Count the label of an example of which the snapshot says `top`.
@@ -172,3 +183,34 @@ class Recovery:
             x, number = x[kept], number[kept]
             classes, w = now[classes[kept]], (w * worth[classes])[kept]
         return [(x, classes, w, number), *since]
+
+
+class Former:
+    """A model of before a change, which may be right again: what it knows recurs, or the labels
+    of the change were wrong.
+
+    It does not learn. A label counts if only one of it and the model in use was right: by the log
+    of the likelihood ratio of two cases. In the first it is right at four of five such labels, and
+    in the second at half of them. A sum below 0 starts again at 0 (Page, 1954). What the last label
+    adds is left out of this model, which does not know it, and during a recovery of both.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.evidence = 0.0  # that this model is the better one
+
+    def compare(
+        self, then: Scores, now: Scores, classes: list[int], counts: NDArray[np.bool_]
+    ) -> None:
+        """Learn labels, and the scores (B, k) of this model and of the one in use.
+
+        `counts` (B,) says which labels have a weight above 0.
+        """
+        right, other = (each.argmax(axis=1) == classes for each in (then, now))
+        for better in right[(right != other) & counts].tolist():
+            self.evidence = max(0.0, self.evidence + (WON if better else LOST))
+
+    @property
+    def returns(self) -> bool:
+        """Whether this model is to be used again: after eight labels at least."""
+        return self.evidence > RETURNS

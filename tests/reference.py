@@ -122,6 +122,7 @@ class ReferenceClassifier:
         self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
         self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
         self.recovery = None
+        self.formers, self.evidence = [], 0.0  # and of a former one, that it is the better one
 
     # Encoding
 
@@ -263,6 +264,7 @@ class ReferenceClassifier:
             xs = [{name: x[name] for name in x if name in self.features} for x in xs]
         recovery = self.recovery
         states = [self, recovery.incumbent, recovery.snapshot] if recovery else [self]
+        states += self.formers
         if not pseudo_label or ys[0] not in self.labels:
             self.take_in_waiting()
         for state in states:
@@ -297,11 +299,20 @@ class ReferenceClassifier:
                 self.detector.recent = [*self.detector.recent, (*told_of(scores), label)][-64:]
             elif label is not None:
                 since = self.detector.update(scores, label)
+        for former, then in zip(
+            self.formers, apart[len(states) - len(self.formers) :], strict=True
+        ):
+            former.compare(then, known[0])
         if recovery and n_known > 1:
             recovery.update(*apart[:2], known[2])
         self.take_in(arrived[0], False)
         if recovery:
             recovery.incumbent.take_in(arrived[1], False)
+        back = [former for former in self.formers if former.evidence > 3.5]
+        if back:
+            self.detector.n_drifts += not recovery
+            self.use(back[0], self.detector, recovery.snapshot if recovery else copy.copy(self))
+        elif recovery:
             self.try_on([e["weight"] > 0 for e in arrived[0]])
         elif since:
             self.alarm(since)
@@ -415,7 +426,9 @@ class ReferenceClassifier:
 
     def alarm(self, since):
         """Networks anew; a snapshot, and a copy that goes on learning, are kept."""
+        formers, self.formers = self.formers, []
         snapshot = copy.deepcopy(self)
+        self.formers = formers
         recent = snapshot.detector.recent[-min(since, len(self.rings[0])) :]
         snapshot.detector.reset()
         self.recovery = ReferenceRecovery(snapshot, copy.deepcopy(snapshot), recent)
@@ -434,13 +447,29 @@ class ReferenceClassifier:
         recovery.n_after += len(weighted)
         over = recovery.n_told >= 48
         if (over and recovery.lead <= 0) or recovery.taken_back:
-            self.__dict__ = recovery.incumbent.__dict__
+            self.use(recovery.incumbent, recovery.incumbent.detector)
             return
         if any(before < at <= recovery.n_told for at in (4, 8, 16, 32, 48)):
             self.learn_anew()
         if over:
-            self.detector.reset()
-            self.recovery = None
+            self.use(self, self.detector, recovery.snapshot)
+
+    def compare(self, then, now):
+        """What this former model and the one in use say of labels: is this one better?"""
+        for (scores, label), (others, _) in zip(then, now, strict=True):
+            right, other = (top_and_gap(each)[0] == label for each in (scores, others))
+            if label is not None and right != other:
+                self.evidence = max(0.0, self.evidence + math.log(1.6 if right else 0.4))
+
+    def use(self, model, detector, former=None):
+        """A model is in use from now on, and another one is kept with the latest former ones."""
+        formers = [each for each in self.formers if each is not model] + [former] * bool(former)
+        for each in formers:
+            each.evidence = 0.0
+        detector.reset()
+        model.detector, model.formers = detector, formers[-3:]
+        model.before, model.recovery = self.before, None
+        self.__dict__ = model.__dict__
 
     def learn_anew(self):
         """From the labels since the change, and from what older ones are worth."""
@@ -680,7 +709,8 @@ class ReferenceDetector:
         if self.n > 30:
             self.evidence.append((top, top != label, self.expected_rate(gap)))
             sums = self.sums()
-            worst = max(sums, key=lambda kind: sums[kind][0], default=None)
+            # Of a class and of all, as much may be said: then it is of all.
+            worst = max(sums, key=lambda kind: (round(sums[kind][0], 9), kind == -2), default=None)
             if worst is not None and sums[worst][0] > 6:
                 starts = [sums[worst][1]]
                 if worst >= 0:

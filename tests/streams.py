@@ -159,13 +159,15 @@ def dump(model):
 
     `features`, `labels`, `detector`, `recovery` and the pseudo-labels `waiting` are of the learner;
     `networks`, `history`, `scaling` and `explorers` of the model in use; `incumbent` and `snapshot`
-    hold the same of the others during a recovery.
+    hold the same of the others during a recovery, and each of `formers` of one before a change.
     """
     learner = find_learner(getattr(model, "classifier", model))[0]._learner
     parts = {name: getattr(learner, name) for name in ("features", "detector", "recovery")}
     for name in ("incumbent", "snapshot"):
         other = getattr(learner, name)
         parts[name] = other and SimpleNamespace(**vars(other))
+    parts["formers"] = [SimpleNamespace(**vars(each.model)) for each in learner.formers]
+    parts["evidence"] = [each.evidence for each in learner.formers]
     parts |= {"labels": learner.labels.labels, "waiting": learner.pseudo_labels.examples}
     return SimpleNamespace(**vars(learner.model), **parts)
 

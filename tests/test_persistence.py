@@ -328,7 +328,7 @@ FORGED = [
     (at("model.explorers.last_label.last"), -1, "counts must be of the last label too"),
     (at("model.explorers.last_label.examples"), 0.0, "changes must be at most the examples"),
     (at("detector.n_of_class"), {"$dict": [[3, 1]]}, "n_of_class must be of 3 classes"),
-    (at("detector.cusum.sums"), {"$dict": [[1, 0.5]]}, "sums that began at some label each"),
+    (at("detector.cusum.sums"), {"$dict": [[1, 0.5]]}, "sums with a start each"),
     (at("detector.river"), {}, "river must be as drift_detector says"),
     (at("model.scaling.n"), 10**400, "scaling.n"),
     (at("model.history.added"), [9, 0], "history must be tensors of 9 rows"),

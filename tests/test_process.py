@@ -66,7 +66,8 @@ def assert_agreement(model):
     state = dump(model)
     features, k, n = state.features, len(set(state.labels)), len(state.features.touched)
     assert features.columns == dict(zip(features.names, range(1, n), strict=True))
-    for part in filter(None, (state, state.incumbent, state.snapshot)):  # the last of a recovery
+    others = state.incumbent, state.snapshot, *state.formers
+    for part in filter(None, (state, *others)):
         networks, history, scaling = part.networks, part.history, part.scaling
         assert networks.n_features == history.n_features == n
         assert networks.shape.n_classes == history.targets.shape[2] == k

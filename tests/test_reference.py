@@ -55,6 +55,9 @@ def assert_same_state(model, twin, tolerance):
             detector.n_of_class,
         )
     assert_same_model(state, twin, tolerance)
+    assert_near(state.evidence, [each.evidence for each in twin.formers], tolerance, "evidence")
+    for former, its_twin in zip(state.formers, twin.formers, strict=True):
+        assert_same_model(former, its_twin, tolerance)
     if twin.recovery:
         recovery, other, k = state.recovery, twin.recovery, len(twin.labels)
         for name in ("n_since", "n_after", "n_told", "lead"):
@@ -217,6 +220,20 @@ def test_every_round_agrees_through_a_change(kind, budget, horizon):
     *moved, of_last = (max(each) for each in zip(*reference.trust, strict=True))
     assert min(moved) > 0.1
     assert of_last < 0.05  # labels come in no order
+
+
+@pytest.mark.usefixtures("few_trees")
+@BOTH
+def test_former_models_return_as_the_twin_s(kind):
+    """When the labels are again what they were before a change, or before the one before it."""
+    settings, every = {"hidden_dim": 8, "n_steps": 4.0}, {"budget": 1.0, "gamma": 1e6}
+    stream = [
+        (x, (y + t // 70) % 3)
+        for t, (x, y) in enumerate(blobs(245, n_features=6, n_classes=3, noise=1.0, seed=3))
+    ]
+    model, twin = pair(kind, **settings)
+    twin = run_side_by_side(model, twin, stream, 1e-6, horizon=None, **every).classifier
+    assert (model.n_drifts, model.changing, len(twin.formers)) == (3, False, 2)
 
 
 @pytest.mark.parametrize(

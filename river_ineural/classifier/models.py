@@ -23,7 +23,7 @@ from river_ineural.features.standardizing import place
 from river_ineural.features.watch import ALIKE
 from river_ineural.learner import Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
-from river_ineural.recovery import FOLLOWED, Recovery
+from river_ineural.recovery import FOLLOWED, KEPT, Former, Recovery
 
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
@@ -34,7 +34,8 @@ class Learner:
     """Names and labels, a detector of changes, and the models that learn a stream.
 
     It has one model. After an alarm it has three: a challenger is in use; the model at the alarm is
-    kept as a snapshot, which does not learn, and as the incumbent, which does (`recovery`).
+    kept as a snapshot, which does not learn, and as the incumbent, which does (`recovery`). Where
+    the challenger stays, so does the snapshot, as one of three `Former` models.
     """
 
     def __init__(
@@ -50,14 +51,19 @@ class Learner:
         self.recovery: Recovery | None = None
         self.snapshot: Model | None = None
         self.incumbent: Model | None = None
+        self.formers: list[Former] = []  # the oldest first
         self.pseudo_labels = PseudoLabels()  # that are not learned yet
 
     @property
     def models(self) -> list[Model]:
-        """All models: the one in use, and in a recovery the incumbent and the snapshot."""
-        if self.incumbent and self.snapshot:
-            return [self.model, self.incumbent, self.snapshot]
-        return [self.model]
+        """All: the one in use, in a recovery the incumbent and the snapshot, and former ones."""
+        others = self.incumbent, self.snapshot, *(former.model for former in self.formers)
+        return [self.model, *filter(None, others)]
+
+    @property
+    def learning(self) -> list[Model]:
+        """The models that learn: the one in use, and the incumbent."""
+        return [self.model, self.incumbent] if self.incumbent else [self.model]
 
     def to(self, device: torch.device) -> None:
         """Move all models to a device."""
@@ -73,10 +79,9 @@ class Learner:
     @property
     def _one_call(self) -> bool:
         """Whether an example is scored in one compiled call: see `Model.score_one`."""
-        networks, sparse = self.model.networks, self.model.scaling.sparse
-        return bool(
-            networks.loops and networks.n_features and not (sparse or self.features.encoder)
-        )
+        networks, scaling = self.model.networks, self.model.scaling
+        alone = not (scaling.sparse or self.features.encoder)
+        return bool(alone and networks.loops and networks.n_features)
 
     def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
         """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
@@ -98,9 +103,8 @@ class Learner:
         model, columns = self.model, self.features.look_up(names, len(values))
         if model.networks.n_features:
             return model.score(self.vectors(columns, values), every=False)
-        trust = self.model.explorers.trust
-        nothing = np.zeros((2 + len(trust), len(values), len(self.labels)))
-        return Said(nothing, slice(1, -1), trust)
+        nothing = np.zeros((2 + len(model.explorers.trust), len(values), len(self.labels)))
+        return Said(nothing, slice(1, -1), model.explorers.trust)
 
     def check(self, names: Iterable[FeatureName], label: Any) -> None:
         """Raise if the label is none, or if with it and these names networks would be too large."""
@@ -118,8 +122,7 @@ class Learner:
         """
         new = self.features.new(names, values, len(labels))
         started = self.model.networks.n_features > 0
-        known = self.labels.index.keys() >= {*labels}
-        more = [] if known else self.labels.new(labels)
+        more = [] if self.labels.index.keys() >= {*labels} else self.labels.new(labels)
         if started and not (new or more):
             return NONE
         columns = new.columns if new else NONE
@@ -168,9 +171,13 @@ class Learner:
             self.features.learned(names, n)
             since, change = self._learn(x, classes, w, n_known, values, columns)
             self._look_at_units(change, names, values, columns)
-        for model in self.models[:2]:
+        for model in self.learning:
             model.train(n * n_steps, lr)
-        if since:
+        back = next((former.model for former in self.formers if former.returns), None)
+        if back and self.detector:
+            self.detector.n_drifts += not self.recovery  # else the alarm has counted
+            self._go_on(back, self.detector, self.snapshot or self.model)
+        elif since:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
             self._continue_recovery(self.recovery, int(np.count_nonzero(w)), n_steps, lr)
@@ -265,27 +272,18 @@ class Learner:
                     self.detector.note(known[0][i], classes[i])
                 else:
                     since = self.detector.update(known[0][i], classes[i])
+            apart = [self.model.without_last(each)[:, :n_known] for each in said]
+            for former, then in zip(self.formers, apart[-len(self.formers) :], strict=False):
+                former.compare(then, known[0], classes, counts)
             if self.recovery:
-                self.recovery.update(self._apart(said, known), classes, counts)
+                self.recovery.update([*apart[:2], known[2]], classes, counts)
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
-            for model, each in zip(models[:2], said, strict=False)
+            for model, each in zip(self.learning, said, strict=False)
         ]
         self.n_labels += len(classes)
-        if self.recovery:
-            self.recovery.n_after += len(classes)
-            self.recovery.n_told += int(np.count_nonzero(w))
         return since, changes[0]
-
-    def _apart(self, said: list[Said], known: list[Values]) -> list[Values]:
-        """Scores of each model, of challenger and incumbent without the last label (`Recovery`)."""
-        names, n_known = self.model.explorers.names, known[0].shape[1]
-        if "last_label" not in names:
-            return known
-        i = names.index("last_label")
-        without = [each.without(i)[:, :n_known].astype(np.float64) for each in said[:2]]
-        return [*without, known[2]]
 
     def correct(self, number: int, label: ClfTarget | None, n_steps: float, lr: float) -> None:
         """Give the stored example of the label of this number another label, and take its steps.
@@ -293,22 +291,22 @@ class Learner:
         With the label None, or one beyond `max_classes`, the example has no weight from then on.
         Raises LookupError if no history holds it.
         """
-        rows = [(model, model.history.find(number)) for model in self.models]
-        held = [(model, row) for model, row in rows if row is not None]
+        found = ((model, model.history.find(number)) for model in self.models)
+        held = [(model, row) for model, row in found if row is not None]
         if not held:
             raise LookupError(
                 f"The example of label {number} is no longer in the history: later labels have "
                 "replaced it. `capacity` is the size of the history."
             )
         with uninterrupted():
-            found = -1
+            index = -1
             if label is not None:
                 self.grow((), np.empty((1, 0)), [label])
-                found = self.labels.index.get(label, found)
+                index = self.labels.index.get(label, index)
             for model, row in held:
-                (model.history if model is self.snapshot else model).correct(row, found)
+                (model if model in self.learning else model.history).correct(row, index)
         for model, _ in held:
-            if model is not self.snapshot:
+            if model in self.learning:
                 model.train(n_steps, lr)
 
     def _begin_recovery(self, since: int, n_steps: float, lr: float) -> None:
@@ -316,10 +314,7 @@ class Learner:
         assert self.detector is not None
         current, snapshot = copy.copy(self.model), self.model
         current.scaling = snapshot.scaling.faded(FOLLOWED)
-        rows = snapshot.history.labelled()
-        told = np.flatnonzero(snapshot.history.weight[rows])
-        n_since = len(rows) - int(told[-since]) if since <= len(told) else len(rows)
-        recovery = Recovery(self.detector, min(since, len(rows)), n_since)
+        recovery = Recovery(self.detector, since, snapshot.history)
         challenger = self._challenger(recovery, current, snapshot, n_steps, lr)
         incumbent, detector = copy.deepcopy(snapshot), self.detector.successor()
         with uninterrupted():
@@ -327,20 +322,25 @@ class Learner:
             self.detector, self.recovery = detector, recovery
 
     def _continue_recovery(self, recovery: Recovery, n: int, n_steps: float, lr: float) -> None:
-        """After n more labels: the incumbent, or the challenger, which may be trained anew."""
+        """After n more labels of a weight the challenger may be trained anew, or all be decided."""
         assert self.detector
-        assert self.snapshot
-        assert self.incumbent
-        model, detector = self.model, self.detector
+        challenger, incumbent, snapshot, *_ = self.models
         if recovery.refuted:
-            model, detector = self.incumbent, recovery.detector
-        elif recovery.retrains(n):
-            model = self._challenger(recovery, model, self.snapshot, n_steps, lr)
+            self._go_on(incumbent, recovery.detector)
+            return
+        if recovery.retrains(n):
+            self.model = self._challenger(recovery, challenger, snapshot, n_steps, lr)
+        if recovery.over:
+            self._go_on(self.model, self.detector, snapshot)
+
+    def _go_on(self, model: Model, detector: DriftDetector, former: Model | None = None) -> None:
+        """Use this model from now on, and keep another one as a former model."""
+        formers = [each.model for each in self.formers if each.model is not model]
+        formers = [*formers, former][-KEPT:] if former else formers
         with uninterrupted():
-            self.model, self.detector = model, detector
-            if recovery.over or recovery.refuted:
-                self.detector.reset()
-                self.recovery = self.snapshot = self.incumbent = None
+            detector.reset()
+            self.model, self.detector, self.formers = model, detector, [*map(Former, formers)]
+            self.recovery = self.snapshot = self.incumbent = None
 
     def _challenger(
         self, recovery: Recovery, current: Model, snapshot: Model, n_steps: float, lr: float

@@ -36,7 +36,7 @@ from river_ineural.persistence.parts import (
     plain,
 )
 from river_ineural.persistence.pipelines import joined, parted, steps_of
-from river_ineural.recovery import Recovery
+from river_ineural.recovery import Former, Recovery
 
 __all__ = ["LoadError", "SaveError", "from_bytes", "load", "save", "to_bytes", "write"]
 
@@ -224,6 +224,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
     if part.recovery and inner.detector:
         inner.recovery = Recovery(inner.detector, 0)
         inner.snapshot, inner.incumbent = (copy.deepcopy(inner.model) for _ in range(2))
+    inner.formers = [Former(copy.deepcopy(inner.model)) for _ in part.formers]
     part.fill(inner, "learner", arrays, sizes)
     if document.around:
         name, parameters, fields = document.around

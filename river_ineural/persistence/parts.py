@@ -25,6 +25,7 @@ from river_ineural.explorers.trust import Explorers
 from river_ineural.features.constants import CONSTANT
 from river_ineural.features.validation import HEAVIEST
 from river_ineural.features.values import LARGEST
+from river_ineural.recovery import KEPT
 
 Arrays = dict[str, NDArray[Any]]
 Sizes = dict[str, Any]
@@ -69,10 +70,13 @@ class Part(Struct, forbid_unknown_fields=True):
         for name in self.__struct_fields__:
             at, before, value = f"{path}.{name}", state.get(name), getattr(self, name)
             kind = type(value) if isinstance(value, Part) else None
-            fine = PARTS.get(type(before).__name__) is kind
-            need(fine, at, "as its model's parameters say", value)
+            fits = PARTS.get(type(before).__name__) is kind
+            need(fits, at, "as its model's parameters say", value)
             if isinstance(value, Part):
                 value.fill(before, at, arrays, sizes)
+            elif name == "formers":
+                for i, former in enumerate(value):
+                    former.fill(before[i], f"{at}.{i}", arrays, sizes)
             else:
                 state[name] = restored(before, value, at)
         for name, wanted in self.ARRAYS.items():
@@ -103,6 +107,8 @@ def plain(value: Any, path: str, arrays: Arrays) -> Any:
         return value.getstate()
     if isinstance(value, deque):
         return [*value]
+    if isinstance(value, list):
+        return [plain(each, f"{path}.{i}", arrays) for i, each in enumerate(value)]
     part = PARTS.get(type(value).__name__)
     if not (part or type(value).__module__.startswith("river.")):
         return value
@@ -256,8 +262,7 @@ class OfCusum(Part):
     since: dict[Kind, Count]
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
-        fine = self.sums.keys() == self.since.keys()
-        need(fine, path, "sums that began at some label each", self.since)
+        need(self.sums.keys() == self.since.keys(), path, "sums with a start each", self.since)
 
 
 class OfDriftDetector(Part):
@@ -301,13 +306,8 @@ class OfFeatureIndex(Part):
 
 
 class OfPseudoLabels(Part):
-    ARRAYS = {
-        "values": "f8 n_values",
-        "columns": "i8 n_values",
-        "n_values": "i8 waiting",
-        "classes": "i8 waiting",
-        "w": "f8 waiting",
-    }
+    ARRAYS = {"values": "f8 v", "columns": "i8 v", "n_values": "i8 n"}
+    ARRAYS |= {"classes": "i8 n", "w": "f8 n"}
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         n, counts = len(state["w"]), state["n_values"]
@@ -315,15 +315,19 @@ class OfPseudoLabels(Part):
         fine = n < TOGETHER and fine and counts.sum() == len(state["values"])
         need(fine, path, f"of fewer than {TOGETHER} examples, each with its values", counts)
         values = state["values"][~np.isnan(state["values"])]  # of a missing one
-        columns = state["columns"][state["columns"] != -1]
         for name, array, least, most in (
             ("values", values, -LARGEST, LARGEST),
-            ("columns", columns, CONSTANT, sizes["used"] - 1),
+            ("columns", state["columns"][state["columns"] != -1], CONSTANT, sizes["used"] - 1),
             ("classes", state["classes"], 0, sizes["k"] - 1),
             ("w", state["w"], 0, HEAVIEST),
         ):
-            fine = not len(array) or (array.min() >= least and array.max() <= most)
+            fine = ((array >= least) & (array <= most)).all()
             need(fine, f"tensor {path}.{name}", f"from {least} to {most}", array)
+
+
+class OfFormer(Part):
+    model: OfModel
+    evidence: Level
 
 
 class OfLearner(Part):
@@ -335,6 +339,7 @@ class OfLearner(Part):
     recovery: OfRecovery | None = None
     snapshot: OfModel | None = None
     incumbent: OfModel | None = None
+    formers: Annotated[list[OfFormer], Meta(max_length=KEPT)] = []
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         if self.recovery:
