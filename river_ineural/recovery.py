@@ -87,7 +87,8 @@ class Recovery:
         self.n_since = since
         if stored is not None:
             told, n = np.flatnonzero(stored.weight[stored.labelled()]), stored.n_labelled
-            since, self.n_since = min(since, n), n - int(told[-since]) if since <= len(told) else n
+            self.n_since = n - int(told[-since]) if since <= len(told) else n
+            since = min(since, n)
         for top, gap, label in list(detector.recent)[-since:] if since else ():
             self.count(top, gap, label)
 
@@ -192,7 +193,7 @@ class Former:
     It does not learn. A label counts if only one of it and the model in use was right: by the log
     of the likelihood ratio of two cases. In the first it is right at four of five such labels, and
     in the second at half of them. A sum below 0 starts again at 0 (Page, 1954). What the last label
-    adds is left out of this model, which does not know it, and during a recovery of both.
+    adds is left out of this model, which does not know it.
     """
 
     def __init__(self, model: Any) -> None:
@@ -210,7 +211,8 @@ class Former:
         for better in right[(right != other) & counts].tolist():
             self.evidence = max(0.0, self.evidence + (WON if better else LOST))
 
-    @property
-    def returns(self) -> bool:
-        """Whether this model is to be used again: after eight labels at least."""
-        return self.evidence > RETURNS
+
+def returning(formers: list[Former]) -> Any:
+    """The former model that is to be used again, after eight labels at least, or None."""
+    best = max(formers, key=lambda former: former.evidence, default=None)
+    return best.model if best and best.evidence > RETURNS else None

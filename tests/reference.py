@@ -308,10 +308,11 @@ class ReferenceClassifier:
         self.take_in(arrived[0], False)
         if recovery:
             recovery.incumbent.take_in(arrived[1], False)
-        back = [former for former in self.formers if former.evidence > 3.5]
-        if back:
+        back = max(self.formers, key=lambda former: former.evidence, default=self)
+        if back.evidence > 3.5:
+            back.take_in(arrived[states.index(back)], False)
             self.detector.n_drifts += not recovery
-            self.use(back[0], self.detector, recovery.snapshot if recovery else copy.copy(self))
+            self.use(back, self.detector, recovery.snapshot if recovery else copy.copy(self))
         elif recovery:
             self.try_on([e["weight"] > 0 for e in arrived[0]])
         elif since:

@@ -19,7 +19,7 @@ from river_ineural import INeurAL
 from river_ineural.drift import Cusum, DriftDetector
 from river_ineural.features.scaling import MEMORY, Scaling
 from river_ineural.persistence import from_bytes, to_bytes
-from river_ineural.recovery import COMPARED, RETRAINED, Recovery
+from river_ineural.recovery import COMPARED, RETRAINED, WON, Former, Recovery
 
 
 def learned(stream, **settings):
@@ -229,20 +229,23 @@ def test_what_forgets_stays_only_if_it_is_clearly_better(changing):
 
 @pytest.mark.parametrize("n", [50, 200])
 def test_what_was_known_before_a_change_is_known_again(n):
-    """During the next recovery or before its alarm; also of a model that was saved since."""
+    """Also of a model that was saved while labels spoke for it."""
     first = blobs(900, n_features=10, n_classes=3, noise=1.0, seed=3)
     other = blobs(400, n_features=10, n_classes=3, noise=1.0, seed=9)
     model, again = learned(first[:500]), first[500:]
     streams.learned(model, other[: until_alarm(model, other) + n])
     assert accuracy(model, again) < 0.4
-    loaded = from_bytes(to_bytes(model))
+    streams.learned(model, again[:4])
+    assert dump(model).evidence[0] > 1
+    loaded, number = from_bytes(to_bytes(model)), model._learner.n_labels
     for each in (model, loaded, pickle.loads(pickle.dumps(model))):
         former = dump(each).formers[0].networks
-        for i, (x, y) in enumerate(again[:60]):
+        for i, (x, y) in enumerate(again[4:60]):
             each.learn_one({**x, "new": 0.0} if i else x, y)
             if dump(each).networks is former:
                 break
-        assert 8 <= i + 1 < 20
+        assert 4 <= i + 1 < 16
+        assert dump(each).history.find(number + i + 1) is not None  # it has learned the label
         assert accuracy(each, again) > 0.95
         assert (each.n_drifts, each.changing, len(dump(each).formers)) == (2, False, 1)
     assert model.scores_one(x) == loaded.scores_one(x)
@@ -258,6 +261,28 @@ def test_three_former_models_are_kept():
         streams.learned(model, stream[n : n + 48])
         assert not model.changing
     assert [each.networks for each in dump(model).formers] == kept[-3:]
+    n, known = model._learner.n_labels, dump(model).networks
+    oldest = dump(model).formers[0]
+    trees = oldest.explorers.forest.child.copy()
+    model._learner.correct(430, None, 0.0, 0.0)  # a former model may predict again
+    assert oldest.history.weight[oldest.history.find(430)] == 0
+    assert (oldest.explorers.forest.child != trees).any()
+    for former, evidence in zip(model._learner.formers, (5.0, 9.0, 1.0), strict=True):
+        former.evidence = evidence
+    streams.learned(model, stream[790:791])
+    assert dump(model).networks is kept[-2]
+    assert dump(model).history.find(n + 1) is not None
+    assert [each.networks for each in dump(model).formers] == [kept[-3], kept[-1], known]
+    assert dump(model).evidence == [0, 0, 0]
+    assert (model.n_drifts, model.changing) == (5, False)
+
+
+def test_labels_of_weight_0_say_nothing_of_a_former_model():
+    former, counts = Former(None), np.array([True, False, True])
+    former.compare(np.eye(3), np.eye(3)[[1, 0, 0]], [0, 1, 2], counts)
+    assert former.evidence == pytest.approx(2 * WON)
+    former.compare(np.eye(3)[[1, 0, 1]], np.eye(3), [0, 1, 2], counts)
+    assert former.evidence == 0
 
 
 def test_the_last_label_is_left_out_where_models_are_compared():

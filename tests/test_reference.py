@@ -225,12 +225,11 @@ def test_every_round_agrees_through_a_change(kind, budget, horizon):
 @pytest.mark.usefixtures("few_trees")
 @BOTH
 def test_former_models_return_as_the_twin_s(kind):
-    """When the labels are again what they were before a change, or before the one before it."""
+    """When the labels are again what they were before the last three changes; they come in runs."""
     settings, every = {"hidden_dim": 8, "n_steps": 4.0}, {"budget": 1.0, "gamma": 1e6}
-    stream = [
-        (x, (y + t // 70) % 3)
-        for t, (x, y) in enumerate(blobs(245, n_features=6, n_classes=3, noise=1.0, seed=3))
-    ]
+    examples = blobs(255, n_features=4, n_classes=3, noise=0.5, seed=2)
+    stream = [(x, t // 10, (y + t // 70) % 3) for t, (x, y) in enumerate(examples)]
+    stream = [(x, y) for x, _, y in sorted(stream, key=lambda each: each[1:])]
     model, twin = pair(kind, **settings)
     twin = run_side_by_side(model, twin, stream, 1e-6, horizon=None, **every).classifier
     assert (model.n_drifts, model.changing, len(twin.formers)) == (3, False, 2)

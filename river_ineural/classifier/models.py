@@ -23,7 +23,7 @@ from river_ineural.features.standardizing import place
 from river_ineural.features.watch import ALIKE
 from river_ineural.learner import Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
-from river_ineural.recovery import FOLLOWED, KEPT, Former, Recovery
+from river_ineural.recovery import FOLLOWED, KEPT, Former, Recovery, returning
 
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Learner:
 
     It has one model. After an alarm it has three: a challenger is in use; the model at the alarm is
     kept as a snapshot, which does not learn, and as the incumbent, which does (`recovery`). Where
-    the challenger stays, so does the snapshot, as one of three `Former` models.
+    the challenger stays, so does the snapshot, as one of three `Former` models that may return.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Learner:
 
     @property
     def learning(self) -> list[Model]:
-        """The models that learn: the one in use, and the incumbent."""
-        return [self.model, self.incumbent] if self.incumbent else [self.model]
+        """The models that learn: the one in use, the incumbent, and a former one that returns."""
+        return [self.model, *filter(None, (self.incumbent, returning(self.formers)))]
 
     def to(self, device: torch.device) -> None:
         """Move all models to a device."""
@@ -76,12 +76,10 @@ class Learner:
         seen = self.model.history.classes()
         return tuple(label for i, label in enumerate(self.labels.labels) if i not in seen)
 
-    @property
-    def _one_call(self) -> bool:
-        """Whether an example is scored in one compiled call: see `Model.score_one`."""
-        networks, scaling = self.model.networks, self.model.scaling
-        alone = not (scaling.sparse or self.features.encoder)
-        return bool(alone and networks.loops and networks.n_features)
+    def _one_call(self, model: Model) -> bool:
+        """Whether a model scores an example in one compiled call: see `Model.score_one`."""
+        networks, dense = model.networks, not (model.scaling.sparse or self.features.encoder)
+        return bool(dense and networks.loops and networks.n_features)
 
     def vectors(self, columns: Columns, values: Values, new: Columns = NONE) -> Values:
         """Raw vectors (B, d) of values (B, n) of columns (n,); `new` are those of new features."""
@@ -94,7 +92,7 @@ class Learner:
 
     def score_one(self, names: Iterable[FeatureName], values: Values) -> Said:
         """`score` of the values (1, names) of one example."""
-        if self._one_call:
+        if self._one_call(self.model):
             return self.model.score_one(values, self.features.look_up(names, 1), every=False)
         return self.score(names, values)
 
@@ -173,9 +171,7 @@ class Learner:
             self._look_at_units(change, names, values, columns)
         for model in self.learning:
             model.train(n * n_steps, lr)
-        back = next((former.model for former in self.formers if former.returns), None)
-        if back and self.detector:
-            self.detector.n_drifts += not self.recovery  # else the alarm has counted
+        if (back := returning(self.formers)) and self.detector:
             self._go_on(back, self.detector, self.snapshot or self.model)
         elif since:
             self._begin_recovery(since, n_steps, lr)
@@ -258,10 +254,12 @@ class Learner:
         Returns the number of labels since a change or 0, and the features whose units have shrunk.
         """
         models, since = self.models, 0
-        if len(x) == 1 and self._one_call:
-            said = [model.score_one(values, columns) for model in models]
-        else:
-            said = [model.score(x) for model in models]
+        said = [
+            each.score_one(values, columns)
+            if len(x) == 1 and self._one_call(each)
+            else each.score(x)
+            for each in models
+        ]
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]
         self.scores_before = known[0][-1]
         if self.detector and n_known:
@@ -273,14 +271,15 @@ class Learner:
                 else:
                     since = self.detector.update(known[0][i], classes[i])
             apart = [self.model.without_last(each)[:, :n_known] for each in said]
-            for former, then in zip(self.formers, apart[-len(self.formers) :], strict=False):
+            for former, then in zip(self.formers[::-1], apart[::-1], strict=False):
                 former.compare(then, known[0], classes, counts)
             if self.recovery:
                 self.recovery.update([*apart[:2], known[2]], classes, counts)
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
-            for model, each in zip(self.learning, said, strict=False)
+            for model, each in zip(models, said, strict=True)
+            if model in self.learning
         ]
         self.n_labels += len(classes)
         return since, changes[0]
@@ -296,7 +295,7 @@ class Learner:
         if not held:
             raise LookupError(
                 f"The example of label {number} is no longer in the history: later labels have "
-                "replaced it. `capacity` is the size of the history."
+                "replaced it (`capacity`), or a change of the stream has."
             )
         with uninterrupted():
             index = -1
@@ -304,7 +303,7 @@ class Learner:
                 self.grow((), np.empty((1, 0)), [label])
                 index = self.labels.index.get(label, index)
             for model, row in held:
-                (model if model in self.learning else model.history).correct(row, index)
+                model.correct(row, index)
         for model, _ in held:
             if model in self.learning:
                 model.train(n_steps, lr)
@@ -334,11 +333,12 @@ class Learner:
             self._go_on(self.model, self.detector, snapshot)
 
     def _go_on(self, model: Model, detector: DriftDetector, former: Model | None = None) -> None:
-        """Use this model from now on, and keep another one as a former model."""
+        """Use this model from now on, and keep another one; without an alarm this is a change."""
         formers = [each.model for each in self.formers if each.model is not model]
         formers = [*formers, former][-KEPT:] if former else formers
         with uninterrupted():
             detector.reset()
+            detector.n_drifts += not self.recovery
             self.model, self.detector, self.formers = model, detector, [*map(Former, formers)]
             self.recovery = self.snapshot = self.incumbent = None
 

@@ -45,7 +45,6 @@ OfRiver = dict[str, Plain | dict[str, Plain | dict[str, Plain]]]  # a detector w
 MOST = Meta(max_length=100_000)
 Strings = Annotated[dict[str, Annotated[list[Count], Meta(min_length=2, max_length=2)]], MOST]
 Kind = Annotated[int, Meta(ge=-2)]  # of change: a class, or one of `drift`
-Bin = Annotated[int, Meta(ge=0, lt=4)]
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
 
 
@@ -273,7 +272,7 @@ class OfDriftDetector(Part):
     error_rates: Annotated[list[Share], FOUR]
     counts: Annotated[list[Positive], FOUR]
     recent: list[tuple[Class, float, Class]]
-    held_back: list[tuple[Bin, bool]]
+    held_back: list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]]
     cusum: OfCusum
     river: OfRiver | None
 
@@ -342,6 +341,7 @@ class OfLearner(Part):
     formers: Annotated[list[OfFormer], Meta(max_length=KEPT)] = []
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
+        need(self.detector or not self.formers, f"{path}.formers", "none", self.formers)
         if self.recovery:
             most, since = state["snapshot"].history.n_labelled, self.recovery.n_since
             need(since <= most, f"{path}.recovery.n_since", f"at most {most}", since)
