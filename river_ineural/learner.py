@@ -235,8 +235,15 @@ class Model:
         history, explorers = self.history.emptied(), self.explorers.renewed()
         anew = Model(self.networks.renewed(), history, explorers, self.batch_size)
         anew.scaling = self.scaling
-        for x, classes, w, number in examples:
-            history.add(x, classes, anew.score(x).f1, w, number)
-        explorers.learn(history, anew.scaling, history.n_labelled)
-        anew.train(min(MOST_STEPS, n_steps * history.n_labelled), lr)
+        anew.study(examples, n_steps, lr)
         return anew
+
+    def study(self, examples: list[Examples], n_steps: float, lr: float) -> None:
+        """Learn examples that the statistics know, and train by so many steps for each."""
+        n = 0
+        for x, classes, w, number in examples:
+            self.history.add(x, classes, self.score(x).f1, w, number)
+            n += len(x)
+        n = min(n, self.history.n_labelled)
+        self.explorers.learn(self.history, self.scaling, n)
+        self.train(min(MOST_STEPS, n_steps * n), lr)

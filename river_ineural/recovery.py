@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.drift import SURE, DriftDetector, changed_rate, log_ratio, top_of
+from river_ineural.drift import DRIFT, SURE, DriftDetector, changed_rate, log_ratio, top_of
 from river_ineural.history import History
 
 Values = NDArray[np.float64]
@@ -24,7 +24,6 @@ FADING = 0.9  # of the counts of a predicted class, at each label that follows
 RETRAINED = (4, 8, 16, 32, 48)  # labels after an alarm at which the challenger is trained anew
 WORTHLESS = 0.4  # old labels that weigh no more are dropped
 WON, LOST = math.log(0.8 / 0.5), math.log(0.2 / 0.5)  # of a label: see `Former`
-RETURNS = 3.5  # evidence from which a former model is used again
 KEPT = 3  # former models
 FEW = 16  # labels after an alarm from which all classes are believed to have become one
 
@@ -212,7 +211,16 @@ class Former:
             self.evidence = max(0.0, self.evidence + (WON if better else LOST))
 
 
-def returning(formers: list[Former]) -> Any:
-    """The former model that is to be used again, after eight labels at least, or None."""
+def returning(formers: list[Former]) -> Former | None:
+    """The former model that is to be used again, as an alarm comes: after 13 labels at least."""
     best = max(formers, key=lambda former: former.evidence, default=None)
-    return best.model if best and best.evidence > RETURNS else None
+    return best if best and best.evidence > DRIFT else None
+
+
+def unknown(history: History, n: int, classes: set[int]) -> Examples:
+    """The last n labels, and before them those of other classes than these."""
+    rows = history.labelled()
+    new = ~np.isin(history.targets[rows, 0].argmax(axis=1), [*classes])
+    new &= history.weight[rows] > 0
+    new[-n:] = True
+    return history.examples(rows[new])

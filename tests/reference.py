@@ -309,8 +309,8 @@ class ReferenceClassifier:
         if recovery:
             recovery.incumbent.take_in(arrived[1], False)
         back = max(self.formers, key=lambda former: former.evidence, default=self)
-        if back.evidence > 3.5:
-            back.take_in(arrived[states.index(back)], False)
+        if back.evidence > 6:
+            back.study(recovery.incumbent if recovery else self, recovery, len(xs))
             self.detector.n_drifts += not recovery
             self.use(back, self.detector, recovery.snapshot if recovery else copy.copy(self))
         elif recovery:
@@ -471,6 +471,17 @@ class ReferenceClassifier:
         model.detector, model.formers = detector, formers[-3:]
         model.before, model.recovery = self.before, None
         self.__dict__ = model.__dict__
+
+    def study(self, other, recovery, n):
+        """What this former model does not know: classes, and what came since the alarm or now."""
+        held = other.held()
+        n = len(held) - (recovery.n_after + n if recovery else n)
+        known = {e["label"] for e in self.rings[0] if e["weight"]}
+        new = [e for e in held[:n] if e["label"] not in known and e["weight"]] + held[n:]
+        arrived = [self.arrived(e["x"], self.labels[e["label"]], e["weight"]) for e in new]
+        self.store(arrived, False)
+        self.teach_explorers(len(new))
+        self.take_steps(min(1000, self.n_steps * len(new)), False)
 
     def learn_anew(self):
         """From the labels since the change, and from what older ones are worth."""

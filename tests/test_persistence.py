@@ -126,6 +126,7 @@ def test_each_explorer_and_width_and_what_was_set_since_is_saved():
         assert (loaded.since, loaded.classifier.note) == (3, {"spring": [1, "b"]})
         assert loaded.classifier.lr == 1e-3
         assert to_bytes(loaded) == to_bytes(model)
+    assert from_bytes(to_bytes(learner)).note == learner.note  # without a sampler too
 
 
 def test_on_a_device(model, cuda):

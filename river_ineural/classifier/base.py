@@ -98,7 +98,8 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     def unseen_labels(self) -> tuple[ClfTarget, ...]:
         """Known labels that no labelled example in the history has."""
         with self._lock:
-            return self._learner.unseen_labels
+            seen = self._learner.model.history.classes()
+            return tuple(y for i, y in enumerate(self._learner.labels.labels) if i not in seen)
 
     @property
     def takes_pseudo_labels(self) -> bool:

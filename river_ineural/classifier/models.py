@@ -23,7 +23,7 @@ from river_ineural.features.standardizing import place
 from river_ineural.features.watch import ALIKE
 from river_ineural.learner import Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
-from river_ineural.recovery import FOLLOWED, KEPT, Former, Recovery, returning
+from river_ineural.recovery import FOLLOWED, KEPT, Former, Recovery, returning, unknown
 
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.float64]
@@ -34,8 +34,8 @@ class Learner:
     """Names and labels, a detector of changes, and the models that learn a stream.
 
     It has one model. After an alarm it has three: a challenger is in use; the model at the alarm is
-    kept as a snapshot, which does not learn, and as the incumbent, which does (`recovery`). Where
-    the challenger stays, so does the snapshot, as one of three `Former` models that may return.
+    kept as a snapshot, which does not learn, and as the incumbent, which does (`recovery`). If the
+    challenger stays, the snapshot is one of three `Former` models, which may return.
     """
 
     def __init__(
@@ -62,19 +62,13 @@ class Learner:
 
     @property
     def learning(self) -> list[Model]:
-        """The models that learn: the one in use, the incumbent, and a former one that returns."""
-        return [self.model, *filter(None, (self.incumbent, returning(self.formers)))]
+        """The models that learn: the one in use, and the incumbent."""
+        return [self.model, self.incumbent] if self.incumbent else [self.model]
 
     def to(self, device: torch.device) -> None:
         """Move all models to a device."""
         for model in self.models:
             model.networks.to(device)
-
-    @property
-    def unseen_labels(self) -> tuple[ClfTarget, ...]:
-        """Known labels that no labelled example in the history has."""
-        seen = self.model.history.classes()
-        return tuple(label for i, label in enumerate(self.labels.labels) if i not in seen)
 
     def _one_call(self, model: Model) -> bool:
         """Whether a model scores an example in one compiled call: see `Model.score_one`."""
@@ -171,8 +165,8 @@ class Learner:
             self._look_at_units(change, names, values, columns)
         for model in self.learning:
             model.train(n * n_steps, lr)
-        if (back := returning(self.formers)) and self.detector:
-            self._go_on(back, self.detector, self.snapshot or self.model)
+        if former := returning(self.formers):
+            self._return(former, self.recovery.n_after if self.recovery else n, n_steps, lr)
         elif since:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
@@ -278,8 +272,7 @@ class Learner:
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
-            for model, each in zip(models, said, strict=True)
-            if model in self.learning
+            for model, each in zip(self.learning, said, strict=False)
         ]
         self.n_labels += len(classes)
         return since, changes[0]
@@ -324,18 +317,25 @@ class Learner:
         """After n more labels of a weight the challenger may be trained anew, or all be decided."""
         assert self.detector
         challenger, incumbent, snapshot, *_ = self.models
+        formers = [former.model for former in self.formers]
         if recovery.refuted:
-            self._go_on(incumbent, recovery.detector)
+            self._go_on(incumbent, recovery.detector, formers)
             return
         if recovery.retrains(n):
             self.model = self._challenger(recovery, challenger, snapshot, n_steps, lr)
         if recovery.over:
-            self._go_on(self.model, self.detector, snapshot)
+            self._go_on(self.model, self.detector, [*formers, snapshot][-KEPT:])
 
-    def _go_on(self, model: Model, detector: DriftDetector, former: Model | None = None) -> None:
-        """Use this model from now on, and keep another one; without an alarm this is a change."""
-        formers = [each.model for each in self.formers if each.model is not model]
-        formers = [*formers, former][-KEPT:] if former else formers
+    def _return(self, former: Former, n: int, n_steps: float, lr: float) -> None:
+        """Use a former model again, which first learns the last n labels and more: `unknown`."""
+        assert self.detector
+        model, history = copy.deepcopy(former.model), (self.incumbent or self.model).history
+        model.study([unknown(history, n, model.history.classes())], n_steps, lr)
+        formers = [each.model for each in self.formers if each is not former]
+        self._go_on(model, self.detector, [*formers, self.snapshot or self.model][-KEPT:])
+
+    def _go_on(self, model: Model, detector: DriftDetector, formers: list[Model]) -> None:
+        """Use a model from now on, and keep former ones; without an alarm this is a change."""
         with uninterrupted():
             detector.reset()
             detector.n_drifts += not self.recovery
