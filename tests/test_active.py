@@ -306,6 +306,27 @@ def test_an_anomaly_filter_keeps_examples_from_labels_by_name_too(threshold):
     assert learned[0] == learned[1] == (0 if threshold == 0 else model.n_queries)
 
 
+@pytest.mark.parametrize("kind", [active.INeurALSampler, active.MarginSampler])
+def test_steps_that_learn_labels_make_a_late_example_anew(kind):
+    """It would hold what they knew in its round, as nothing at first, and be wrong for ever."""
+    name = next(iter(STREAM[0][0]))
+    stream = [({name: round(x[name]), "other": i % 7}, y) for i, (x, y) in enumerate(STREAM[:90])]
+    said = []
+    for by_name in (False, True):
+        steps = feature_extraction.TargetAgg(by=[name], how=stats.Mean()) + FuncTransformer(dict)
+        model, late = kind(steps | small(), seed=1), []
+        for x, y in stream:
+            decision = model.decide_one(x)
+            said.append((decision.label, decision.asked, decision.probabilities))
+            late.append((decision.query, x, y))
+            query, x, y = late.pop(0) if len(late) > 20 else (None, x, y)
+            if query and by_name:
+                model.answer(query, y)
+            elif query:
+                model.learn_one(x, y)
+    assert said[: len(stream)] == said[len(stream) :]
+
+
 @pytest.mark.parametrize("of_labels", [False, True])
 @pytest.mark.parametrize("kind", [active.INeurALSampler, active.MarginSampler])
 def test_a_label_by_name_may_come_with_what_steps_take(kind, of_labels):

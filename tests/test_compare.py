@@ -302,6 +302,8 @@ def test_arff_and_parquet_files(tmp_path):
     arff.write_text(ARFF)
     days = [datetime.datetime(2024, 1, day) for day in (3, 1, 2)]
     columns = {"the size": [1.5, None, 3.0], "code": ["x", None, "y"], "at": days}
+    columns |= {"list": [[1], [2, 3], []], "bytes": [b"a", b"", b"b"]}
+    columns |= {"for": [datetime.timedelta(seconds=n) for n in (1, 60, 90)]}
     polars.DataFrame({**columns, "y": ["a", "b c", "a"]}).write_parquet(parquet)
     found = read_table(arff, "y")
     assert found.labels == ("a", "b c", "a")
@@ -310,7 +312,9 @@ def test_arff_and_parquet_files(tmp_path):
     assert found.labels == ("b c", "a", "a")
     assert found.features["the size"].tolist()[1:] == [3, 1.5]
     assert found.features["code"].tolist()[1:] == ["y", "x"]
-    assert found.features.isna().sum().tolist() == [1, 1]
+    assert found.features["for"].tolist() == [60, 90, 1]
+    assert found.features.isna().sum().tolist() == [1, 1, 0]
+    assert [note for note in found.notes if note.startswith(("list: left", "bytes: left"))]
 
 
 @pytest.mark.parametrize(
@@ -347,6 +351,8 @@ WRONG = [
     ("a,y\n1,\n2,\n", "", "'y' has no label in any of 2 rows"),
     ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(150)), "", "column 'y' are 150 classes"),
     ("a,y\n,a\n,b\n", "", "no column of data.csv is left"),
+    ("a=b,a:b,y\n1,2,a\n2,3,b\n", "", "the feature 'a:b' already when column 'a:b' .*--drop 'a:b'"),
+    ("a,y\n2e15,a\n2e15,b\n", "", r"numbers such as 20{15}\.0 are beyond 10¹⁵: use a larger"),
     ("a,y,y\n1,a,a\n2,b,b\n", "", "data.csv has two columns 'y'.*: rename one"),
     ("a;y\n1,500;a\n2,500;b\n", "", "'a' holds '1,500': say --decimal, .* or --categories a"),
     ("a,y\n1,a\n1,b,\n", "", "Expected 2 fields in line 3, saw 3 .* belong in quotes"),

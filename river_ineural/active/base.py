@@ -23,9 +23,9 @@ from river_ineural.active.pipelines import (
     find_learner,
     last_step,
     learn_steps,
+    learns_labels,
     n_drifts,
     n_learned,
-    taught,
 )
 from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
@@ -290,8 +290,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
                 model, example = self.classifier, found.x
-                if found.passed and not filters(model):  # steps have learned x in its round
-                    model, example = last_step(model), found.example
+                if found.passed and not (filters(model) or learns_labels(model)):
+                    model, example = last_step(model), found.example  # steps have learned x
                 self._learn(model, example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
@@ -400,7 +400,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
 def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -> None:
     """Warn once, after all else, if steps have learned a label that does not hold any more."""
-    if "steps" not in warned and taught(classifier):
+    if "steps" not in warned and learns_labels(classifier):
         warned.add("steps")
         warn(
             f"Label {before!r} was corrected or taken back, but a step before the model has "

@@ -24,7 +24,6 @@ from river_ineural.active.pipelines import (
     learn_steps,
     prepared,
     steps_learn,
-    taught,
     transformed,
     try_steps,
 )
@@ -259,16 +258,12 @@ class INeurALSampler(BudgetedSampler):
         seen = self._n_learned < self._budget_manager.n_rounds
         if asked := self._questions.waiting.get(query or 0):  # of a pipeline that is replaced?
             seen &= asked.passed or last_step(self.classifier) is self.classifier
-        steps = None if model is self.classifier else taught(self.classifier)
-        if learner is not model or n_before is None or steps:
+        if learner is not model or n_before is None:
             _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
             if n_before is None:
                 scores = learner.scores_one(example)
             if pipelines and model is self.classifier and not (seen and is_pipeline(model)):
                 try_steps(pipelines, x, {})
-        if steps and query is not None:  # those that learn labels
-            with steps_learn(steps):
-                learn_steps(steps, copy.copy(self._questions.waiting[query].x), y, kwargs)
         with steps_learn(model) if seen and pipelines else nullcontext():
             learn_steps(model, x, y, accepted(model, kwargs, model is not self.classifier))
         self._n_learned += seen

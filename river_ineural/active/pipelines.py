@@ -183,17 +183,10 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None
     classifier.learn_one(x, y, **kwargs)
 
 
-def taught(classifier: Any) -> Any:
-    """The steps of a pipeline, if some learn labels, before a last one that learns nothing; else
-    None.
-    """
-    if is_pipeline(classifier):
-        steps = [*classifier.steps.values()][:-1]
-        if any(step._supervised for step in steps):
-            from river.dummy import NoChangeClassifier
-
-            return type(classifier)(*steps, NoChangeClassifier())
-    return None
+def learns_labels(classifier: Any) -> bool:
+    """Whether steps of a pipeline before the last one learn labels."""
+    steps = [*classifier.steps.values()][:-1] if is_pipeline(classifier) else []
+    return any(step._supervised for step in steps)
 
 
 def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool = False) -> dict[str, Any]:

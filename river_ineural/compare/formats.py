@@ -38,13 +38,19 @@ def attributes(text: str) -> list[tuple[str, str]]:
 
 
 def of_parquet(path: Path) -> str:
-    """Each row of the file as a line."""
+    """Each row of the file as a line; durations in seconds, lists and bytes as missing."""
     try:
         import polars
     except ModuleNotFoundError:
         raise ValueError("a parquet file needs polars: pip install polars") from None
     try:
-        return polars.read_parquet(path.read_bytes()).write_csv()
+        frame = polars.read_parquet(path.read_bytes())
+        for name, kind in frame.schema.items():
+            if kind == polars.Duration:
+                frame = frame.with_columns(polars.col(name).dt.total_microseconds() / 1e6)
+            elif kind.is_nested() or kind in (polars.Binary, polars.Object):
+                frame = frame.with_columns(polars.lit(None).alias(name))  # so it is left out
+        return frame.write_csv()
     except polars.exceptions.PolarsError as error:
         raise ValueError(" ".join(str(error).split())) from None
 

@@ -154,6 +154,11 @@ def read_features(
             times = isinstance(values.dtype, pd.DatetimeTZDtype)
             values = values.rename(name := feature_of(name))
             found = dict(parts_of_times(values)) if times else {name: values}
+            if twice := found.keys() & features.keys():
+                raise ValueError(
+                    f"{file} has the feature {min(twice)!r} already when column {column.name!r} "
+                    f"gives it: rename that column, or say --drop {column.name!r}"
+                )
             features |= found
             if not found:
                 notes.append(f"{name}: left out: its times only grow, or are all the same")
@@ -270,6 +275,10 @@ def read_column(
         dots = plain is not bare and marks.get("thousands") is None
         bare = plain.str.replace(point, ".", regex=False)
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
+    large = int((numbers.abs() > LARGEST).sum())
+    if large >= max(1.0, NEARLY_ALL * len(given)) and text.duplicated().any():  # else they are ids
+        why = f"numbers such as {text.iloc[0]} are beyond 10¹⁵: use a larger unit, or --categories"
+        return pd.Series(np.nan, cells.index), f"left out: {why}"
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
     if len(given) - len(odd) >= NEARLY_ALL * len(given):
