@@ -202,10 +202,11 @@ class Former:
     def compare(
         self, then: Scores, now: Scores, classes: list[int], counts: NDArray[np.bool_]
     ) -> None:
-        """Learn labels, and the scores (B, k) of this model and of the one in use.
+        """Learn labels, and the scores of this model, and (B, k) of the one in use.
 
         `counts` (B,) says which labels have a weight above 0.
         """
+        then = then[:, : now.shape[1]]  # of labels that were known before
         right, other = (each.argmax(axis=1) == classes for each in (then, now))
         for better in right[(right != other) & counts].tolist():
             self.evidence = max(0.0, self.evidence + (WON if better else LOST))

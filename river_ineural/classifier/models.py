@@ -264,11 +264,11 @@ class Learner:
                     self.detector.note(known[0][i], classes[i])
                 else:
                     since = self.detector.update(known[0][i], classes[i])
-            apart = [self.model.without_last(each)[:, :n_known] for each in said]
-            for former, then in zip(self.formers[::-1], apart[::-1], strict=False):
-                former.compare(then, known[0], classes, counts)
+            for former, then in zip(self.formers[::-1], said[::-1], strict=False):
+                former.compare(self.model.without_last(then), known[0], classes, counts)
             if self.recovery:
-                self.recovery.update([*apart[:2], known[2]], classes, counts)
+                apart = [self.model.without_last(each)[:, :n_known] for each in said[:2]]
+                self.recovery.update([*apart, known[2]], classes, counts)
                 since = 0
         changes = [
             model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
