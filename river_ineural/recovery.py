@@ -218,10 +218,11 @@ def returning(formers: list[Former]) -> Former | None:
     return best if best and best.evidence > DRIFT else None
 
 
-def unknown(history: History, n: int, classes: set[int]) -> Examples:
-    """The last n labels, and before them those of other classes than these."""
+def unknown(history: History, n: int, known: History) -> Examples:
+    """The last n labels, and before them others of classes that the known ones do not have."""
     rows = history.labelled()
-    new = ~np.isin(history.targets[rows, 0].argmax(axis=1), [*classes])
+    new = ~np.isin(history.targets[rows, 0].argmax(axis=1), [*known.classes()])
+    new &= ~np.isin(history.number[rows], known.number[known.labelled()])  # renamed since
     new &= history.weight[rows] > 0
     new[-n:] = True
     return history.examples(rows[new])

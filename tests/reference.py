@@ -477,7 +477,9 @@ class ReferenceClassifier:
         held = other.held()
         n = len(held) - (recovery.n_after + n if recovery else n)
         known = {e["label"] for e in self.rings[0] if e["weight"]}
-        new = [e for e in held[:n] if e["label"] not in known and e["weight"]] + held[n:]
+        xs = [e["x"] for e in self.rings[0]]
+        new = [e for e in held[:n] if e["label"] not in known and e["weight"] and e["x"] not in xs]
+        new += held[n:]
         arrived = [self.arrived(e["x"], self.labels[e["label"]], e["weight"]) for e in new]
         self.store(arrived, False)
         self.teach_explorers(len(new))

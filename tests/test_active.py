@@ -17,6 +17,7 @@ from river import (
     datasets,
     evaluate,
     feature_extraction,
+    feature_selection,
     forest,
     linear_model,
     metrics,
@@ -325,6 +326,19 @@ def test_steps_that_learn_labels_make_a_late_example_anew(kind):
             elif query:
                 model.learn_one(x, y)
     assert said[: len(stream)] == said[len(stream) :]
+
+
+def test_a_late_label_by_name_teaches_no_step_the_example_again():
+    """Labels that nobody asked for come between."""
+    scaler = preprocessing.StandardScaler()
+    steps = scaler | feature_selection.SelectKBest(stats.PearsonCorr(), k=2) | small()
+    model = active.INeurALSampler(steps, seed=1)
+    query = model.decide_one(STREAM[0][0]).query
+    for x, y in STREAM[1:6]:
+        model.learn_one(x, y, asked=False)
+    counts = dict(model.classifier["StandardScaler"].counts)
+    model.answer(query, STREAM[0][1])
+    assert model.classifier["StandardScaler"].counts == counts
 
 
 @pytest.mark.parametrize("of_labels", [False, True])

@@ -19,7 +19,7 @@ from river_ineural import INeurAL
 from river_ineural.drift import Cusum, DriftDetector
 from river_ineural.features.scaling import MEMORY, Scaling
 from river_ineural.persistence import from_bytes, to_bytes
-from river_ineural.recovery import COMPARED, RETRAINED, WON, Former, Recovery
+from river_ineural.recovery import COMPARED, RETRAINED, WON, Former, Recovery, unknown
 
 
 def learned(stream, **settings):
@@ -277,6 +277,15 @@ def test_three_former_models_are_kept():
     assert [each.networks for each in dump(model).formers] == [kept[-3], kept[-1], known]
     assert dump(model).evidence == [0, 0, 0]
     assert (model.n_drifts, model.changing) == (5, False)
+
+
+def test_what_a_former_model_has_learned_under_another_name_is_not_new_to_it():
+    history = dump(learned(STEADY[:60])).history
+    renamed = copy.deepcopy(history)
+    for row in renamed.labelled():
+        renamed.correct(row, 0)
+    of_each = [unknown(history, 2, known) for known in (history, renamed, history.emptied())]
+    assert [len(number) for *_, number in of_each] == [2, 2, 60]
 
 
 def test_labels_of_weight_0_say_nothing_of_a_former_model():

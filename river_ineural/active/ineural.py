@@ -257,7 +257,7 @@ class INeurALSampler(BudgetedSampler):
         # learned than were predicted, as in a warm start.
         seen = self._n_learned < self._budget_manager.n_rounds
         if asked := self._questions.waiting.get(query or 0):  # of a pipeline that is replaced?
-            seen &= asked.passed or last_step(self.classifier) is self.classifier
+            seen = asked.passed or (seen and last_step(self.classifier) is self.classifier)
         if learner is not model or n_before is None:
             _, example = checked(model, x, {}, y=y, w=kwargs.get("w", 1.0))
             if n_before is None:

@@ -330,7 +330,7 @@ class Learner:
         """Use a former model again, which first learns the last n labels and more: `unknown`."""
         assert self.detector
         model, history = copy.deepcopy(former.model), (self.incumbent or self.model).history
-        model.study([unknown(history, n, model.history.classes())], n_steps, lr)
+        model.study([unknown(history, n, model.history)], n_steps, lr)
         formers = [each.model for each in self.formers if each is not former]
         self._go_on(model, self.detector, [*formers, self.snapshot or self.model][-KEPT:])
 

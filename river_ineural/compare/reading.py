@@ -275,10 +275,10 @@ def read_column(
         dots = plain is not bare and marks.get("thousands") is None
         bare = plain.str.replace(point, ".", regex=False)
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
-    large = int((numbers.abs() > LARGEST).sum())
+    large = int(((numbers.abs() > LARGEST) & np.isfinite(numbers)).sum())
     if large >= max(1.0, NEARLY_ALL * len(given)) and text.duplicated().any():  # else they are ids
-        why = f"numbers such as {text.iloc[0]} are beyond 10¹⁵: use a larger unit, or --categories"
-        return pd.Series(np.nan, cells.index), f"left out: {why}"
+        note = f"read as text: numbers such as {text.iloc[0]} are beyond 10¹⁵: use a larger unit"
+        return text.reindex(cells.index), note
     numbers = numbers.where(numbers.abs() <= LARGEST)
     odd = text[numbers.isna()]
     if len(given) - len(odd) >= NEARLY_ALL * len(given):
