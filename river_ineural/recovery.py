@@ -220,9 +220,8 @@ def returning(formers: list[Former]) -> Former | None:
 
 def unknown(history: History, n: int, known: History) -> Examples:
     """The last n labels, and before them others of classes that the known ones do not have."""
-    rows = history.labelled()
-    new = ~np.isin(history.targets[rows, 0].argmax(axis=1), [*known.classes()])
-    new &= ~np.isin(history.number[rows], known.number[known.labelled()])  # renamed since
-    new &= history.weight[rows] > 0
+    x, classes, w, number = history.examples(history.labelled())
+    new = ~np.isin(classes, [*known.classes()]) & (w > 0)
+    new &= ~np.isin(number, known.number[known.labelled()])  # renamed since
     new[-n:] = True
-    return history.examples(rows[new])
+    return x[new], classes[new], w[new], number[new]

@@ -231,7 +231,7 @@ def read(found: Any, arrays: Arrays, device: str | None) -> Any:
         model = made(SAMPLERS[name], parameters | {"classifier": joined(document.steps, learner)})
         convert(fields, PARTS[name]).fill(model, "sampler", arrays, sizes)
     need(not arrays, "the file", "without other tensors", [*arrays])
-    for each in {id(each): each for each in (learner, model)}.values():  # one without a sampler
+    for each in dict.fromkeys((learner, model)):  # one without a sampler
         for key, note in document.notes[type(each).__name__].items():
             need(not hasattr(each, key), "notes", "of a user", key)
             each.__dict__[key] = note

@@ -73,9 +73,9 @@ class Part(Struct, forbid_unknown_fields=True):
             need(fits, at, "as its model's parameters say", value)
             if isinstance(value, Part):
                 value.fill(before, at, arrays, sizes)
-            elif name == "formers":
-                for i, former in enumerate(value):
-                    former.fill(before[i], f"{at}.{i}", arrays, sizes)
+            elif isinstance(value, list) and value and isinstance(value[0], Part):
+                for i, each in enumerate(value):
+                    each.fill(before[i], f"{at}.{i}", arrays, sizes)
             else:
                 state[name] = restored(before, value, at)
         for name, wanted in self.ARRAYS.items():
