@@ -45,6 +45,7 @@ def read(cells, tmp_path, **options):
 
 
 DAYS = {"it (weekday)": [3, 6, 3], "it (month)": [2, 12, 2], "it (days)": [19782, 19722, 19782]}
+TWELVE = {"it (month)": [2, 12, 2], "it (days)": [19782 + 41 / 48, 19722, 19782 + 41 / 48]}
 TIMES = {"it (weekday)": [3, 4, 3], "it (hour)": [12, 0, 12], "it (month)": [2, 3, 2]}
 TIMES |= {"it (days)": [19782.5, 19783, 19782.5]}
 NINETEEN = [*map(str, range(19))]
@@ -109,6 +110,15 @@ COLUMNS = {  # cells and options; features, and what is said
     "days or months": (
         *(["01/01/2012", "02/01/2012", "01/02/2012"], {}, {}),
         "it: left out: '01/01/2012' is a date: say --date-format, as '%d/%m/%Y'",
+    ),
+    "times of day": (
+        *(["08:30", "23:59", "08:30"], {}, {"it (hour)": [8.5, 23 + 59 / 60, 8.5]}),
+        "it: guessed --date-format '%H:%M'",
+    ),
+    "hours up to twelve": (
+        *(["2024-02-29 8:30 PM", "2023-12-31 12:00 am", "2024-02-29 8:30 pm"], {}),
+        {"it (weekday)": [3, 6, 3], "it (hour)": [20.5, 0, 20.5], **TWELVE},
+        "it: guessed --date-format '%Y-%m-%d %I:%M %p'",
     ),
     "days as numbers": (
         *(["20240229", "20231231", "20240229"], {"date_format": "%Y%m%d"}, DAYS, ""),

@@ -11,9 +11,11 @@ from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 
 __all__ = ["DATE", "FORMATS", "column_of", "parts_of_times", "sorted_times", "to_times"]
 
-DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( \d{1,2}:\d\d(:\d\d)?)?"
-DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y"
-FORMATS = [day + time for day in DAYS for time in ("", " %H:%M", " %H:%M:%S")]
+CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?( ?[AaPp][Mm])?"
+DATE = rf"\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{1,4}}( {CLOCK})?|{CLOCK}"
+DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d"
+CLOCKS = "%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"
+FORMATS = [*DAYS, *(f"{day} {clock}" for day in DAYS for clock in CLOCKS), *CLOCKS]
 PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
 
 
@@ -51,6 +53,8 @@ def parts_of_times(values: pd.Series[pd.Timestamp]) -> Iterator[tuple[str, pd.Se
     days = (values - pd.Timestamp(0, tz="UTC")) / np.timedelta64(1, "D")
     for part, numbers in zip(PARTS, (times.day_of_week, hour, times.month, days), strict=True):
         tells = part == "days" and numbers.hasnans and numbers.nunique() == 1
+        if part == "days" and not tells and times.normalize().nunique() == 1:
+            continue  # the hour says the same
         if tells or not numbers.dropna().is_monotonic_increasing:
             yield f"{values.name} ({part})", numbers.astype(float)
 
