@@ -865,8 +865,9 @@ class ReferenceSampler:
         """Why a label is wanted."""
         if len(labels) - len(unseen) < 2:  # the more rarely the more were asked for
             few, n = self.n_queries < 10, self.n_queries
-            half = self.horizon and 2 * n >= math.floor(self.budget * self.horizon)
-            p = max(self.budget, 0 if half or few else 10 / n)
+            p = max(self.budget, 0 if few else 10 / n)
+            if self.horizon and 2 * n >= math.floor(self.budget * self.horizon):
+                p = min(1, may / (self.horizon - self.t + 1))
             if self.horizon is None:  # a fifth of the bucket is for the labels of a second class
                 p *= self.share(may, 2, held_back=True) > 0
             few = few or self.rng.random() < p

@@ -320,6 +320,20 @@ def test_a_class_that_comes_late_and_alone_finds_labels_left(classes, budget, ke
     assert model.n_by_reason["few classes"] == model.n_queries > 80
 
 
+@pytest.mark.parametrize("budget", [100, 0.025])
+@pytest.mark.filterwarnings("ignore:Only one class")
+def test_labels_of_one_class_last_until_a_known_end(budget):
+    """The second half of them had been spent at the rate of the whole budget, by half-time."""
+    model = active.INeurALSampler(small(n_steps=0), budget=budget, horizon=4_000, seed=1)
+    asked = []
+    for t in range(4_000):
+        if model.predict_one({"a": t % 7})[1]:
+            model.learn_one({"a": t % 7}, "a")
+            asked.append(t)
+    assert len(asked) > 90
+    assert np.histogram(asked[50:], 4, (1_000, 4_000))[0].min() >= 5
+
+
 WIDE = {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask
     "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "random"}),

@@ -189,15 +189,16 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bo
     """Whether to ask while fewer than two classes have a label, and how probable that was.
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
-    were, so that the budget lasts. With a horizon the rate of the budget holds once half of the
-    labels are used. Of a bucket a fifth is held back for the labels of a second class. Of a total
+    were, so that the budget lasts. With a horizon the labels left are spread over the rounds left
+    once half of them are used. Of a bucket a fifth is held back for the labels of a second class. Of a total
     without a horizon it is the second half, of which each question takes a smaller part.
     """
     n, total, rate = manager.n_asked, manager.budget.total, manager.rate or 0.0
     if manager.budget.limit is None or n < FIRST:
         return True, 1.0
-    half_used = rate and total and 2 * n >= total
-    p = max(rate, 0.0 if half_used else FIRST / n)
+    p, horizon = max(rate, FIRST / n), manager.budget.horizon
+    if horizon and total and 2 * n >= total:
+        p = min(1.0, manager.left / max(1, horizon - manager.n_rounds + 1))
     if manager.bucket is not None:  # what is held back is for the labels of a second class
         p *= share(manager, reserve=True) > 0
     elif not rate:
