@@ -191,6 +191,45 @@ def test_predictions_with_other_names_than_labels():
     assert message.startswith("60 predictions in a row lack features that all labels had")
 
 
+def of_codes(form, n=60):
+    return [({"zip": form(str(t % 5)), "size": t % 7 / 7}, t % 5 > 2) for t in range(n)]
+
+
+@pytest.mark.parametrize(("of_labels", "of_predictions"), [(str, int), (int, str)])
+def test_a_column_that_is_text_for_labels_and_numbers_for_predictions(of_labels, of_predictions):
+    """As pandas reads codes: all examples would be predicted alike."""
+    model = learned(quick(categories=True), of_codes(of_labels))
+    same, others = of_codes(of_labels), of_codes(of_predictions)
+    for each in (model, loaded(model)):
+        assert told(lambda each=each: [each.predict_one(x) for x, _ in same]) == []
+        (message,) = told(lambda each=each: [each.predict_one(x) for x, _ in others])
+        assert message.startswith("20 predictions in a row have numbers in column 'zip', which")
+
+
+def mixed(t):
+    """Ages, of which every second is text, in labels; then only another text."""
+    return {"age": "old" if t > 60 else "?" if t % 2 else t, "size": 1.0}
+
+
+def test_a_column_of_text_and_numbers_is_not_told_of():
+    model = learned(quick(categories=True), [(mixed(t), t % 3 > 1) for t in range(60)])
+    assert told(lambda: [model.predict_one(mixed(t)) for t in range(300)]) == []
+
+
+@pytest.mark.parametrize(("rename", "n"), [("C3", 100), (None, 1_000)])
+def test_one_column_that_predictions_lack(rename, n):
+    """Of several. With another name in its place that is told of sooner, as no source fails so."""
+    rows = [{f"c{i}": (t + i) % 7 for i in range(6)} for t in range(n)]
+    model = learned(quick(), [(x, x["c3"] > 3) for x in rows[:60]])
+    for x in rows:
+        gone = x.pop("c3")
+        x |= {rename: gone} if rename else {}
+    assert told(lambda: [model.predict_one(x) for x in rows[:-1]]) == []
+    (message,) = told(model.predict_one, rows[-1])
+    assert message.startswith(f"{n} predictions in a row lack features that all labels had")
+    assert repr(rename or "c3") in message
+
+
 @pytest.mark.parametrize(
     "model",
     [

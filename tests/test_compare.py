@@ -311,7 +311,7 @@ FRAME = pd.DataFrame({"the size": [1.5, np.nan, 3], "code": ["1", "2", "1"]})
 def test_arff_and_parquet_files(tmp_path):
     """Cells as in a CSV file; numbers that ARFF declares as categories are text."""
     polars = pytest.importorskip("polars")
-    arff, parquet = tmp_path / "people.arff", tmp_path / "people.parquet"
+    arff, parquet = tmp_path / "people.ARFF", tmp_path / "people.Parquet"
     arff.write_text(ARFF)
     days = [datetime.datetime(2024, 1, day) for day in (3, 1, 2)]
     columns = {"the size": [1.5, None, 3.0], "code": ["x", None, "y"], "at": days}
@@ -831,6 +831,22 @@ def test_it_is_fitted_whenever_labels_have_grown_by_a_twentieth(counting):
         learner.learn_one({"row": row}, 1)
     assert learner.scores_one({"row": 9}) != before
     assert counting.called == [256, 256]
+
+
+def test_what_is_odd_about_labels_is_told_of(tmp_path):
+    """Rows sorted by label, but not those that a time sorts; labels that differ in case."""
+    path = tmp_path / "data.csv"
+    rows = (f"{i},{i % 3},{'no' if i < 20 else 'yes'}\n" for i in range(40))
+    path.write_text("t,x,y\n" + "".join(rows))
+    (note,) = read_table(path, "y", drop=["t"]).notes
+    assert note.startswith("rows are sorted by label")
+    assert read_table(path, "y", time="t").notes == ()
+    path.write_text("x,y\n1,no\n2,yes\n3,No\n4,yes\n")
+    (note,) = read_table(path, "y").notes
+    assert note.startswith("labels 'no' and 'No' are two classes")
+    path.write_text("x,y\n1,NA\n2,yes\n3,NA\n4,yes\n")
+    with pytest.raises(ValueError, match=r"are 1 classes .*; 2 rows are left out, because 'NA'"):
+        read_table(path, "y")
 
 
 def test_labels_of_one_number_are_told_of(tmp_path):

@@ -150,7 +150,7 @@ def test_names_whose_hashes_could_be_chosen_are_refused_beyond_2000():
         model.learn_one({-0.5: 1.0}, 0)
 
 
-@pytest.mark.parametrize("pair", [(1, "1"), ("True", True), (1.5, "1.5")])
+@pytest.mark.parametrize("pair", [(1, "1"), ("True", True), (1.5, "1.5"), ("bad", " Bad")])
 def test_labels_that_read_alike_are_told_of_once(pair):
     """They stay two classes; the warning names both and points at the caller."""
     model = small()

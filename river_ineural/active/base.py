@@ -143,7 +143,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         check_names(x)
         try:
-            scores = self.classifier.predict_proba_one(x, **kwargs)
+            scores = self.classifier.predict_proba_one(copy.copy(x), **kwargs)  # see `transformed`
         except NotImplementedError as error:
             kind = type(self.classifier).__name__
             raise TypeError(f"{kind} gives no probabilities, from which this decides.") from error

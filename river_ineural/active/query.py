@@ -190,8 +190,8 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bo
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
     were, so that the budget lasts. With a horizon the labels left are spread over the rounds left
-    once half of them are used. Of a bucket a fifth is held back for the labels of a second class. Of a total
-    without a horizon it is the second half, of which each question takes a smaller part.
+    once half of them are used. Of a bucket a fifth is held back for the labels of a second class.
+    Of a total without a horizon it is the second half, of which each question takes a smaller part.
     """
     n, total, rate = manager.n_asked, manager.budget.total, manager.rate or 0.0
     if manager.budget.limit is None or n < FIRST:

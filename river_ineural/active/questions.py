@@ -130,7 +130,8 @@ class Questions:
     def get(self, query: Any, now: int) -> Asked | Answered:
         """What is kept of the question of this name; LookupError says why nothing is."""
         self.count(now)
-        name: Any = query if isinstance(query, Real) else None  # a list would have no hash
+        known = isinstance(query, Real) and not isinstance(query, bool)
+        name: Any = query if known else None  # a list would have no hash
         if found := self.waiting.get(name) or self.settled.get(name):
             if isinstance(found, Answered) and found.label is None:
                 raise LookupError(f"Question {query} was withdrawn.")

@@ -20,12 +20,12 @@ def as_csv(path: Path) -> str | None:
     file cannot be read.
     """
     kinds = {".parquet": of_parquet, ".arff": of_arff}
-    return kinds[path.suffix](path) if path.suffix in kinds else None
+    return kinds[kind](path) if (kind := path.suffix.lower()) in kinds else None
 
 
 def declared(path: Path) -> list[str]:
     """The columns that a file declares as categories."""
-    if path.suffix != ".arff":
+    if path.suffix.lower() != ".arff":
         return []
     text = path.read_text("utf8", "replace")  # `as_csv` refuses what is not UTF-8
     return [name for name, kind in attributes(text) if kind.startswith("{")]

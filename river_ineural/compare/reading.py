@@ -27,6 +27,7 @@ from river_ineural.compare.guessing import (
 )
 from river_ineural.compare.times import DATE, FORMATS, parts_of_times, sorted_times, to_times
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
+from river_ineural.features.labels import read_as
 from river_ineural.features.values import LARGEST
 
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
@@ -36,6 +37,7 @@ DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
 FEW = 20  # rows above which a column is ids if each has another text
 MOST_CLASSES = 100  # the default limit of `INeurAL`
+SORTED = 5  # labels a class from which rows are not sorted by chance
 QUANTITY = 20  # different numbers that may be classes without a remark
 
 
@@ -118,18 +120,23 @@ def read_table(
         if is_numeric_dtype(at):  # numbers that only grow are no feature
             drop = [*drop, time]
     labels = cells.pop(target)
-    if pd.to_numeric(labels, errors="coerce").notna().all():
-        labels = labels.str.replace(r"\.0*$", "", regex=True)  # 1.0 is 1
-        first: dict[Decimal, str] = {}
-        for label in labels.unique():
-            if (other := first.setdefault(Decimal(label), label)) != label:
-                notes.append(f"labels {other!r} and {label!r} are two classes of one number")
+    alike: Any = read_as
+    first: dict[Any, str] = {}
+    if numbers := pd.to_numeric(labels, errors="coerce").notna().all():
+        labels, alike = labels.str.replace(r"\.0*$", "", regex=True), Decimal  # 1.0 is 1
+    for label in labels.unique():
+        if (other := first.setdefault(alike(label), label)) != label:
+            which = "two classes of one number" if numbers else "two classes: write them alike"
+            notes.append(f"labels {other!r} and {label!r} are {which}")
     if not 2 <= (n := labels.nunique()) <= MOST_CLASSES:
         raise ValueError(
             f"the values of column {target!r} are {n:,} classes in {len(labels):,} rows: compare "
             f"predicts at least 2 and at most {MOST_CLASSES} classes, and no quantities"
+            f"{''.join(f'; {note}' for note in notes if 'is not a label' in note)}"
         )
-    if n > QUANTITY and pd.to_numeric(labels, errors="coerce").notna().all():
+    if not time and len(labels) > SORTED * n and (labels != labels.shift()).sum() == n:
+        notes.append("rows are sorted by label, so the last one tells the next: shuffle them")
+    if n > QUANTITY and numbers:
         notes.append(f"{target}: {n} numbers become {n} classes; of a quantity make a few ranges")
     features, of_columns = read_features(
         cells.drop(columns={*drop}), path.name, categories, date_format
@@ -220,7 +227,7 @@ def read_cells(
             cells, notes = read_cells(path, target, categories, as_written, **csv)
             return cells, ["guessed --encoding 'cp1252'", *notes]
         said = f"{path.name} cannot be read: {' '.join(str(error).split())}"
-        if source is path and path.suffix != ".parquet":
+        if source is path and path.suffix.lower() != ".parquet":
             said += (
                 " (line 1 is the header; --separator says what stands between cells; cells that "
                 "have it belong in quotes; --encoding says how text is written, as cp1252 or "

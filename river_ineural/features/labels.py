@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from river.base.typing import ClfTarget
 
+from river_ineural.features.encoder import is_missing
 from river_ineural.features.keys import KINDS, MOST_CLASSES, OF_LABEL, check_key, check_keys, plain
 from river_ineural.features.validation import check_integer, warn
 
@@ -21,7 +22,10 @@ class LabelIndex:
     def __init__(self, max_classes: int, classes: Iterable[ClfTarget] = ()) -> None:
         self.max_classes = check_integer("max_classes", max_classes, 2, MOST_CLASSES)
         self._warned = False
-        self.labels = list(dict.fromkeys(self.checked(label) for label in classes))
+        self.labels: list[ClfTarget] = []
+        named = list(dict.fromkeys(self.checked(label) for label in classes))
+        self._warn_of_alike(named)
+        self.labels = named
         if len(self.labels) > max_classes:
             raise ValueError(
                 f"classes has {len(self.labels)} labels, more than max_classes={max_classes}: "
@@ -37,7 +41,9 @@ class LabelIndex:
         """`y`, which must be a bool, a str or a finite number that a file can hold; else raises."""
         y = plain(y)
         if type(y) not in LABELS:
-            raise TypeError(f"label {y!r} ({type(y).__name__}) must be a bool, a str or a number.")
+            advice = "drop the example or label it" if is_missing(y) else "give its name as text"
+            kind = type(y).__name__
+            raise TypeError(f"label {y!r} ({kind}) must be a bool, a str or a number: {advice}.")
         if isinstance(y, int | str):
             check_key(y, "label", OF_LABEL)
         if isinstance(y, float | np.floating) and not math.isfinite(y):
@@ -76,12 +82,17 @@ class LabelIndex:
 
     def _warn_of_alike(self, new: list[ClfTarget]) -> None:
         """Warn if a new label reads like another one, as 1 and "1" do: they are two classes."""
-        read = {str(label): label for label in self.labels}
+        read = {read_as(label): label for label in self.labels}
         for label in new:
-            other = read.setdefault(str(label), label)
+            other = read.setdefault(read_as(label), label)
             if other != label:
                 warn(
                     f"labels {other!r} ({type(other).__name__}) and {label!r} "
                     f"({type(label).__name__}) are two classes: make one type of all labels, e.g. "
-                    "with str()."
+                    "with str(), and write them alike."
                 )
+
+
+def read_as(label: ClfTarget) -> str:
+    """What a reader takes two labels for."""
+    return str(label).strip().casefold()

@@ -14,7 +14,11 @@ from river_ineural.features.validation import warn
 from river_ineural.features.values import reads_as_number
 
 LEAST_LABELS = 10  # before that, names are not compared
-RUN, LONG_RUN = 20, 100  # odd predictions in a row that are told of
+RUN, LONG_RUN, LONGEST = 20, 100, 1_000  # odd predictions in a row that are told of
+OF_KINDS = (
+    "have numbers in column {0!r}, which had text in labels, or text where labels had numbers. "
+    "Give both the same: pandas makes numbers of codes, unless dtype={{{0!r}: str}} says not to."
+)
 UNITS = "It counts as constant: give its logarithm, or other units."
 ID = 0.9  # share of new strings in a column of ids
 LEAST_STRINGS = 10  # of a column, before it is looked whether they read as numbers
@@ -114,21 +118,31 @@ class Watch:
             name = names[int(small.argmax())]
             self.once("small", f"feature {name!r} varies by less than {CLOSEST:g}. {UNITS}")
 
-    def lacks(self, names: tuple[FeatureName, ...], n_names: int) -> set[FeatureName] | None:
-        """The names that all labels have and that are not among these.
+    def lacks(
+        self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]
+    ) -> set[FeatureName] | None:
+        """The names that all labels have and that are not among these, and columns whose kind is
+        another one than in all labels: text or numbers.
 
-        None if less than a half of all n names are in all labels, as where examples hold words.
+        None if less than a half of all names are in all labels, as where examples hold words.
         """
-        common = self.common or set()
-        if 2 * len(common) <= n_names - self.n_made.total():
-            return None
-        return common.difference(names)
+        common, changed = self.common or set(), set[FeatureName]()
+        for name in names if self.encoder else ():
+            if name not in columns:
+                column = self.source(name)  # of text
+                if column is None and self.n_made[str(name)]:
+                    changed.add(name)
+                elif column in columns and not self.n_made[str(column)]:
+                    changed.add(column)
+        if 2 * len(common) <= len(columns) - self.n_made.total():
+            return changed or None
+        return common.difference(names) | changed
 
     def odd(self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]) -> bool:
         """Whether a prediction lacks what labels have, or where names vary, has nothing of it."""
         if self.n_labels < LEAST_LABELS or "odd" in self.told:
             return False
-        lacked = self.lacks(names, len(columns))
+        lacked = self.lacks(names, columns)
         strange = bool(names) and columns.keys().isdisjoint(names)
         return strange if lacked is None else bool(lacked)
 
@@ -138,21 +152,24 @@ class Watch:
         """Count n predictions of these names, and warn where a run of odd ones is long.
 
         All of a run lack the same names, which values that are missing at random do not. Where they
-        lack a third of the names or less, labels that have them must come meanwhile, too: where a
-        source fails, its values are missing in labels as well.
+        lack a third of the names or less, and have no others, a run is longer, or labels that have
+        them must come meanwhile: where a source fails, its values are missing in labels as well.
         """
-        lacked = (self.lacks(names, len(columns)) or set()) if odd else set()
+        lacked = (self.lacks(names, columns) or set()) if odd else set()
         same = self.lacked & lacked
         if not odd or (lacked and not same):
             self.run, self.n_meanwhile, same = 0, 0, lacked
         self.run, self.lacked = self.run + n * odd, same
         many = 3 * len(same) > len(self.common or ())
-        enough = many or not lacked or self.n_meanwhile >= LEAST_LABELS
-        if odd and enough and self.run >= (RUN if many else LONG_RUN):
+        brought = [f", and have others, such as {name!r}" for name in names if name not in columns]
+        enough = many or not lacked or brought or self.n_meanwhile >= LEAST_LABELS
+        if not odd or self.run < (RUN if many else LONG_RUN if enough else LONGEST):
+            return
+        if changed := same.difference((self.common or set()).difference(names)):
+            of_kinds = OF_KINDS.format(min(changed, key=repr))
+            self.once("odd", f"{self.run} predictions in a row {of_kinds}")
+        else:
             had = [repr(name) for name in columns if name in (same or columns)]
-            brought = [
-                f", and have others, such as {name!r}" for name in names if name not in columns
-            ]
             example = had[0] + brought[0] if brought else " and ".join(had[:2])
             whose = "all" if lacked else "some"
             self.once(
