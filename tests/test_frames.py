@@ -16,6 +16,7 @@ from streams import blobs, dump, f1_of, learned, raises_and_keeps, small
 
 from river_ineural import NeurONAL
 from river_ineural.features.frames import Frame
+from river_ineural.features.index import FeatureIndex
 from river_ineural.learner import ROWS_A_PASS
 
 STREAM = blobs(80, n_features=5, n_classes=3, seed=3)
@@ -81,10 +82,10 @@ def test_columns_in_another_order_missing_or_unknown(kind):
 def test_columns_that_are_not_strings_or_two_of_one_name():
     """pandas allows them, and dicts with the same keys are the same examples, in their places."""
     X = pd.DataFrame({2: [0.5], 0: objects(1), ("a", 1): [2], 1: objects(True)})
-    assert Frame(X).values.tolist() == [[0.5, 1.0, 2.0, 1.0]]
+    assert Frame(X, FeatureIndex(9)).values.tolist() == [[0.5, 1.0, 2.0, 1.0]]
     two = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["f0", "odd", "odd"])
     with pytest.raises(ValueError, match=r"(?s)rename or drop them first.*'odd'"):
-        Frame(two)
+        Frame(two, FeatureIndex(9))
     xs = [dict(enumerate(x.values())) for x in XS]
     model = learned(small(), [(x, y) for x, (_, y) in zip(xs, STREAM, strict=True)])
     assert_matches_row_by_row(model, pd.DataFrame(xs), xs)
@@ -214,7 +215,7 @@ def test_real_numbers_of_any_type_are_their_floats(column):
     X = with_numbers(column)
     expected = [float(value) for value in column.to_list()]
     for frame, place in (X, 1), (X[["odd", "f0"]], 0), (X[["odd"]], 0):
-        values = Frame(frame).values
+        values = Frame(frame, FeatureIndex(9)).values
         assert values[:, place].tolist() == expected
         assert values.dtype == np.float64
         assert values.flags.c_contiguous

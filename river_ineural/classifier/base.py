@@ -310,7 +310,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         labels, weights = frame.labels(y), frame.weights(w)
         if labels:
             with self._lock:
-                names, values = frame.read(self._learner.features)
+                names, values = frame.read()
                 self._learner.learn(names, values, labels, weights, self.n_steps, self.lr)
 
     def _score_many(self, X: IntoDataFrame) -> tuple[Frame, list[ClfTarget], NDArray[np.float64]]:
@@ -320,7 +320,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         frame = Frame(X, self._learner.features)
         with self._lock:
             learner = self._learner
-            scores = [learner.score(*part).scores for part in frame.parts(learner.features)]
+            scores = [learner.score(*part).scores for part in frame.parts()]
             return frame, learner.labels.labels, np.concatenate(scores).astype(np.float64)
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:

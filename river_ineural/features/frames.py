@@ -33,8 +33,8 @@ class Frame:
     column if it holds anything but finite numbers up to 1e15, or if two columns share their name.
     """
 
-    def __init__(self, X: IntoDataFrame, features: FeatureIndex | None = None) -> None:
-        self.features, encoder = features, None if features is None else features.encoder
+    def __init__(self, X: IntoDataFrame, features: FeatureIndex) -> None:
+        self.features, encoder = features, features.encoder
         self.frame = opened(X)
         self.names: list[Any] = self.frame.columns
         check_categories(self.frame)
@@ -47,15 +47,13 @@ class Frame:
     def __len__(self) -> int:
         return len(self.frame)
 
-    def read(self, features: FeatureIndex) -> tuple[list[Any], NDArray[np.float64]]:
+    def read(self) -> tuple[list[Any], NDArray[np.float64]]:
         """The names and values (rows, names) of all rows, to be learned."""
-        names, values = next(self.parts(features, len(self)))
-        features.check(names)
+        names, values = next(self.parts(len(self)))
+        self.features.check(names)
         return names, values
 
-    def parts(
-        self, features: FeatureIndex, size: int = ROWS
-    ) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
+    def parts(self, size: int = ROWS) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
         """Yield names and values (B, names): all rows at once, or `size` rows with an encoder.
 
         A feature that a row does not have is 0, and NaN stands for a number that is missing. A name
@@ -68,10 +66,8 @@ class Frame:
             rows = self.rows[start : start + size]
             numbers = {name for row in rows for name, value in row.items() if value == value}
             every = dict.fromkeys(name for row in rows for name in row)
-            at = {
-                name: j
-                for j, name in enumerate(n for n in every if n in numbers or n in features.columns)
-            }
+            kept = (name for name in every if name in numbers or name in self.features.columns)
+            at = {name: j for j, name in enumerate(kept)}
             values = np.zeros((len(rows), len(at)))
             for i, row in enumerate(rows):
                 for name, value in row.items():
@@ -98,8 +94,7 @@ class Frame:
 
     def _column(self, name: str, given: Any) -> list[Any]:
         """One value a row; it is told once that the index is not that of the frame."""
-        tell = warn if self.features is None else partial(self.features.watch.once, "index")
-        return column(name, given, self.frame, tell)
+        return column(name, given, self.frame, partial(self.features.watch.once, "index"))
 
     def native_labels(self, labels: list[ClfTarget], indices: Iterable[int | None]) -> IntoSeries:
         """A series of labels, of the same kind and index as the frame."""
