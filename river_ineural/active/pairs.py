@@ -11,6 +11,7 @@ from river.active.base import ActiveLearningClassifier
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.active.pipelines import check_caller, check_debugging, check_rows
+from river_ineural.features.labels import LabelIndex
 from river_ineural.networks.threads import uninterrupted
 
 if TYPE_CHECKING:
@@ -112,10 +113,11 @@ class Pairs(ActiveLearningClassifier):
         Takes a frame, and raises, as `predict_many` does. y is a series with a label for each row,
         and so may be a weight `w`.
         """
-        from river_ineural.features.frames import checked_labels, column, dicts, opened
+        from river_ineural.features.frames import column, dicts, opened
 
         frame = opened(X)
-        rows, given = dicts(frame), [{"y": label} for label in checked_labels(y, frame)]
+        rows, labels = dicts(frame), column("y", y, frame)
+        given = [{"y": LabelIndex.checked(label)} for label in labels]
         if (w := kwargs.pop("w", None)) is not None:
             weights = [w] * len(rows) if isinstance(w, Real) else column("w", w, frame)
             given = [of_row | {"w": each} for of_row, each in zip(given, weights, strict=True)]

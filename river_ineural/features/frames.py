@@ -185,11 +185,6 @@ def native(values: Any, frame: nw.DataFrame[Any]) -> IntoSeries:
         return series
 
 
-def checked_labels(y: Column, frame: nw.DataFrame[Any]) -> list[ClfTarget]:
-    """Checked labels, one for each row of the frame."""
-    return [LabelIndex.checked(label) for label in column("y", y, frame)]
-
-
 def encoded_rows(frame: nw.DataFrame[Any], encoder: Encoder) -> list[dict[Any, Any]]:
     """The rows of a frame as `Encoder.split` encodes dicts, in float64, NaN for what it encoded."""
     names, rows = frame.columns, []
