@@ -57,11 +57,6 @@ class Said(NamedTuple):
         scores: Floats = self.found[-1]
         return scores
 
-    def without(self, i: int) -> Floats:
-        """The scores without what the i-th explorer adds, (B, k)."""
-        without: Floats = self.scores - self.trust[i] * self.estimates[i]
-        return without
-
 
 class Added(Mapping[str, list[float]]):
     """What each explorer added to each score of the first example, computed when it is read."""
@@ -139,8 +134,11 @@ class Model:
 
     def without_last(self, said: Said) -> Floats:
         """The scores without what the last label adds, (B, k)."""
-        names = self.explorers.names
-        return said.without(names.index("last_label")) if "last_label" in names else said.scores
+        if "last_label" not in self.explorers.names:
+            return said.scores
+        i = self.explorers.names.index("last_label")
+        without: Floats = said.scores - said.trust[i] * said.estimates[i]
+        return without
 
     def learn(
         self,
