@@ -138,18 +138,16 @@ class Networks:
 
     # Scores and steps
 
-    def score(self, x: Values, scaling: Scaling, exploring: bool) -> tuple[Floats, Floats]:
-        """f1 and f2 of each class under the weights that predict: raw x (B, d) → (B, k) each.
+    def score(self, x: Values, scaling: Scaling, exploring: bool) -> Floats:
+        """f1 and f2 of each class under the weights that predict: raw x (B, d) → (2, B, k).
 
         Without an f2, or without `exploring`, f2 is 0 and is not computed.
         """
         exploring = exploring and self.shape.explores
         if not (scaling.sparse and len(x)):
-            f1, f2 = self.passes.score(x, scaling.scaling, exploring)
-            return f1, f2
+            return self.passes.score(x, scaling.scaling, exploring)
         rows = [self._score_few(x[i : i + 1], scaling, exploring) for i in range(len(x))]
-        f1, f2 = np.concatenate(rows, axis=1)
-        return f1, f2
+        return np.concatenate(rows, axis=1)
 
     def _score_few(self, x: Values, scaling: Scaling, exploring: bool) -> Floats:
         """f1 and f2 (2, 1, k) of an example (1, d) that has few of the features."""
