@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -159,13 +158,9 @@ class FeatureIndex:
             # The type of the sum shows, in one pass in C, whether all values are Python's numbers.
             # NumPy scalars are recognised by their types, because sums of narrow ones overflow.
             total = sum(given, 0.0) if type(next(iter(given), 0.0)) is float else None
-            python = type(total) is float and total == total
-            if python or REAL.issuperset(map(type, given)):
+            if type(total) is float or REAL.issuperset(map(type, given)):
                 values = np.fromiter(given, np.float64, len(x))
-                # If their norm is at most this, so is each of them: one pass instead of two.
-                if python and math.hypot(*given) <= LARGEST:  # False for NaN as well
-                    return values
-                if values.min(initial=0.0) >= -LARGEST and values.max(initial=0.0) <= LARGEST:
+                if values.dot(values) < LARGEST**2:  # so is each square; False for NaN as well
                     return values
         except (TypeError, ValueError, OverflowError, RuntimeWarning):
             pass
