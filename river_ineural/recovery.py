@@ -75,12 +75,15 @@ class Recovery:
     lead
         Labels, of those compared, at which the challenger was right, less those at which the
         incumbent was.
+    retrains
+        Whether the challenger is to be trained anew after the last labels.
     """
 
     def __init__(self, detector: DriftDetector, since: int, stored: History | None = None) -> None:
         self.detector = copy.deepcopy(detector)
         self.detector.reset()
         self.n_after = self.n_told = 0
+        self.retrains = False
         self.confusion: dict[int, dict[int, float]] = {}
         self.log_ratio, self.confirmed, self.lead = 0.0, False, 0
         self.n_since = since
@@ -110,7 +113,8 @@ class Recovery:
             right = (scores.argmax(axis=1) == classes)[counts]
             self.lead += sign * int(np.count_nonzero(right[compared]))
         self.n_after += len(classes)
-        self.n_told += int(np.count_nonzero(counts))
+        before, self.n_told = self.n_told, self.n_told + int(np.count_nonzero(counts))
+        self.retrains = any(before < at <= self.n_told for at in RETRAINED)
 
     def count(self, top: int, gap: float, label: int) -> None:
         """Count the label of an example of which the snapshot says `top`.
@@ -128,10 +132,6 @@ class Recovery:
         if self.over and self.lead <= 0:
             return True
         return not self.confirmed and self.log_ratio <= -DECIDED
-
-    def retrains(self, n: int) -> bool:
-        """Whether the challenger is to be trained anew after the last n labels with a weight."""
-        return any(self.n_told - n < at <= self.n_told for at in RETRAINED)
 
     @property
     def over(self) -> bool:

@@ -175,7 +175,7 @@ class Learner:
         elif since:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
-            self._continue_recovery(self.recovery, int(np.count_nonzero(w)), n_steps, lr)
+            self._continue_recovery(self.recovery, n_steps, lr)
 
     def learn_pseudo_label(
         self, names: tuple[FeatureName, ...], values: Values, label: ClfTarget, w: Values, lr: float
@@ -313,15 +313,15 @@ class Learner:
             self.model, self.snapshot, self.incumbent = challenger, snapshot, incumbent
             self.detector, self.recovery = detector, recovery
 
-    def _continue_recovery(self, recovery: Recovery, n: int, n_steps: float, lr: float) -> None:
-        """After n more labels of a weight the challenger may be trained anew, or all be decided."""
+    def _continue_recovery(self, recovery: Recovery, n_steps: float, lr: float) -> None:
+        """After more labels the challenger may be trained anew, or all be decided."""
         assert self.detector
         challenger, incumbent, snapshot, *_ = self.models
         formers = [former.model for former in self.formers]
         if recovery.refuted:
             self._go_on(incumbent, recovery.detector, formers)
             return
-        if recovery.retrains(n):
+        if recovery.retrains:
             self.model = self._challenger(recovery, challenger, snapshot, n_steps, lr)
         if recovery.over:
             self._go_on(self.model, self.detector, [*formers, snapshot][-KEPT:])
