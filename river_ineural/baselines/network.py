@@ -157,6 +157,7 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
     Ban et al.: Improved Algorithms for Neural Active Learning. NeurIPS 2022, "Experiments".
     """
 
+    _multiclass = True
     hidden_dim, capacity = Fixed[int](), Fixed[int]()
     max_features, max_classes = Fixed[int](), Fixed[int]()
     seed = Fixed[int | None]()
@@ -191,10 +192,6 @@ class RetrainedNetwork(TrainedInEpochs, base.Classifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._weights = [torch.from_numpy(part.copy()) for part in state["_weights"]]
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
 
     def _grow(self) -> None:
         """Draw the missing weights from U(-1/√inputs, 1/√inputs), as PyTorch does."""
