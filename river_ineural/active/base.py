@@ -15,7 +15,6 @@ from river_ineural.active.decision import NOT_ASKED, REASONS, Decision, Reason, 
 from river_ineural.active.html import of_sampler
 from river_ineural.active.pairs import Pairs, Round
 from river_ineural.active.pipelines import (
-    accepted,
     check_caller,
     check_classifier,
     check_steps,
@@ -352,7 +351,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         n_before = getattr(find_learner(self.classifier)[0], "n_labels", None)
         if model is self.classifier:
             check_steps(model, x, y, kwargs)
-        learn_steps(model, x, y, accepted(model, kwargs, model is not self.classifier))
+        learn_steps(model, x, y, kwargs, model is not self.classifier)
         self._count(query, y, n_before)
 
     def _count(self, query: int | None, y: ClfTarget, n_before: int | None) -> None:

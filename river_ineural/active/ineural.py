@@ -15,7 +15,6 @@ from river_ineural.active.budget import Budget, BudgetManager
 from river_ineural.active.decision import UNWANTED, Reason, Wanted
 from river_ineural.active.pairs import Round
 from river_ineural.active.pipelines import (
-    accepted,
     check_learner,
     checked,
     find_learner,
@@ -265,7 +264,7 @@ class INeurALSampler(BudgetedSampler):
             if pipelines and model is self.classifier and not (seen and is_pipeline(model)):
                 try_steps(pipelines, x, {})
         with steps_learn(model) if seen and pipelines else nullcontext():
-            learn_steps(model, x, y, accepted(model, kwargs, model is not self.classifier))
+            learn_steps(model, x, y, kwargs, model is not self.classifier)
         self._n_learned += seen
         learner, _ = find_learner(self.classifier)  # a wrapper may replace its model
         if n_before is not None and learner.n_labels == n_before + 1:

@@ -165,12 +165,14 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
     return stack
 
 
-def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any]) -> None:
-    """`classifier.learn_one`, but each step of a pipeline learns what the one before makes of x.
+def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any], of_steps: bool) -> None:
+    """`classifier.learn_one` with the arguments that are `accepted`, but each step of a pipeline
+    learns what the one before makes of x.
 
     River's `Pipeline` takes a `SupervisedTransformer` that is no `Transformer`, as `SelectKBest`
     is, for a last step, and hands on x as it was. In a union it does not.
     """
+    kwargs = accepted(classifier, kwargs, of_steps)
     if is_pipeline(classifier):
         *steps, last = classifier.steps.values()
         odd = [i for i, step in enumerate(steps) if isinstance(step, base.SupervisedTransformer)]
@@ -189,7 +191,7 @@ def learns_labels(classifier: Any) -> bool:
     return any(step._supervised for step in steps)
 
 
-def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool = False) -> dict[str, Any]:
+def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool) -> dict[str, Any]:
     """The arguments without a weight, if the model takes none; and without others that it does not
     take, if they are those of the steps before it.
     """
