@@ -141,7 +141,6 @@ class INeurALSampler(BudgetedSampler):
         self._last_ask = 0  # round in which a label was last asked for
         self._confirmed_gap = rule.SURE  # the largest gap at which a label has confirmed î
         self._seen: dict[ClfTarget, tuple[int, int]] = {}  # labels, and the number of the first
-        self._n_heard = 0  # labels so far, also those taken back since
         self._late = False  # whether a class has come late and has few labels
         self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
         self.n_pseudo_labels = 0
@@ -277,12 +276,12 @@ class INeurALSampler(BudgetedSampler):
         known = find_learner(self.classifier)[0].known_labels
         for label, n in ((before, -1), (y, 1)):
             if label is not None and label in known:
-                count, first = self._seen.get(label, (0, self._n_heard))
+                count, first = self._seen.get(label, (0, self._n_labels))
                 self._seen[label] = count + n, first
         self._seen = {label: each for label, each in self._seen.items() if each[0] > 0}
         if self._unseen or before not in self._seen:  # it may have been the only one of its class
             self._unseen = None
-        self._late = rule.some_class_is_late(self._seen.values(), self._n_heard)
+        self._late = rule.some_class_is_late(self._seen.values(), self._n_labels)
 
     def _hear(self, y: ClfTarget, scores: dict[ClfTarget, float], learner: Any) -> None:
         """Learn from a label whether the prediction was right, and how many each class has."""
@@ -293,10 +292,9 @@ class INeurALSampler(BudgetedSampler):
         if self._unseen:
             self._unseen = None
         if y in learner.known_labels:
-            self._n_heard += 1
-            count, first = self._seen.get(y, (0, self._n_heard))
+            count, first = self._seen.get(y, (0, self._n_labels))
             self._seen[y] = count + 1, first
-            self._late = rule.some_class_is_late(self._seen.values(), self._n_heard)
+            self._late = rule.some_class_is_late(self._seen.values(), self._n_labels)
 
     def debug_one(self, x: dict[FeatureName, Any]) -> str:
         """The learner's explanation of its scores, and the threshold of the next round."""

@@ -155,7 +155,6 @@ class OfINeurALSampler(OfSampler):
     _last_ask: Count
     _confirmed_gap: Annotated[float, Meta(ge=1)]
     _seen: dict[Any, tuple[Count, Count]]
-    _n_heard: Count
     _late: bool
     _unseen: list[Any] | None
     n_pseudo_labels: Count
