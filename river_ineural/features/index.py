@@ -74,7 +74,7 @@ class FeatureIndex:
         self.touched = np.zeros(first_column, np.int64)  # example count at its last learning
         self.now = 0
         self.strings: dict[str, list[int]] = {}  # see `Watch`
-        self.watch = Watch(encoder, strings=self.strings)
+        self.watch = Watch(encoder, self.strings)
         self._forget()
 
     def _forget(self) -> None:
@@ -96,8 +96,7 @@ class FeatureIndex:
         touched = self.touched[self.first_column :]
         latest = np.flatnonzero(touched == touched.max(initial=0)).tolist()
         self.strings = {column: [*counts] for column, counts in self.strings.items()}
-        names = self.names, [self.names[i] for i in latest]
-        self.watch = Watch(self.encoder, *names, self.strings)
+        self.watch = Watch(self.encoder, self.strings, self.names, [self.names[i] for i in latest])
         self._forget()
 
     def look_up(self, names: Iterable[FeatureName], n_predicted: int = 0) -> NDArray[np.int64]:

@@ -63,12 +63,11 @@ class Watch:
     def __init__(
         self,
         encoder: Encoder | None,
+        strings: dict[str, list[int]],
         names: Iterable[FeatureName] = (),
         latest: Collection[FeatureName] = (),
-        strings: dict[str, list[int]] | None = None,
     ) -> None:
-        self.strings = {} if strings is None else strings
-        self.encoder = encoder
+        self.encoder, self.strings = encoder, strings
         self.told: set[str] = set()
         self.n_added, self.recent = 0, deque[int](maxlen=RECENT - 1)  # new names: now, by label
         sources = [*map(self.source, names)]
