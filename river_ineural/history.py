@@ -48,8 +48,8 @@ class History:
         Weights as given, whether the example still counts or not, (capacity,).
     added
         Labelled and pseudo-labelled examples ever added.
-    n_features, n_grown
-        Columns in use; how often columns have changed.
+    n_features
+        Columns in use.
     """
 
     def __init__(self, capacity: int, rng: np.random.Generator, dtype: Any) -> None:
@@ -57,7 +57,7 @@ class History:
         self.capacities = (capacity - n_pseudo, n_pseudo)  # labelled rows first, then pseudo rows
         self.rng = rng
         self.added = [0, 0]
-        self.n_features = self.n_grown = 0
+        self.n_features = 0
         self.x = np.empty((capacity, 0))
         self.targets = np.empty((capacity, 2, 0), dtype)
         self.weight = np.empty(capacity, dtype)
@@ -109,7 +109,6 @@ class History:
         for rows in self.filled:
             self.x[rows, columns] = 0
         self.n_features = n_features
-        self.n_grown += 1
 
     def emptied(self) -> History:
         """An empty history of the same size and capacity; this one stays as it is."""

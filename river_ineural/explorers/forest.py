@@ -27,7 +27,7 @@ MOST_ANEW, POWER = 60, 1.5  # labels up to which all trees are grown; how fast i
 SELDOM = 0.3  # trees due at a label, at least
 PARTS = "feature", "threshold", "child"  # of each node
 NODE = np.dtype([("threshold", "f8"), ("child", "i4"), ("feature", "i2")], align=True)
-RANKS = "ranks", "n_ranked", "n_columns", "nodes"  # attributes that no copy has
+RANKS = "ranks", "n_ranked", "nodes"  # attributes that no copy has
 
 
 def nodes_for(n: int) -> Nodes:
@@ -95,7 +95,7 @@ class Forest:
         self.nodes = nodes
         self.feature, self.threshold, self.child, _ = nodes  # as `trees.grow` writes them
         self.ranks: tuple[Any, Any, Any] | None = None  # of the first labelled rows
-        self.n_ranked, self.n_columns = 0, (0, 0)
+        self.n_ranked = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Without unused nodes, and without ranks, which are made anew."""
@@ -126,6 +126,7 @@ class Forest:
 
     def forget(self, columns: NDArray[np.int64]) -> None:
         """Let splits by these columns, which get new features, see 0, as the history then holds."""
+        self.ranks = None
         if self.grown:
             gone = np.isin(self.feature, columns)
             self.stale |= gone.any(axis=1)
@@ -190,11 +191,10 @@ class Forest:
         """The ranks of these rows: those of the first ones are kept up by insertion."""
         n, d = len(rows), history.n_features
         first = history.added[0] <= min(EXAMPLES, history.capacities[0])
-        if first and self.ranks and self.n_columns == (d, history.n_grown):
+        if first and self.ranks:
             insert(history.x, self.n_ranked, n, *self.ranks)
         else:
             self.ranks = new_ranks(d, EXAMPLES if first else n)
-            self.n_columns = d, history.n_grown
             x = history.x[rows, :d]
             ranked(x, x.T.argsort(axis=1), *self.ranks)
         ranks, self.n_ranked = self.ranks, n
