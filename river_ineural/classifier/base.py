@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +28,6 @@ from river_ineural.features.validation import (
 )
 from river_ineural.learner import Added, Said
 from river_ineural.networks.device import available
-from river_ineural.networks.layout import Shape
 from river_ineural.networks.scores import nearest_distribution, probabilities, table
 from river_ineural.networks.weights import Recipe
 
@@ -50,7 +49,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     """
 
     _dtype: ClassVar[torch.dtype] = torch.float32
-    _form: ClassVar[Callable[..., Shape]]  # of the networks
+    _outputs: ClassVar[bool] = False  # of the networks: one output per class, no contexts
     _recipe: ClassVar[Recipe]
     _multiclass = True
     _order = Order.LEARNER
@@ -76,7 +75,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         for name in given.keys() - {"self", "__class__"}:  # the locals of a constructor
             setattr(self, name, given[name])
         self._lock = lock(self._order)
-        self._learner = of.first_learner(self, self._form, self._recipe, self._dtype)
+        self._learner = of.first_learner(self)
 
     @property
     def known_labels(self) -> tuple[ClfTarget, ...]:

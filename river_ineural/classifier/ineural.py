@@ -6,7 +6,6 @@ from river import base
 from river.base.typing import ClfTarget
 
 from river_ineural.classifier.base import NeuralClassifier
-from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Recipe
 
 
@@ -104,7 +103,6 @@ class INeurAL(NeuralClassifier):
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022.
     """
 
-    _form = Shape
     _recipe = Recipe(exploration_lr=1e-3, exploration_share=0.25, balance=0.0, span=50)
 
     def __init__(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 from river import base
 from river.base.typing import ClfTarget
 
 from river_ineural.classifier.base import NeuralClassifier
-from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import Recipe
 
 
@@ -84,8 +81,7 @@ class NeurONAL(NeuralClassifier):
     Ban, Agarwal, Wu, Zhu, Weldemariam, Tong, He: Neural Active Learning Beyond Bandits. ICLR 2024.
     """
 
-    _form = staticmethod(functools.partial(Shape, outputs=True))
-
+    _outputs = True
     _recipe = Recipe(exploration_lr=3e-3, exploration_share=0.25, balance=0.5, span=24)
 
     def __init__(

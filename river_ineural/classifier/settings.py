@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from river_ineural.history import History
 from river_ineural.learner import Model
 from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
-from river_ineural.networks.weights import Networks, Recipe
+from river_ineural.networks.weights import Networks
 
 SMALLEST, LARGEST = 1e-37, 1e3  # learning rates with which no weight leaves float32, ever
 MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1_000, 1_000_000
@@ -58,16 +57,15 @@ def check_classes(name: str, classes: Any) -> tuple[ClfTarget, ...] | None:
     return classes and tuple(map(LabelIndex.checked, classes))
 
 
-def first_learner(
-    given: Any, form: Callable[..., Shape], recipe: Recipe, dtype: torch.dtype
-) -> Learner:
+def first_learner(given: Any) -> Learner:
     """A learner with the parameters of a classifier, which has learned nothing."""
-    like = torch.empty(0, dtype=dtype, device=available(given.device))
+    like = torch.empty(0, dtype=given._dtype, device=available(given.device))
     of_weights, of_batches, of_explorers = (
         np.random.default_rng(child) for child in np.random.SeedSequence(given.seed).spawn(3)
     )
-    shape = form(0, 0, given.hidden_dim, given.n_layers, "network" in given.explorers)
-    networks = Networks(shape, recipe, of_weights, like)
+    layers = given.hidden_dim, given.n_layers
+    shape = Shape(0, 0, *layers, "network" in given.explorers, given._outputs)
+    networks = Networks(shape, given._recipe, of_weights, like)
     history = History(given.capacity, of_batches, networks.dtype)
     explorers = Explorers({name: EXPLORERS[name](of_explorers) for name in given.explorers})
     encodes, detector = given.categories or given.missing, given.drift_detector

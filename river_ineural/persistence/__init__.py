@@ -23,6 +23,7 @@ from river_ineural.features.keys import OF_LABEL, OF_NAMES, check_keys
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.validation import SCHEMA
 from river_ineural.networks.device import available
+from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
 from river_ineural.persistence.parts import (
@@ -190,7 +191,7 @@ def sizes_of(document: Document, kind: Any, n_weights: int) -> dict[str, Any]:
     fine = used <= room <= used + used // 4 and (room or not names)
     need(fine, "room", f"that of {len(names)} names", room)
     layers = given["hidden_dim"], given["n_layers"]
-    shape = kind._form(k, room, *layers, "network" in given["explorers"])
+    shape = Shape(k, room, *layers, "network" in given["explorers"], kind._outputs)
     wanted = shape._replace(n_features=used).n_parameters
     # Compare the number of weights with that in the file before a model is made.
     need(wanted == n_weights <= MOST_WEIGHTS, "networks.block", f"{wanted:,} weights", n_weights)
