@@ -137,8 +137,7 @@ class Modules:
     def __init__(self, shape: Shape, block: Tensor, n_updates: Tensor, radius: Tensor) -> None:
         self.shape, self.radius, self.device = shape, radius, block.device
         self.predicting = modules(block[1], shape)
-        self.trained = modules(block[0], shape)
-        self.f1, self.embedding, self.f2 = self.trained
+        self.f1, self.embedding, self.f2 = modules(block[0], shape)
         self.adams, at = [], shape.n_of_f1
         halves = (self.f1.theta, slice(at)), (self.f2.theta, slice(at, None))
         for (theta, half), n in zip(halves, n_updates.unbind(), strict=True):

@@ -123,9 +123,9 @@ class Networks:
         """
         tensors = [self.block, self.n_updates, self.radius]
         views = 0
-        if isinstance(self.passes, Loops):
-            tensors.append(self.passes.gradient)
-            views = sum(view.nbytes for view in self.passes.views)
+        if self.loops:
+            tensors.append(self.loops.gradient)
+            views = sum(view.nbytes for view in self.loops.views)
         held = sum(tensor.nbytes for tensor in tensors)
         return object.__sizeof__(self) + max(0, held - views)
 
@@ -190,12 +190,12 @@ class Networks:
         most = None if scaling.narrow else LARGEST
         how: Any = given, most, lr, self.recipe.exploration_lr
         shares = self._shares(len(draws))
-        passes, fine = self.passes, True
-        if isinstance(passes, Loops) and not scaling.sparse:
+        fine = True
+        if self.loops and not scaling.sparse:
             for at in range(0, len(draws), AT_ONCE):
                 some = slice(at, at + AT_ONCE)
                 batch = stored, draws[some], drawn_from, scaling.scaling
-                fine &= passes.train(*batch, *how, exploring[some], shares[some])
+                fine &= self.loops.train(*batch, *how, exploring[some], shares[some])
         else:
             rows = np.empty(draws.shape[1], np.int64)
             for drawn, explores, share in zip(draws, exploring, shares, strict=True):
