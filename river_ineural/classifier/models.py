@@ -20,7 +20,7 @@ from river_ineural.features.index import NONE, FeatureIndex
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.scaling import UnitChange
 from river_ineural.features.standardizing import place
-from river_ineural.features.watch import ALIKE
+from river_ineural.features.watch import ALIKE, OF_CONSTANTS
 from river_ineural.learner import Model, Said
 from river_ineural.networks.threads import single_threaded, uninterrupted
 from river_ineural.recovery import FOLLOWED, KEPT, Former, Recovery, returning, unknown
@@ -232,7 +232,7 @@ class Learner:
             same = (columns >= 0) & ~scaling.varies()[columns]
             self.features.watch.small(names, small & same)
         if self.n_labels - len(values) < ALIKE <= self.n_labels and not scaling.varies().any():
-            self.features.watch.constants()
+            self.features.watch.once("constants", OF_CONSTANTS)
 
     def _learn(
         self,

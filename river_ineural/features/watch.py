@@ -107,10 +107,6 @@ class Watch:
             given = [n for n in names if self.source(n) is None] if self.encoder else names
             self.common = {*given} if self.common is None else self.common.intersection(given)
 
-    def constants(self) -> None:
-        """Warn that no feature varies."""
-        self.once("constants", OF_CONSTANTS)
-
     def small(self, names: tuple[FeatureName, ...], small: Any) -> None:
         """Warn of the first of names whose values are all too small to tell apart, (names,)."""
         if small.any() and self.n_labels >= LEAST_LABELS:
