@@ -154,12 +154,12 @@ def ids():
     each(({"id": f"u{i}"} for i in range(100)), [1] * 100, categories=True)()
 
 
-def other_names():
-    model = small()
+def predicted(learned, given):
+    model = small(categories=True)
     for _ in range(10):
-        model.learn_one({"a": 1.0}, 1)
+        model.learn_one(learned, 1)
     for _ in range(20):
-        model.predict_one({"b": 1.0})
+        model.predict_one(given)
 
 
 def no_file():
@@ -178,7 +178,8 @@ MEET = (
     ids,
     each(({"it": f"{i / 2}"} for i in range(10)), [1] * 10, categories=True),
     each([{"a": 1.0}] * 100, [0, 1] * 50),
-    other_names,
+    lambda: predicted({"a": 1.0}, {"b": 1.0}),
+    lambda: predicted({"a": "1"}, {"a": 1.0}),
     each([{"1": 1.0}, {1: 1.0}], [0, 1]),
     each([{"a": 1.0}, {"b": 1.0}], [0, 1], max_features=1),
     each([{f"f{i}": 1.0 for i in range(5_000)}] * 2, [0, 1], hidden_dim=3_000),
