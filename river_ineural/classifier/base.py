@@ -40,6 +40,7 @@ Scores = dict[ClfTarget, float]
 
 UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
+UNWEIGHTED = np.ones(1)
 
 
 class NeuralClassifier(Locked, base.MiniBatchClassifier):
@@ -189,7 +190,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             names, values = learner.features.read(x)
             if type(y) not in USUAL or y not in index:
                 y = learner.labels.checked(y)
-            weights = np.array([w], float)
+            weights = UNWEIGHTED if w is ONE else np.array([w], float)
             if pseudo_label:
                 learner.learn_pseudo_label(tuple(names), values, y, weights, self.lr)
             else:

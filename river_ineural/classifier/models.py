@@ -114,7 +114,7 @@ class Learner:
         """
         new = self.features.new(names, values, len(labels))
         started = self.model.networks.n_features > 0
-        more = self.labels.new(labels)
+        more = [] if self.labels.index.keys() >= {*labels} else self.labels.new(labels)
         if started and not (new or more):
             return NONE
         columns = new.columns if new else NONE

@@ -127,7 +127,9 @@ class Explorers:
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
         others = [name for name in by_name if name not in SAID]
-        self.rows = [1 + (*SAID, *others).index(name) for name in by_name]  # of what `say` writes
+        rows = [1 + (*SAID, *others).index(name) for name in by_name]
+        in_order = rows == [*range(1, len(rows) + 1)]
+        self.rows: Any = slice(1, len(rows) + 1) if in_order else rows  # of what `say` writes
         self.others = [(i, by_name[name]) for i, name in enumerate(by_name) if name in others]
         self._solve()
 

@@ -28,6 +28,8 @@ def single_threaded(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         n = torch.get_num_threads()
+        if n == 1:
+            return function(*args, **kwargs)
         try:
             torch.set_num_threads(1)
             return function(*args, **kwargs)
