@@ -13,6 +13,7 @@ it was last calm. Where it departs from the paper it does so as docs/deviations.
 """
 
 import copy
+import itertools
 import math
 import random
 from fractions import Fraction
@@ -119,7 +120,6 @@ class ReferenceClassifier:
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
         self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
-        self.late = 0  # examples between the latest example and its label
         self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
         self.recovery = None
         self.formers, self.evidence = [], 0.0  # and of a former one, that it is the better one
@@ -254,14 +254,11 @@ class ReferenceClassifier:
 
     # Algorithm 1, lines 14 to 26
 
-    def learn(self, x, y, pseudo_label=False, w=1.0, late=0):
-        self.learn_many([x], [y], [w], pseudo_label, late)
+    def learn(self, x, y, pseudo_label=False, w=1.0):
+        self.learn_many([x], [y], [w], pseudo_label)
 
-    def learn_many(self, xs, ys, ws, pseudo_label=False, late=0):
+    def learn_many(self, xs, ys, ws, pseudo_label=False):
         """All are scored, and then learned; then they may tell of a change."""
-        if not pseudo_label:
-            for state in [self, *([self.recovery.incumbent] if self.recovery else [])]:
-                state.late = late
         xs, n_known = [self.encoded(x) for x in xs], len(self.labels)
         if pseudo_label and self.theta1 is not None:
             xs = [{name: x[name] for name in x if name in self.features} for x in xs]
@@ -380,33 +377,23 @@ class ReferenceClassifier:
     def teach_explorers(self, n):
         """All but f2, which the steps teach."""
         latest = self.held()[-min(n, 300) :]
-        self.order += [(e["label"], e["position"] - self.late) for e in latest if e["weight"] > 0]
+        self.order += [(e["label"], e["position"]) for e in latest if e["weight"] > 0]
         self.lasting = "last_label" in self.explorers and self.hangs_together()
         self.grow_trees(n)
 
     def hangs_together(self):
         """Whether the next label was the last one more often than by chance."""
         excess = variance = 0.0
-        for n, last, label, _ in self.followed():
-            q = self.share(last, n)
-            excess = 0.98 * excess + (label == last) - q
+        for t in range(1, len(self.order)):
+            q = self.share_of_last(t)
+            excess = 0.98 * excess + (self.order[t][0] == self.order[t - 1][0]) - q
             variance = 0.98 * variance + q * (1 - q)
         return excess > 3 * math.sqrt(variance)
 
-    def followed(self):
-        """Labels before, the last of them, the label, and how far apart the examples of both are:
-        of labels of later examples than those before.
-        """
-        last, start = self.order[0]
-        for n, (label, at) in enumerate(self.order):
-            if at > start:
-                yield n, last, label, at - start
-                last, start = label, at
-
-    def share(self, label, n):
-        """Of a class among the first n labels."""
-        told = [(0.98 ** (n - 1 - i), other) for i, (other, _) in enumerate(self.order[:n])]
-        same = sum(weight for weight, other in told if other == label)
+    def share_of_last(self, n):
+        """Of the class of the last of n labels, among them."""
+        told = [(0.98 ** (n - 1 - i), label) for i, (label, _) in enumerate(self.order[:n])]
+        same = sum(weight for weight, label in told if label == self.order[n - 1][0])
         return same / sum(weight for weight, _ in told)
 
     def by_last_label(self, p):
@@ -414,12 +401,12 @@ class ReferenceClassifier:
         if not self.lasting:
             return [0.0] * len(p)
         changes = examples = 0.0
-        for _, before, label, apart in self.followed():
-            changes, examples = 0.98 * changes + (label != before), 0.98 * examples + apart
-        last, position = max(self.order, key=lambda each: each[1])
+        for (before, start), (label, end) in itertools.pairwise(self.order):
+            changes, examples = 0.98 * changes + (label != before), 0.98 * examples + end - start
+        last, position = self.order[-1]
         age = 1 + sum(self.n_added) + len(self.waiting) - position
         lasts = (1 - (changes + 1) / (examples + 1)) ** age
-        q = self.share(last, len(self.order))
+        q = self.share_of_last(len(self.order))
         b = [(p[i] + 0.05) * (lasts * (i == last) / q + 1 - lasts) for i in range(len(p))]
         return [b[i] / sum(b) - p[i] for i in range(len(p))]
 

@@ -206,6 +206,29 @@ def test_a_column_that_is_text_for_labels_and_numbers_for_predictions(of_labels,
         assert message.startswith("20 predictions in a row have numbers in column 'zip', which")
 
 
+def test_a_loaded_model_does_not_know_what_all_labels_had():
+    """But for those that it learns itself; it only knows the names of the latest."""
+    rows = [{"a": t % 5, "b": t % 7, "c": t % 3} for t in range(1_000)]
+    model = learned(
+        quick(), [({**x, "flag": 1.0} if t % 50 == 49 else x, 0) for t, x in enumerate(rows[:100])]
+    )
+    for each in (loaded(model), copy.deepcopy(model)):
+        assert told(lambda each=each: [each.predict_one(x) for x in rows]) == []
+
+
+def test_new_strings_are_no_other_names():
+    """Where a source fails, a column of ids brings strings that no label had."""
+    rows = [{"a": t % 5, "b": t % 7, "c": t % 3, "d": t % 2, "id": f"i{t}"} for t in range(190)]
+    model = learned(quick(categories=True), [(x, x["a"] > 2) for x in rows[:60]])
+    gone = [{name: x[name] for name in x if name != "b"} for x in rows[60:]]
+    assert told(lambda: [model.predict_one(x) for x in gone]) == []
+
+
+def test_predictions_have_names_where_labels_had_none():
+    model = learned(quick(), [({}, t % 2) for t in range(30)])
+    assert told(lambda: [model.predict_one({"a": 1.0}) for _ in range(120)]) == []
+
+
 def mixed(t):
     """Ages, of which every second is text, in labels; then only another text."""
     return {"age": "old" if t > 60 else "?" if t % 2 else t, "size": 1.0}

@@ -109,7 +109,8 @@ COLUMNS = {  # cells and options; features, and what is said
     ),
     "days or months": (
         *(["01/01/2012", "02/01/2012", "01/02/2012"], {}, {}),
-        "it: left out: '01/01/2012' is a date: say --date-format, as '%d/%m/%Y'",
+        "it: left out: '01/01/2012' is a time: write all alike and say --date-format, as "
+        "'%d/%m/%Y'",
     ),
     "times of day": (
         *(["08:30", "23:59", "08:30"], {}, {"it (hour)": [8.5, 23 + 59 / 60, 8.5]}),

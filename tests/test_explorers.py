@@ -1,13 +1,9 @@
 """Explorers: how much they are trusted, and what adding one takes."""
 
 import numpy as np
-import pytest
-from river import evaluate, metrics
-from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
 
-from river_ineural import INeurAL, active
-from river_ineural.explorers.last_label import LastLabel
+from river_ineural import INeurAL
 from river_ineural.explorers.trust import EXPLORERS
 
 
@@ -53,62 +49,3 @@ def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
     snapshot = dump(model).snapshot.explorers.by_name["toy"]
     assert dump(model).explorers.by_name["toy"] is not snapshot
     assert snapshot.n_learned == i + 1
-
-
-def lasting(seed, n=3_000):
-    """Rows whose class lasts for some thirty of them, which x tells at three of four."""
-    rng = np.random.default_rng(seed)
-    for y in (np.cumsum(rng.random(n) < 0.03) % 2).tolist():
-        x = rng.normal([1.0 if y else -1.0, 0.0], [1.2, 1.0])
-        yield dict(zip("ab", x.tolist(), strict=True)), y
-
-
-def of_lasting(explorers=("network", "forest", "last_label"), around=lambda model: model, **late):
-    """Right predictions on such rows, with a fifth of the labels, which may come late."""
-    model = INeurAL(explorers=explorers, drift_detector=None, seed=1)
-    sampler = active.INeurALSampler(around(model), budget=0.2, seed=1)
-    evaluate.progressive_val_score(lasting(1), sampler, right := metrics.Accuracy(), **late)
-    return right.get()
-
-
-@pytest.mark.parametrize("around", [lambda model: model, lambda model: StandardScaler() | model])
-def test_the_last_label_says_nothing_once_it_is_old(around):
-    """Labels that come after a class has ended had been taken for what is true now."""
-    without = of_lasting(("network", "forest"), around, delay=100)
-    assert of_lasting(around=around) > without + 0.1
-    assert of_lasting(around=around, delay=100) > without - 0.02
-
-
-def test_late_labels_are_those_of_older_examples():
-    """How far apart two examples are is the same as without a delay; only the age is larger."""
-    late, on_time = LastLabel(), LastLabel()
-    late.late = 7
-    for t in range(60):
-        for each in (late, on_time):
-            if t % 3:
-                each.count_pseudo_label()
-            else:
-                each.update(t // 20)
-    assert late.dependent
-    assert (late.changes, late.excess) == (on_time.changes, on_time.excess)
-    assert late.examples == pytest.approx(on_time.examples)
-    assert (late.age, on_time.age) == (9, 2)
-    assert late.renewed().late == 7
-
-
-def test_a_label_of_an_older_example_is_not_the_last():
-    """It counts for how frequent its class is, and for nothing else."""
-    last = LastLabel()
-    for label, late in ((0, 0), (1, 0), (2, 5), (1, 0)):
-        last.late = late
-        last.update(label)
-    assert (last.last, last.age, set(last.counts)) == (1, 0, {0, 1, 2})
-    assert (last.changes, last.examples) == (0.98, 0.98 + 2)
-
-
-@pytest.mark.parametrize("late", [-1, 1.5, True])
-def test_examples_before_a_late_label_are_counted(late):
-    model = INeurAL(seed=1)
-    with pytest.raises((TypeError, ValueError), match="late must be"):
-        model.learn_one({"a": 1.0}, 0, late=late)
-    assert not model.n_labels

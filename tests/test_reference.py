@@ -140,7 +140,7 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
             _, x, y = waiting.pop(0)
             weights = {} if w is None else {"w": w[t % len(w)]}
             sampler.learn_one(x, y, **weights)
-            twin.learn(x, y, late=delay, **weights)
+            twin.learn(x, y, **weights)
             reference.told(y)
             assert_near(
                 [sampler._confirmed_gap],
@@ -177,22 +177,15 @@ def few_trees(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_trees")
-@pytest.mark.parametrize(
-    ("kind", "budget", "horizon", "delay"),
-    [(*BOTH_SAMPLERS[0], 0), (*BOTH_SAMPLERS[1], 0), (*BOTH_SAMPLERS[1], 6)],
-)
-def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon, delay):
-    """The last label counts, and a known length's labels are kept for the rounds to come.
-
-    Labels that come late are those of older examples, and say less.
-    """
+@pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
+def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
+    """The last label counts, and a known length's labels are kept for the rounds to come."""
     stream = [
         (x, (t if t < 9 else t // 20) % 3)
         for t, (x, _) in enumerate(blobs(110, n_features=2, noise=3.0, seed=2))
     ]
     model, twin = pair(kind, hidden_dim=4, n_steps=2.0)
-    settings = {"budget": budget / 2, "horizon": horizon, "delay": delay}
-    trust = run_side_by_side(model, twin, stream, 1e-6, **settings).trust
+    trust = run_side_by_side(model, twin, stream, 1e-6, budget=budget / 2, horizon=horizon).trust
     assert model.temporal_dependence
     assert max(of_last for _, _, of_last in trust) > 0.2
 

@@ -550,6 +550,7 @@ def test_a_model_of_ones_own_is_gone_on_with(opened, tmp_path, piped):
     assert set(find_learner(kept._model.classifier)[0].known_labels) == {0, 1}
 
 
+@pytest.mark.filterwarnings("ignore:labels True")
 def test_a_form_says_true_for_a_known_true(opened):
     kept = opened()
     for i, label in enumerate([True, False, "true", "False", "TRUE"]):

@@ -21,7 +21,6 @@ from river_ineural.active.pipelines import (
     filters,
     find_learner,
     last_step,
-    lateness,
     learn_steps,
     learns_labels,
     n_drifts,
@@ -203,7 +202,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
         A wrapper such as River's `RandomUnderSampler` may have discarded those that came.
         """
-        n, new = self._n_labels, "classes" not in self._warned
+        n = self._n_labels
+        new = "classes" not in self._warned
         if n >= FIRST and new and n_learned(self.classifier, n) >= n:
             self._warned.add("classes")
             warn(text)
@@ -285,13 +285,13 @@ class BudgetedSampler(Locked, Counts, Pairs):
         """
         with self._lock, uninterrupted():
             y, kwargs = LabelIndex.checked(y), of_given(kwargs)
-            found = self._questions.get(query, now := self._budget_manager.n_rounds)
+            found = self._questions.get(query, self._budget_manager.n_rounds)
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
                 model, example = self.classifier, found.x
                 if found.passed and not (filters(model) or learns_labels(model)):
                     model, example = last_step(model), found.example  # steps have learned x
-                self._learn(model, example, y, lateness(model, now, query) | kwargs, query)
+                self._learn(model, example, y, kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
                 tell_of_steps(self.classifier, found.label, self._warned)
@@ -339,7 +339,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
             y, kwargs = LabelIndex.checked(y), of_given(kwargs)
             waited, now = asked and bool(self._questions.waiting), self._budget_manager.n_rounds
             query, distance = self._questions.find(x, now) if asked else (None, 0.0)
-            kwargs = lateness(self.classifier, now, query) | kwargs
             self._learn(self.classifier, x, y, kwargs, query)
             if waited:
                 self._questions.heard(query, distance)

@@ -205,13 +205,6 @@ def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool) -> dict[str, An
     return {name: value for name, value in kwargs.items() if name not in odd}
 
 
-def lateness(classifier: Any, now: int, query: int | None) -> dict[str, int]:
-    """How many rounds late an answer comes, as an argument of a last step that takes one."""
-    late = now - (query or now)
-    takes = late and "late" in inspect.signature(last_step(classifier).learn_one).parameters
-    return {"late": late} if takes else {}
-
-
 def transformed(
     pipelines: list[Any], x: dict[FeatureName, Any], kwargs: dict[str, Any]
 ) -> dict[FeatureName, Any]:

@@ -302,7 +302,7 @@ def read_column(
         if len(found) == 1:
             note = f"guessed --date-format {found[0]!r}"
             return to_times(text, found[0]).reindex(cells.index), note
-        cell, why = text.iloc[0], "is a date: say --date-format, as '%d/%m/%Y'"
+        cell, why = text.iloc[0], "is a time: write all alike and say --date-format, as '%d/%m/%Y'"
         if date_format:
             cell = text[to_times(text, date_format).isna()].iloc[0]
             why = f"is not written as --date-format {date_format!r}"

@@ -32,8 +32,8 @@ class LastLabel:
         b_i ∝ (p_i + 0.05) (κ [i = l] / q + 1 - κ),    Σ_i b_i = 1
 
     The residual r1 - f1 is estimated by b - p. At each example learned the class ends with
-    probability h, so κ = (1 - h)^(examples since that one, this one included). A label that comes
-    late is that of an older example. At each label of an example after that of the last label
+    probability h, so κ = (1 - h)^(examples since that label, this one included). At each label that
+    follows another
 
         changes ← 0.98 changes + [it differs],    examples ← 0.98 examples + examples since the last
         h = (changes + 1) / (examples + 1)
@@ -72,8 +72,7 @@ class LastLabel:
 
     def __init__(self) -> None:
         self.last = NONE
-        self.age = 0  # examples since that of the last label
-        self.late = 0  # how many of them had come before the last label did
+        self.age = 0  # examples learned since the last label
         self.counts: dict[int, float] = {}  # labels by class, the older the less
         self.excess = self.variance = self.changes = self.examples = 0.0
         self.dependent = False  # whether labels depend on the ones before
@@ -90,21 +89,19 @@ class LastLabel:
         return float((1 - ends) ** (self.age + 1))
 
     def update(self, label: int) -> None:
-        """Learn the class of the next example, or `late` before it, and if it is the last one."""
+        """Learn the class of the next example, and whether it is that of the last label."""
         self.age += 1
-        apart = self.age - self.late if self.last != NONE else 1
-        if self.last != NONE and apart > 0:
+        if self.last != NONE:
             q, same = self.share, label == self.last
             self.excess = FADING * self.excess + same - q
             self.variance = FADING * self.variance + q * (1 - q)
             self.dependent = self.excess > SURE * math.sqrt(self.variance)
             self.changes = FADING * self.changes + (not same)
-            self.examples = FADING * self.examples + apart
+            self.examples = FADING * self.examples + self.age
         for each in self.counts:
             self.counts[each] *= FADING
         self.counts[label] = self.counts.get(label, 0.0) + 1
-        if apart > 0:  # else the last label is that of a later example
-            self.last, self.age = label, self.late
+        self.last, self.age = label, 0
 
     def estimate(self, x: Floats, f1: Floats) -> Floats:
         """b - p of each class, f1 (B, k) → (B, k); 0 unless labels are dependent."""
@@ -132,6 +129,4 @@ class LastLabel:
 
     def renewed(self) -> Self:
         """One that has seen no label; this one stays as it is."""
-        other = type(self)()
-        other.late = self.late
-        return other
+        return type(self)()

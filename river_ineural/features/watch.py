@@ -75,6 +75,7 @@ class Watch:
         self.n_numbers: Counter[str] = Counter()  # of these, strings that read as numbers
         self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
         self.n_labels = LEAST_LABELS if latest else 0
+        self.n_seen = 0  # labels since this was made
         self.n_meanwhile = 0  # labels during a run of odd predictions, with all that these lack
         self.common: set[FeatureName] | None = None  # names that all labels have; None: no label
         self.names: tuple[FeatureName, ...] | None = None  # of the latest label
@@ -95,6 +96,7 @@ class Watch:
     def learned(self, names: tuple[FeatureName, ...], n: int) -> None:
         """Note the names of n examples with given labels."""
         self.n_labels += n
+        self.n_seen += n
         self.n_meanwhile += n
         self.recent.append(self.n_added if self.common is not None else 0)
         self.n_added = 0
@@ -156,16 +158,21 @@ class Watch:
             self.run, self.n_meanwhile, same = 0, 0, lacked
         self.run, self.lacked = self.run + n * odd, same
         many = 3 * len(same) > len(self.common or ())
-        brought = [f", and have others, such as {name!r}" for name in names if name not in columns]
-        enough = many or not lacked or brought or self.n_meanwhile >= LEAST_LABELS
-        if not odd or self.run < (RUN if many else LONG_RUN if enough else LONGEST):
+        changed = same.difference((self.common or set()).difference(names))
+        others = [name for name in names if name not in columns and self.source(name) is None]
+        enough = many or not lacked or changed or others or self.n_meanwhile >= LEAST_LABELS
+        least = RUN if many else LONG_RUN if enough else LONGEST
+        sure = enough or self.n_seen >= LEAST_LABELS  # that all labels have what is lacking
+        if not (odd and columns and sure) or self.run < least:
             return
-        if changed := same.difference((self.common or set()).difference(names)):
+        if changed:
             of_kinds = OF_KINDS.format(min(changed, key=repr))
             self.once("odd", f"{self.run} predictions in a row {of_kinds}")
         else:
             had = [repr(name) for name in columns if name in (same or columns)]
-            example = had[0] + brought[0] if brought else " and ".join(had[:2])
+            example = " and ".join(had[:2])
+            if others:
+                example = f"{had[0]}, and have others, such as {others[0]!r}"
             whose = "all" if lacked else "some"
             self.once(
                 "odd",

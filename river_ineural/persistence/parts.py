@@ -228,7 +228,7 @@ class OfLastLabel(Part):
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         counts, at = self.counts or {-1: 1.0}, f"{path}.counts"
         need(max(counts) < max(1, sizes["k"]), at, "of classes", counts)
-        need(counts.get(self.last, 0.0) > 0, at, "of the last label too", counts)
+        need(counts.get(self.last, 0.0) >= 1, at, "of the last label too", counts)
         need(self.changes <= self.examples, f"{path}.changes", "at most the examples", self.changes)
 
 
