@@ -120,6 +120,7 @@ class ReferenceClassifier:
         self.told = []  # at each label given: what each explorer said, the residual
         self.follow_labels()
         self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
+        self.late = 0  # examples learned between the next label and its example
         self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
         self.recovery = None
         self.formers, self.evidence = [], 0.0  # and of a former one, that it is the better one
@@ -254,11 +255,14 @@ class ReferenceClassifier:
 
     # Algorithm 1, lines 14 to 26
 
-    def learn(self, x, y, pseudo_label=False, w=1.0):
-        self.learn_many([x], [y], [w], pseudo_label)
+    def learn(self, x, y, pseudo_label=False, w=1.0, late=0):
+        self.learn_many([x], [y], [w], pseudo_label, late)
 
-    def learn_many(self, xs, ys, ws, pseudo_label=False):
+    def learn_many(self, xs, ys, ws, pseudo_label=False, late=0):
         """All are scored, and then learned; then they may tell of a change."""
+        if not pseudo_label:
+            for state in [self, *([self.recovery.incumbent] if self.recovery else [])]:
+                state.late = late
         xs, n_known = [self.encoded(x) for x in xs], len(self.labels)
         if pseudo_label and self.theta1 is not None:
             xs = [{name: x[name] for name in x if name in self.features} for x in xs]
@@ -377,8 +381,11 @@ class ReferenceClassifier:
     def teach_explorers(self, n):
         """All but f2, which the steps teach."""
         latest = self.held()[-min(n, 300) :]
-        self.order += [(e["label"], e["position"]) for e in latest if e["weight"] > 0]
-        self.lasting = "last_label" in self.explorers and self.hangs_together()
+        told = [(e["label"], e["position"]) for e in latest if e["weight"] > 0]
+        self.order += told
+        if told and "last_label" in self.explorers:
+            self.lasting = self.hangs_together() and self.lasts(self.late) >= 1 / math.e
+        self.late = 0
         self.grow_trees(n)
 
     def hangs_together(self):
@@ -396,16 +403,19 @@ class ReferenceClassifier:
         same = sum(weight for weight, label in told if label == self.order[n - 1][0])
         return same / sum(weight for weight, _ in told)
 
+    def lasts(self, n):
+        """The probability that a class lasts for n more examples."""
+        changes = examples = 0.0
+        for (before, start), (label, end) in itertools.pairwise(self.order):
+            changes, examples = 0.98 * changes + (label != before), 0.98 * examples + end - start
+        return (1 - (changes + 1) / (examples + 1)) ** n
+
     def by_last_label(self, p):
         """Bayes' rule: the class of the last label lasts, or any class comes by its share."""
         if not self.lasting:
             return [0.0] * len(p)
-        changes = examples = 0.0
-        for (before, start), (label, end) in itertools.pairwise(self.order):
-            changes, examples = 0.98 * changes + (label != before), 0.98 * examples + end - start
         last, position = self.order[-1]
-        age = 1 + sum(self.n_added) + len(self.waiting) - position
-        lasts = (1 - (changes + 1) / (examples + 1)) ** age
+        lasts = self.lasts(1 + sum(self.n_added) + len(self.waiting) - position)
         q = self.share_of_last(len(self.order))
         b = [(p[i] + 0.05) * (lasts * (i == last) / q + 1 - lasts) for i in range(len(p))]
         return [b[i] / sum(b) - p[i] for i in range(len(p))]

@@ -1,9 +1,13 @@
 """Explorers: how much they are trusted, and what adding one takes."""
 
 import numpy as np
+import pytest
+from river import evaluate, metrics
+from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
 
-from river_ineural import INeurAL
+from river_ineural import INeurAL, active
+from river_ineural.explorers.last_label import LastLabel
 from river_ineural.explorers.trust import EXPLORERS
 
 
@@ -49,3 +53,49 @@ def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
     snapshot = dump(model).snapshot.explorers.by_name["toy"]
     assert dump(model).explorers.by_name["toy"] is not snapshot
     assert snapshot.n_learned == i + 1
+
+
+def lasting(seed, n=3_000):
+    """Rows whose class lasts for some thirty of them, which x tells at three of four."""
+    rng = np.random.default_rng(seed)
+    for y in (np.cumsum(rng.random(n) < 0.03) % 2).tolist():
+        x = rng.normal([1.0 if y else -1.0, 0.0], [1.2, 1.0])
+        yield dict(zip("ab", x.tolist(), strict=True)), y
+
+
+def of_lasting(explorers=("network", "forest", "last_label"), around=lambda model: model, **late):
+    """Right predictions on such rows, with a fifth of the labels, which may come late."""
+    model = INeurAL(explorers=explorers, drift_detector=None, seed=1)
+    sampler = active.INeurALSampler(around(model), budget=0.2, seed=1)
+    evaluate.progressive_val_score(lasting(1), sampler, right := metrics.Accuracy(), **late)
+    return right.get()
+
+
+@pytest.mark.parametrize("around", [lambda model: model, lambda model: StandardScaler() | model])
+def test_the_last_label_says_nothing_where_classes_end_before_labels_come(around):
+    """It had been taken for what is true now; it still counts where labels are a little late."""
+    without = of_lasting(("network", "forest"), around, delay=100)
+    assert of_lasting(around=around, delay=3) > without + 0.1
+    assert of_lasting(around=around, delay=100) > without - 0.02
+
+
+def test_a_label_is_late_for_itself_alone():
+    """So that a copy, a file and a model that is put away need not know of it."""
+    model, last = INeurAL(seed=1), LastLabel()
+    for t in range(90):
+        last.late = 40
+        last.update(t // 30)
+        assert not last.dependent
+        model.learn_one({"a": t % 7}, t // 30, late=40)
+        assert dump(model).explorers.last_label.late == 0
+    last.late = 0
+    last.update(2)
+    assert last.dependent
+
+
+@pytest.mark.parametrize("late", [-1, 1.5, True])
+def test_examples_before_a_late_label_are_counted(late):
+    model = INeurAL(seed=1)
+    with pytest.raises((TypeError, ValueError), match="late must be"):
+        model.learn_one({"a": 1.0}, 0, late=late)
+    assert not model.n_labels

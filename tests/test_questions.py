@@ -27,7 +27,7 @@ from river.linear_model import SoftmaxRegression
 from streams import blobs, dump, shifting, small, waits_its_turn
 
 from river_ineural import INeurAL, active, baselines
-from river_ineural.active import questions
+from river_ineural.active import base, questions
 from river_ineural.persistence import LoadError, from_bytes, to_bytes
 
 STREAM = blobs(300, n_features=4, n_classes=3, seed=1)
@@ -859,3 +859,18 @@ def test_a_step_that_changes_x_in_place_changes_no_question():
         evaluate.progressive_val_score(datasets.Phishing().take(300), model, metrics.Accuracy())
         assert model.n_queries > 30
         assert not model.n_pending
+
+
+def test_a_label_is_late_by_the_examples_learned_since():
+    """Rounds in which nothing is learned make no class end sooner."""
+    model = active.RandomSampler(small(), p=1.0, seed=1)
+    queries = [model.decide_one(x).query for x, _ in STREAM[:11]]
+    for query in queries[:10]:
+        model.answer(query, query % 2)
+    model.p = 0.0
+    for x, _ in STREAM[:30]:
+        model.predict_one(x)
+    assert base.lateness(model, queries[10]) == {"late": 8}  # 30 rounds, a fourth of them learned
+    assert base.lateness(model, None) == {}
+    model.answer(float(queries[10]), 1)
+    assert model.n_pending == 0

@@ -140,7 +140,9 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
             _, x, y = waiting.pop(0)
             weights = {} if w is None else {"w": w[t % len(w)]}
             sampler.learn_one(x, y, **weights)
-            twin.learn(x, y, **weights)
+            learned = (reference.n_labels + reference.n_pseudo_labels) / (t + 1)
+            late = math.ceil(delay * min(1.0, learned))  # rounds, as learned examples
+            twin.learn(x, y, late=late, **weights)
             reference.told(y)
             assert_near(
                 [sampler._confirmed_gap],
@@ -177,17 +179,24 @@ def few_trees(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_trees")
-@pytest.mark.parametrize(("kind", "budget", "horizon"), BOTH_SAMPLERS)
-def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon):
-    """The last label counts, and a known length's labels are kept for the rounds to come."""
+@pytest.mark.parametrize(
+    ("kind", "budget", "horizon", "delay"),
+    [*((*each, 0) for each in BOTH_SAMPLERS), *((Float64, 0.9, None, delay) for delay in (3, 30))],
+)
+def test_where_labels_hang_together_every_round_agrees(kind, budget, horizon, delay):
+    """The last label counts, and a known length's labels are kept for the rounds to come.
+
+    It does not count where classes mostly end before their labels come.
+    """
     stream = [
         (x, (t if t < 9 else t // 20) % 3)
         for t, (x, _) in enumerate(blobs(110, n_features=2, noise=3.0, seed=2))
     ]
     model, twin = pair(kind, hidden_dim=4, n_steps=2.0)
-    trust = run_side_by_side(model, twin, stream, 1e-6, budget=budget / 2, horizon=horizon).trust
-    assert model.temporal_dependence
-    assert max(of_last for _, _, of_last in trust) > 0.2
+    settings = {"budget": budget / 2, "horizon": horizon, "delay": delay}
+    trust = run_side_by_side(model, twin, stream, 1e-6, **settings).trust
+    assert model.temporal_dependence == (delay < 30)
+    assert (max(of_last for _, _, of_last in trust) > 0.2) == (delay < 30)
 
 
 @pytest.mark.usefixtures("few_trees")

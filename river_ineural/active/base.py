@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -291,7 +293,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 model, example = self.classifier, found.x
                 if found.passed and not (filters(model) or learns_labels(model)):
                     model, example = last_step(model), found.example  # steps have learned x
-                self._learn(model, example, y, kwargs, query)
+                self._learn(model, example, y, lateness(self, query) | kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
                 tell_of_steps(self.classifier, found.label, self._warned)
@@ -339,7 +341,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             y, kwargs = LabelIndex.checked(y), of_given(kwargs)
             waited, now = asked and bool(self._questions.waiting), self._budget_manager.n_rounds
             query, distance = self._questions.find(x, now) if asked else (None, 0.0)
-            self._learn(self.classifier, x, y, kwargs, query)
+            self._learn(self.classifier, x, y, lateness(self, query) | kwargs, query)
             if waited:
                 self._questions.heard(query, distance)
             if query is None and (complaint := self._questions.complaint()):
@@ -405,6 +407,18 @@ def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -
             f"Label {before!r} was corrected or taken back, but a step before the model has "
             "learned it for good: TargetAgg and others that learn labels forget none."
         )
+
+
+def lateness(sampler: BudgetedSampler, query: int | None) -> dict[str, int]:
+    """How late the label of a question is, as an argument of a last step that takes one.
+
+    That is the number of examples learned since, if they are spread evenly over the rounds.
+    """
+    learner, now = find_learner(sampler.classifier)[0], sampler.n_rounds
+    n_learned = getattr(learner, "n_labels", 0) + getattr(sampler, "n_pseudo_labels", 0)
+    late = math.ceil((now - int(query or now)) * min(1.0, n_learned / max(1, now)))
+    takes = late and "late" in inspect.signature(last_step(sampler.classifier).learn_one).parameters
+    return {"late": late} if takes else {}
 
 
 def of_given(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from river.base.typing import ClfTarget, FeatureName
 import river_ineural.classifier.settings as of
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.classifier.models import Learner
-from river_ineural.explorers.last_label import LastLabel
 from river_ineural.features.index import Checked
 from river_ineural.features.parameters import Fixed, Live
 from river_ineural.features.validation import (
     ONE,
+    check_integer,
     check_seed,
     check_weight,
     choice,
@@ -119,8 +119,8 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     @property
     def temporal_dependence(self) -> bool:
         """Whether labels depend on the ones before, as the explorer "last_label" detects it."""
-        last = self._learner.model.explorers.by_name.get("last_label")
-        return isinstance(last, LastLabel) and last.dependent
+        last = self._learner.model.explorers.last_label
+        return last is not None and last.dependent
 
     @property
     def warning(self) -> bool:
@@ -153,7 +153,12 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         return checked
 
     def learn_one(
-        self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = False, w: float = ONE
+        self,
+        x: dict[FeatureName, Any],
+        y: ClfTarget,
+        pseudo_label: bool = False,
+        w: float = ONE,
+        late: int = 0,
     ) -> None:
         """Store one example and train (Algorithm 1, lines 14 to 26; Algorithm 2).
 
@@ -169,13 +174,17 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             a label or a new class.
         w
             Weight of the example in the loss, in [0, 1e6].
+        late
+            Examples learned between this one and its label, at least 0. If classes end sooner, the
+            last label says nothing of the next. A sampler counts them for labels that it asks for.
 
         Raises
         ------
         TypeError, ValueError
-            If x, y or w is not as above; the model is as it was.
+            If x, y, w or late is not as above; the model is as it was.
         """
         check_weight(w)
+        late = check_integer("late", late, 0) if late else 0
         with self._lock:
             learner, index = self._learner, self._learner.labels.index
             names, values = learner.features.read(x)
@@ -185,7 +194,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             if pseudo_label:
                 learner.learn_pseudo_label(tuple(names), values, y, weights, self.lr)
             else:
-                learner.learn(names, values, [y], weights, self.n_steps, self.lr)
+                learner.learn(names, values, [y], weights, self.n_steps, self.lr, late)
 
     def correct_one(self, number: int, y: ClfTarget | None) -> None:
         """Correct a label that was learned: its example is learned once more with y.

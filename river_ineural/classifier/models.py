@@ -137,6 +137,7 @@ class Learner:
         w: Values,
         n_steps: float,
         lr: float,
+        late: int = 0,
     ) -> None:
         """Learn examples as one batch (lines 14 to 17, 24 to 26), and let labels show a change.
 
@@ -145,8 +146,8 @@ class Learner:
         names, values, labels, w
             Checked values (B, names); label and weight of each row. Rows of labels beyond
             `max_classes` are left out.
-        n_steps, lr
-            Steps for each example, and learning rate η1 of f1.
+        n_steps, lr, late
+            Steps for each example; learning rate η1 of f1; examples learned until labels came.
         """
         names, n_known = tuple(names), len(self.labels.labels)
         with uninterrupted():  # Ctrl-C finds all models before or after these examples
@@ -161,8 +162,12 @@ class Learner:
             x = self.vectors(columns, values, new)
             self.features.touch(columns)
             self.features.learned(names, n)
+            for last in (model.explorers.last_label for model in self.learning):
+                if last:
+                    last.late = late
             since, change = self._learn(x, classes, w, n_known, values, columns)
-            self._look_at_units(change, names, values, columns)
+            self._accept(change)
+            self._check_units(names, values, columns)
         for model in self.learning:
             model.train(n * n_steps, lr)
         if former := returning(self.formers):
@@ -217,15 +222,10 @@ class Learner:
             for model in self.models:
                 model.scaling.accept(change)
 
-    def _look_at_units(
-        self,
-        change: UnitChange | None,
-        names: tuple[FeatureName, ...],
-        values: Values,
-        columns: Columns,
+    def _check_units(
+        self, names: tuple[FeatureName, ...], values: Values, columns: Columns
     ) -> None:
         """Look at the units of values (B, names) that were learned with given labels."""
-        self._accept(change)
         scaling = self.model.scaling
         if scaling.tiny:
             small = ((values != 0) & (abs(values) < CLOSEST)).any(axis=0)

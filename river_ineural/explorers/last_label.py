@@ -17,6 +17,7 @@ NONE = -1  # before the first label
 FADING = 0.98  # of what is known of the order of labels, at each that follows
 REPLAYED = 300  # labels that a new one learns at most: older ones would have faded
 DOUBT = 0.05  # added to p
+LASTING = 1 / math.e  # of a class until its label comes: it lasts as long as they do on average
 SURE = 3.0  # standard deviations beyond chance from which labels depend on the ones before
 
 
@@ -45,7 +46,8 @@ class LastLabel:
         excess ← 0.98 excess + s - q,    variance ← 0.98 variance + q (1 - q)
 
     and labels are dependent while excess > 3 √variance. So the explorer changes nothing where rows
-    are shuffled.
+    are shuffled. Nor does it where labels come so late that their class has likely ended: if the
+    model has learned n examples between that of a label and the label, while (1 - h)^n < 1/e.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class LastLabel:
     def __init__(self) -> None:
         self.last = NONE
         self.age = 0  # examples learned since the last label
+        self.late = 0  # examples learned between the next label and its example
         self.counts: dict[int, float] = {}  # labels by class, the older the less
         self.excess = self.variance = self.changes = self.examples = 0.0
         self.dependent = False  # whether labels depend on the ones before
@@ -82,11 +85,10 @@ class LastLabel:
         """q: the share of the last label's class among the labels."""
         return self.counts[self.last] / sum(self.counts.values())
 
-    @property
-    def persistence(self) -> float:
-        """κ: the probability that the class of the last label lasts until the next example."""
+    def persistence(self, n: int) -> float:
+        """κ: the probability that the class of a label lasts for n more examples."""
         ends = (self.changes + 1) / (self.examples + 1)
-        return float((1 - ends) ** (self.age + 1))
+        return float((1 - ends) ** n)
 
     def update(self, label: int) -> None:
         """Learn the class of the next example, and whether it is that of the last label."""
@@ -98,6 +100,7 @@ class LastLabel:
             self.dependent = self.excess > SURE * math.sqrt(self.variance)
             self.changes = FADING * self.changes + (not same)
             self.examples = FADING * self.examples + self.age
+            self.dependent &= self.persistence(self.late) >= LASTING
         for each in self.counts:
             self.counts[each] *= FADING
         self.counts[label] = self.counts.get(label, 0.0) + 1
@@ -107,7 +110,7 @@ class LastLabel:
         """b - p of each class, f1 (B, k) → (B, k); 0 unless labels are dependent."""
         if not self.dependent:
             return np.zeros_like(f1)
-        kappa = self.persistence
+        kappa = self.persistence(self.age + 1)
         likely = np.full(f1.shape[1], 1 - kappa, f1.dtype)
         likely[self.last] += kappa / self.share
         p = f1.clip(0, 1)
@@ -122,6 +125,7 @@ class LastLabel:
                 self.update(int(history.targets[row, 0].argmax()))
             else:
                 self.age += 1
+        self.late = 0
 
     def count_pseudo_label(self) -> None:
         """Count an example without a given label."""

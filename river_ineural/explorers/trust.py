@@ -121,6 +121,8 @@ class Explorers:
         self.by_name, self.names = by_name, tuple(by_name)
         forest = by_name.get("forest")
         self.forest = forest if isinstance(forest, Forest) else None
+        last_label = by_name.get("last_label")
+        self.last_label = last_label if isinstance(last_label, LastLabel) else None
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
