@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from river import evaluate, metrics
+from river import anomaly, drift, evaluate, imblearn, metrics, preprocessing
 from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
 
@@ -99,3 +99,40 @@ def test_examples_before_a_late_label_are_counted(late):
     with pytest.raises((TypeError, ValueError), match="late must be"):
         model.learn_one({"a": 1.0}, 0, late=late)
     assert not model.n_labels
+
+
+WRAPPED = {
+    "filter": lambda model: (
+        preprocessing.MinMaxScaler()
+        | anomaly.QuantileFilter(anomaly.HalfSpaceTrees(n_trees=2, seed=1), q=0.95)
+        | model
+    ),
+    "sampler": lambda model: imblearn.RandomUnderSampler(model, {0: 0.5, 1: 0.5}, seed=1),
+    "retraining": lambda model: drift.DriftRetrainingClassifier(model),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_late_labels_are_learned_in_wrappers(name):
+    """A filter hands on no lateness, which its detector would refuse; others do."""
+    right = of_lasting(around=WRAPPED[name], delay=100)
+    assert right > 0.5 if name == "filter" else right > of_lasting(("network", "forest")) - 0.1
+
+
+def test_a_recovery_knows_that_labels_are_late():
+    """Trained anew, the explorer had learned all labels as if they were in time."""
+    rng, model = np.random.default_rng(1), INeurAL(seed=1)
+    for t, y in enumerate((np.cumsum(rng.random(600) < 0.06) % 2).tolist()):
+        sign = (1 if t < 400 else -1) * (2.0 if y else -2.0)
+        model.learn_one({"a": rng.normal(sign), "b": rng.normal()}, y, late=100)
+        assert t < 60 or not model.temporal_dependence
+    assert model.n_drifts
+
+
+@pytest.mark.parametrize("late", [-1, None, ""])
+def test_a_bad_lateness_is_refused_before_steps_learn(late):
+    scaler = StandardScaler()
+    model = active.INeurALSampler(scaler | INeurAL(seed=1), seed=1)
+    with pytest.raises((TypeError, ValueError), match="late must be"):
+        model.learn_one({"a": 1.0}, 0, asked=False, late=late)
+    assert not scaler.counts

@@ -35,7 +35,7 @@ from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.features.keys import check_names
 from river_ineural.features.labels import LabelIndex
 from river_ineural.features.parameters import Fixed, Live
-from river_ineural.features.validation import check_seed, real, warn
+from river_ineural.features.validation import check_integer, check_seed, real, warn
 from river_ineural.networks.threads import uninterrupted
 
 if TYPE_CHECKING:
@@ -409,20 +409,25 @@ def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -
         )
 
 
-def lateness(sampler: BudgetedSampler, query: int | None) -> dict[str, int]:
-    """How late the label of a question is, as an argument of a last step that takes one.
+def lateness(model: BudgetedSampler, query: int | None) -> dict[str, int]:
+    """How late the label of a question is, as an argument of a learner that takes one.
 
     That is the number of examples learned since, if they are spread evenly over the rounds.
     """
-    learner, now = find_learner(sampler.classifier)[0], sampler.n_rounds
-    n_learned = getattr(learner, "n_labels", 0) + getattr(sampler, "n_pseudo_labels", 0)
-    late = math.ceil((now - int(query or now)) * min(1.0, n_learned / max(1, now)))
-    takes = late and "late" in inspect.signature(last_step(sampler.classifier).learn_one).parameters
-    return {"late": late} if takes else {}
+    now = model._budget_manager.n_rounds
+    if (n_rounds := now - int(query or now)) <= 0:
+        return {}
+    learner = find_learner(model.classifier)[0]
+    takes = "late" in inspect.signature(learner.learn_one).parameters
+    if not takes or filters(model.classifier):  # a filter hands on what its detector refuses
+        return {}
+    n_learned = model._n_labels + getattr(model, "n_pseudo_labels", 0)
+    return {"late": math.ceil(n_rounds * min(1.0, n_learned / now))}
 
 
 def of_given(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a label that was given; TypeError for one of pseudo-labels."""
+    """The arguments of a label that was given; raises for one of pseudo-labels, or a bad `late`."""
+    check_integer("late", kwargs.get("late", 0), 0)
     if "pseudo_label" in kwargs:
         raise TypeError("pseudo_label: a sampler learns pseudo-labels by itself, in its rounds.")
     return kwargs

@@ -39,6 +39,8 @@ class Learner(Protocol):
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = ...) -> None:
         """Learn a label, or with `pseudo_label` the learner's own prediction.
 
+        An argument `late`, if there is one, gets the number of examples learned since that of x.
+
         It must accept every x that `check_one` has accepted.
         """
         ...
@@ -61,7 +63,8 @@ class ChangingLearner(Learner, Protocol):
     """Whether it learns pseudo-labels."""
 
     temporal_dependence: bool
-    """Whether the next label is mostly the last one, so that only random asks show a change."""
+    """Whether the next label is mostly the last one, so that only random asks show a change; False
+    if the last one came too late for that."""
 
     n_labels: int
     """Labels stored so far."""

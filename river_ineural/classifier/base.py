@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Scores = dict[ClfTarget, float]
 
+ON_TIME = 0  # of a label: no example was learned between
 UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
 UNWEIGHTED = np.ones(1)
@@ -118,7 +119,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
 
     @property
     def temporal_dependence(self) -> bool:
-        """Whether labels depend on the ones before, as the explorer "last_label" detects it."""
+        """Whether labels depend on the last one before, as the explorer "last_label" detects it."""
         last = self._learner.model.explorers.last_label
         return last is not None and last.dependent
 
@@ -158,7 +159,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         y: ClfTarget,
         pseudo_label: bool = False,
         w: float = ONE,
-        late: int = 0,
+        late: int = ON_TIME,
     ) -> None:
         """Store one example and train (Algorithm 1, lines 14 to 26; Algorithm 2).
 
@@ -184,7 +185,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             If x, y, w or late is not as above; the model is as it was.
         """
         check_weight(w)
-        late = check_integer("late", late, 0) if late else 0
+        late = late if late is ON_TIME else check_integer("late", late, 0)
         with self._lock:
             learner, index = self._learner, self._learner.labels.index
             names, values = learner.features.read(x)

@@ -162,12 +162,11 @@ class Learner:
             x = self.vectors(columns, values, new)
             self.features.touch(columns)
             self.features.learned(names, n)
-            for last in (model.explorers.last_label for model in self.learning):
-                if last:
-                    last.late = late
+            for model in self.learning:
+                model.explorers.note_late(late)
             since, change = self._learn(x, classes, w, n_known, values, columns)
             self._accept(change)
-            self._check_units(names, values, columns)
+            self._scan_units(names, values, columns)
         for model in self.learning:
             model.train(n * n_steps, lr)
         if former := returning(self.formers):
@@ -176,6 +175,8 @@ class Learner:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
             self._continue_recovery(self.recovery, n_steps, lr)
+        for model in self.models:
+            model.explorers.note_late(0)
 
     def learn_pseudo_label(
         self, names: tuple[FeatureName, ...], values: Values, label: ClfTarget, w: Values, lr: float
@@ -222,9 +223,7 @@ class Learner:
             for model in self.models:
                 model.scaling.accept(change)
 
-    def _check_units(
-        self, names: tuple[FeatureName, ...], values: Values, columns: Columns
-    ) -> None:
+    def _scan_units(self, names: tuple[FeatureName, ...], values: Values, columns: Columns) -> None:
         """Look at the units of values (B, names) that were learned with given labels."""
         scaling = self.model.scaling
         if scaling.tiny:

@@ -78,7 +78,7 @@ class LastLabel:
         self.late = 0  # examples learned between the next label and its example
         self.counts: dict[int, float] = {}  # labels by class, the older the less
         self.excess = self.variance = self.changes = self.examples = 0.0
-        self.dependent = False  # whether labels depend on the ones before
+        self.dependent = False  # whether labels depend on the last one
 
     @property
     def share(self) -> float:
@@ -125,7 +125,6 @@ class LastLabel:
                 self.update(int(history.targets[row, 0].argmax()))
             else:
                 self.age += 1
-        self.late = 0
 
     def count_pseudo_label(self) -> None:
         """Count an example without a given label."""
@@ -133,4 +132,6 @@ class LastLabel:
 
     def renewed(self) -> Self:
         """One that has seen no label; this one stays as it is."""
-        return type(self)()
+        other = type(self)()
+        other.late = self.late
+        return other

@@ -168,6 +168,11 @@ class Explorers:
                 found[i] = each.estimate(x, f1)
         return found
 
+    def note_late(self, n: int) -> None:
+        """Note that n examples were learned between the next label and its example."""
+        if self.last_label:
+            self.last_label.late = n
+
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Let each learn n more examples with given labels."""
         for each in self.by_name.values():
