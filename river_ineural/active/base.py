@@ -427,7 +427,8 @@ def lateness(model: BudgetedSampler, query: int | None) -> dict[str, int]:
 
 def of_given(kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a label that was given; raises for one of pseudo-labels, or a bad `late`."""
-    check_integer("late", kwargs.get("late", 0), 0)
+    if "late" in kwargs:
+        check_integer("late", kwargs["late"], 0)
     if "pseudo_label" in kwargs:
         raise TypeError("pseudo_label: a sampler learns pseudo-labels by itself, in its rounds.")
     return kwargs

@@ -192,10 +192,10 @@ def learns_labels(classifier: Any) -> bool:
 
 
 def accepted(model: Any, kwargs: dict[str, Any], of_steps: bool) -> dict[str, Any]:
-    """The arguments without a weight, or how late a label is, if the model does not take them; and
-    without others that it does not take, if they are those of the steps before it.
+    """The arguments without a weight, if the model takes none; and without others that it does not
+    take, if they are those of the steps before it.
     """
-    optional = {*kwargs} if of_steps else {"w", "late"} & kwargs.keys()
+    optional = {*kwargs} if of_steps else {"w"} & kwargs.keys()
     if not optional:
         return kwargs
     parameters = inspect.signature(model.learn_one).parameters

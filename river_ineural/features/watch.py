@@ -115,15 +115,11 @@ class Watch:
             name = names[int(small.argmax())]
             self.once("small", f"feature {name!r} varies by less than {CLOSEST:g}. {UNITS}")
 
-    def lacks(
+    def changed(
         self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]
-    ) -> set[FeatureName] | None:
-        """The names that all labels have and that are not among these, and columns whose kind is
-        another one than in all labels: text or numbers.
-
-        None if less than a half of all names are in all labels, as where examples hold words.
-        """
-        common, changed = self.common or set(), set[FeatureName]()
+    ) -> set[FeatureName]:
+        """Columns of numbers that were text in all labels, or of text that were numbers."""
+        changed = set[FeatureName]()
         for name in names if self.encoder else ():
             if name not in columns:
                 column = self.source(name)  # of text
@@ -131,6 +127,16 @@ class Watch:
                     changed.add(name)
                 elif column in columns and not self.n_made[str(column)]:
                     changed.add(column)
+        return changed
+
+    def lacks(
+        self, names: tuple[FeatureName, ...], columns: dict[FeatureName, int]
+    ) -> set[FeatureName] | None:
+        """The names that all labels have and that are not among these, and `changed` columns.
+
+        None if less than a half of all names are in all labels, as where examples hold words.
+        """
+        common, changed = self.common or set(), self.changed(names, columns)
         if 2 * len(common) <= len(columns) - self.n_made.total():
             return changed or None
         return common.difference(names) | changed
@@ -158,7 +164,7 @@ class Watch:
             self.run, self.n_meanwhile, same = 0, 0, lacked
         self.run, self.lacked = self.run + n * odd, same
         many = 3 * len(same) > len(self.common or ())
-        changed = same.difference((self.common or set()).difference(names))
+        changed = same & self.changed(names, columns)
         others = [name for name in names if name not in columns and self.source(name) is None]
         enough = many or not lacked or changed or others or self.n_meanwhile >= LEAST_LABELS
         least = RUN if many else LONG_RUN if enough else LONGEST
