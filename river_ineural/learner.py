@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.explorers.forest import NO_NODES
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
@@ -118,14 +117,13 @@ class Model:
         """The same of values (1, n) of columns (n,), on the CPU in one compiled call."""
         networks, explorers = self.networks, self.explorers
         exploring = networks.shape.explores and (every or explorers.explores)
-        nodes = explorers.forest.nodes if explorers.forest else NO_NODES
         loops = networks.loops
         assert loops
-        found = np.zeros((4 + len(explorers.others), 1, loops.n_classes), networks.dtype)
-        given = values, columns, self.scaling.scaling, loops.predicting, exploring, nodes
-        say(*given, explorers.of_said, loops.raw, found)
+        found = np.zeros((5 + len(explorers.others), 1, loops.n_classes), networks.dtype)
+        given = values, columns, self.scaling.scaling, loops.predicting, exploring
+        say(*given, *explorers.told(every), explorers.of_said, loops.raw, found)
         f1, scores = found[0], found[-1]
-        for row, (i, each) in enumerate(explorers.others, 3):
+        for row, (i, each) in enumerate(explorers.others, 4):
             if every or explorers.trust[i]:
                 found[row] = each.estimate(loops.raw, f1)
             if explorers.trust[i]:
@@ -187,6 +185,8 @@ class Model:
         self.history.correct(row, label)
         if self.explorers.forest:
             self.explorers.forest.relearn(self.history, self.scaling, self.history.serial(row))
+        if self.explorers.discriminant:
+            self.explorers.discriminant.relearn(self.history)
 
     def train(self, n_steps: float, lr: float, pseudo_label: bool = False) -> None:
         """Line 26: the steps due, and so many more; a fraction of one is carried over.
@@ -222,8 +222,9 @@ class Model:
     def grow(self, columns: Columns, n_features: int, n_classes: int) -> None:
         """Make room for the new features of `columns`, n_features in all, and for classes."""
         self.networks.grow(columns, n_features, n_classes)
-        if self.explorers.forest:
-            self.explorers.forest.forget(columns)
+        for each in (self.explorers.forest, self.explorers.discriminant):
+            if each:
+                each.forget(columns)
         room = self.networks.shape.n_features
         self.history.grow(room, columns, n_features, n_classes)
         self.scaling.grow(room, columns)

@@ -20,6 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 import torch
+from reference_discriminant import ReferenceDiscriminant
 from reference_forest import ReferenceForest
 
 from river_ineural.active import Budget
@@ -29,7 +30,10 @@ FIRST_LAYERS = 0.3  # times the paper's initial weights
 ALL = torch.tensor(True)  # the columns that are there
 RADII = 0.01, 0.05, 0.15  # the least, the first and the largest by which examples are moved
 # Trust before labels tell, and its weight
-EXPLORERS = {"network": (0.0, 0.05), "forest": (0.5, 5.0), "last_label": (0.0, 1.0)}
+EXPLORERS = {
+    **{"network": (0.0, 0.05), "forest": (0.5, 5.0)},
+    **{"discriminant": (0.0, 5.0), "last_label": (0.0, 1.0)},
+}
 
 
 def vector(numbers):
@@ -118,6 +122,7 @@ class ReferenceClassifier:
         self.waiting = []  # pseudo-labels that have not been learned yet
         self.theta1 = None
         self.told = []  # at each label given: what each explorer said, the residual
+        self.discriminant = ReferenceDiscriminant()
         self.follow_labels()
         self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
         self.late = 0  # examples learned between the next label and its example
@@ -220,6 +225,9 @@ class ReferenceClassifier:
                 said.append(self.f2(rows, self.of(theta1, there), theta2)[0].tolist())
             elif name == "forest":
                 said.append(self.forest.estimate(self.raw([x])[0].numpy(), f1))
+            elif name == "discriminant":
+                p = np.clip(f1, 0, 1)
+                said.append(self.discriminant.estimate(self.raw([x])[0].numpy(), p))
             else:
                 said.append(self.by_last_label([min(1.0, max(0.0, f)) for f in f1]))
         scores = [
@@ -247,8 +255,11 @@ class ReferenceClassifier:
             return
         first, weights = np.transpose([EXPLORERS[name] for name in self.explorers])
         rows, wanted = [np.diag(np.sqrt(weights))], [np.sqrt(weights) * first]
+        silent = np.array([n == "discriminant" for n in self.explorers])
+        silent &= not self.discriminant.speaks
         for age, (said, residual) in enumerate(reversed(self.told)):
-            rows.append(0.99 ** (age / 2) * np.transpose(said))
+            said = np.where(silent[:, None], 0.0, said)
+            rows.append(0.99 ** (age / 2) * said.T)
             wanted.append(0.99 ** (age / 2) * np.array(residual))
         solution = np.linalg.lstsq(np.concatenate(rows), np.concatenate(wanted))[0]
         self.trust = np.clip(solution, 0, 1).tolist()
@@ -351,6 +362,7 @@ class ReferenceClassifier:
                 example["residual"] = [0.0] * len(self.labels)
             elif example["weight"]:
                 self.told.append((example["said"], example["residual"]))
+                self.compare_discriminant(example)
         self.follow_labels()
         self.store(arrived, pseudo_label)
         if pseudo_label:
@@ -386,6 +398,7 @@ class ReferenceClassifier:
         if told and "last_label" in self.explorers:
             self.lasting = self.hangs_together() and self.lasts(self.late) >= 1 / math.e
         self.late = 0
+        self.fit_discriminants(n)
         self.grow_trees(n)
 
     def hangs_together(self):
@@ -419,6 +432,21 @@ class ReferenceClassifier:
         q = self.share_of_last(len(self.order))
         b = [(p[i] + 0.05) * (lasts * (i == last) / q + 1 - lasts) for i in range(len(p))]
         return [b[i] / sum(b) - p[i] for i in range(len(p))]
+
+    def compare_discriminant(self, example):
+        if "discriminant" in self.explorers:
+            i, said = self.explorers.index("discriminant"), example["said"]
+            f1 = np.array(example["reward"]) - example["residual"]
+            added = [a * np.array(e) for a, e in zip(self.trust, said, strict=True)]
+            others = f1 + sum(added) - added[i]
+            self.discriminant.compare(example["label"], f1, others, np.array(said[i]))
+
+    def fit_discriminants(self, n):
+        held = self.held()
+        if held and "discriminant" in self.explorers:
+            classes, w = (np.array([e[name] for e in held]) for name in ("label", "weight"))
+            x = self.raw([e["x"] for e in held]).numpy()
+            self.discriminant.learn(x, classes, w, len(self.labels), n)
 
     def grow_trees(self, n):
         held, k, d = self.held(), len(self.labels), len(self.features)
@@ -513,6 +541,7 @@ class ReferenceClassifier:
         self.rings, self.n_added = [[], []], [0, 0]
         self.start(k, 1 + len(self.features))
         self.forest = ReferenceForest(self.forest.rng)
+        self.discriminant = self.discriminant.renewed()
         self.order, self.lasting = [], False
         self.store([self.arrived(x, self.labels[label], w) for x, label, w in kept], False)
         n = len(self.rings[0])

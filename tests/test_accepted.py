@@ -87,7 +87,9 @@ def model_of(rng):
         categories=rng.random() < 0.5,
         missing=rng.random() < 0.5,
         classes=rng.choice([None, None, ("good", 1)]),
-        explorers=rng.choice([("network", "forest", "last_label"), ("network",), ()]),
+        explorers=rng.choice(
+            [("network", "forest", "discriminant", "last_label"), ("network",), ()]
+        ),
         drift_detector=detector,
     )
     kind = rng.choice([active.INeurALSampler] * 3 + [active.RandomSampler, active.MarginSampler])

@@ -16,6 +16,7 @@ from streams import module_of
 from river_ineural import datasets
 from river_ineural.active import Budget
 from river_ineural.compare.refitted import numbered
+from river_ineural.explorers.trust import EXPLORERS
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -286,7 +287,7 @@ def test_learners_are_what_their_names_say():
     made = {name: learners.new(name, 0.05, 1000, 3, 2) for name in learners.LEARNERS}
     names = "I-NeurAL", "f1 and f2", "f1 and forest", "f1 alone"
     explorers = [{*made[name].classifier.explorers} for name in names]
-    assert explorers == [{"network", "forest", "last_label"}, {"network"}, {"forest"}, set()]
+    assert explorers == [{*EXPLORERS}, {"network"}, {"forest"}, set()]
     for name, model in made.items():
         if name.startswith("Margin"):
             assert name == f"Margin {model.threshold}"

@@ -1,14 +1,18 @@
 """Explorers: how much they are trusted, and what adding one takes."""
 
+import copy
+
 import numpy as np
 import pytest
 from river import anomaly, drift, evaluate, imblearn, metrics, preprocessing
 from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
 
-from river_ineural import INeurAL, active
+from river_ineural import INeurAL, active, persistence
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.explorers.trust import EXPLORERS
+
+ALL = "network", "forest", "discriminant", "last_label"
 
 
 class Toy:
@@ -34,7 +38,7 @@ class Toy:
 
 def test_a_fourth_explorer_needs_no_more_than_the_protocol(monkeypatch):
     monkeypatch.setitem(EXPLORERS, "toy", lambda rng: Toy())
-    names = "network", "forest", "last_label", "toy"
+    names = *ALL, "toy"
     model = INeurAL(hidden_dim=8, explorers=names, seed=1)
     assert model.trust["toy"] == 0.25
     stream = blobs(120, noise=0.3)
@@ -136,3 +140,117 @@ def test_a_bad_lateness_is_refused_before_steps_learn(late):
     with pytest.raises((TypeError, ValueError), match="late must be"):
         model.learn_one({"a": 1.0}, 0, asked=False, late=late)
     assert not scaler.counts
+
+
+def right_on(stream, n=600, **settings):
+    """Right predictions of the latter half, each label learned, and the model."""
+    model, right = INeurAL(seed=1, drift_detector=None, **settings), 0
+    for t, (x, y) in enumerate(stream(n)):
+        right += t >= n // 2 and model.predict_one(x) == y
+        model.learn_one(x, y)
+    return right / (n // 2), model
+
+
+def ball(n):
+    """Whether normal points in ten dimensions are far out."""
+    for x in np.random.default_rng(1).normal(size=(n, 10)):
+        yield dict(enumerate(x)), int((x**2).sum() > 9.34)
+
+
+def plane(n):
+    """On which side of a plane features are; their units differ, and one is constant."""
+    rng = np.random.default_rng(2)
+    normal = rng.normal(size=24)
+    for z in rng.normal(size=(n, 24)):
+        yield dict(enumerate([*(z * 10.0 ** np.arange(-12, 12)), 7.0])), int(z @ normal > 0)
+
+
+def rule(n):
+    """A rule on two features."""
+    for x in np.random.default_rng(3).random((n, 6)):
+        yield dict(enumerate(x)), int((x[0] > 0.5) != (x[1] > 0.3))
+
+
+@pytest.mark.parametrize("stream", [ball, plane])
+def test_a_discriminant_finds_planes_and_ellipsoids(stream):
+    found, model = right_on(stream)
+    without, _ = right_on(stream, explorers=("network", "forest", "last_label"))
+    assert 1 - found < 0.75 * (1 - without)
+    assert model.trust["discriminant"] > 0.2
+
+
+def test_a_discriminant_that_does_not_help_changes_nothing():
+    """It is silent, and the others are trusted as if there were none."""
+    _, model = right_on(rule)
+    _, without = right_on(rule, explorers=("network", "forest", "last_label"))
+    trust = model.trust
+    assert trust.pop("discriminant") == 0.0
+    assert trust == without.trust
+    xs = [x for x, _ in rule(50)]
+    assert [model.scores_one(x) for x in xs] == [without.scores_one(x) for x in xs]
+
+
+def test_a_discriminant_says_the_same_after_it_was_saved_or_copied(tmp_path):
+    _, model = right_on(ball, n=205)
+    persistence.save(model, tmp_path / "model")
+    loaded, copied = persistence.load(tmp_path / "model"), copy.deepcopy(model)
+    for x, y in list(ball(300))[205:]:
+        scores = model.scores_one(x)
+        assert model.trust["discriminant"] > 0
+        for each in (model, loaded, copied):
+            assert each.scores_one(x) == scores
+            each.learn_one(x, y)
+
+
+def test_a_discriminant_takes_all_units_and_learns_no_label_without_weight():
+    """Labels of weight 0 are of examples turned round."""
+    model = INeurAL(explorers=ALL, drift_detector=None, seed=1)
+    for t, (x, y) in enumerate(plane(120)):
+        odd = {"huge": 1e15 if t % 2 else -1e15, "tiny": 1e-60 * t}
+        model.learn_one(x | odd, y)
+        model.learn_one({name: -value for name, value in x.items()}, y, w=0.0)
+    at, forms, constants = dump(model).explorers.discriminant.fit
+    assert all(np.isfinite(each).all() for each in (at, forms, constants))
+    assert np.isfinite([*model.scores_one(x | odd).values()]).all()
+    assert dump(model).explorers.discriminant.losses.min() < 45
+
+
+def model_column(model, name):
+    return dump(model).features.columns[name]
+
+
+def test_a_discriminant_forgets_features_that_are_gone():
+    """A column of a new feature counts for nothing until the next fit."""
+    model = INeurAL(max_features=3, explorers=ALL, drift_detector=None, seed=1)
+    for t in range(60):
+        model.learn_one({"a": t % 2 + 0.1 * (t % 5), "b": float(t % 7), "c": float(t % 3)}, t % 2)
+    before, column = dump(model).explorers.discriminant.fit[0].copy(), model_column(model, "a")
+    with pytest.warns(UserWarning, match="max_features"):
+        model.learn_one({"d": 5.0, "b": 1.0, "c": 1.0}, 0)
+    after = dump(model).explorers.discriminant.fit[0]
+    assert column == model_column(model, "d")
+    assert not after[:, column].any()
+    np.testing.assert_array_equal(np.delete(after, column, 1), np.delete(before, column, 1))
+
+
+def test_above_256_features_a_discriminant_is_silent():
+    def wide(n):
+        for x in np.random.default_rng(1).normal(size=(n, 257)):
+            yield dict(enumerate(x)), int(x[:5].sum() > 0)
+
+    _, model = right_on(wide, n=60)
+    assert not dump(model).explorers.discriminant.fitted
+    assert model.trust["discriminant"] == 0.0
+
+
+def test_a_corrected_label_moves_the_discriminant():
+    """As if the label had been right: the fit is that of the examples as they are now."""
+    model, other = (INeurAL(explorers=ALL, drift_detector=None, seed=1) for _ in range(2))
+    for t, (x, y) in enumerate(plane(40)):
+        model.learn_one(x, 1 - y if t == 30 else y)
+        other.learn_one(x, y)
+    model.correct_one(31, [y for _, y in plane(40)][30])
+    fitted, expected = (dump(each).explorers.discriminant for each in (model, other))
+    expected.relearn(dump(other).history)
+    for own, each in zip(fitted.fit, expected.fit, strict=True):
+        np.testing.assert_array_equal(own, each)

@@ -132,7 +132,7 @@ def test_trust_and_reasons_are_told(model):
     recorded(model, run(model))
     trust = model.last_decision.trust
     assert trust == model.classifier.trust
-    assert list(trust) == ["network", "forest", "last_label"]
+    assert list(trust) == ["network", "forest", "discriminant", "last_label"]
     assert all(0 <= value <= 1 for value in trust.values())
     head, *rows, _, told, _ = model.debug_one(STREAM[0][0]).splitlines()
     assert head.split() == ["class", "f1", *trust, "score"]

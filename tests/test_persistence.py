@@ -266,6 +266,7 @@ def test_a_file_is_not_larger_than_what_is_in_it():
     least = 4 * (4 * weights + 51 * (2 * 2 + 1)) + 8 * (51 * used + (4 + 3 + 6) * room)
     forest = state.explorers.by_name["forest"].__getstate__()
     least += forest["child"].size * (2 + 8 + 4)
+    least += sum(each.nbytes for each in state.explorers.by_name["discriminant"].fit)
     for written, read in ((to_bytes, from_bytes), (pickle.dumps, pickle.loads)):
         data = written(model)
         assert least < len(data) < least + 20_000
@@ -326,6 +327,7 @@ FORGED = [
     (at("detector.error_rates"), [0.5, 1.1, 0.5, 0.5], "Expected `float` <= 1.0"),
     (at("detector.n_of_class"), kept.DROPPED, "missing required field `n_of_class`"),
     (at("model.explorers.forest"), None, "explorers.forest must be as its model's parameters"),
+    (at("model.explorers.discriminant.n_new"), -1, "n_new"),
     (at("model.explorers.last_label.last"), -1, "counts must be of the last label too"),
     (at("model.explorers.last_label.examples"), 0.0, "changes must be at most the examples"),
     (at("detector.n_of_class"), {"$dict": [[3, 1]]}, "n_of_class must be of 3 classes"),
@@ -352,12 +354,15 @@ def without_column(array):
     return array[:, 1:]
 
 
-NEGATIVE = np.diag([1.0, 1.0, -1.0])
+NEGATIVE = np.diag([1.0, 1.0, 1.0, -1.0])
 SPOILED = [
     ("networks.block", first_row(lambda row: row * math.nan), "finite"),
     ("explorers.b", first_row(lambda row: row - math.inf), "finite"),
     ("explorers.a", np.triu, "symmetric"),
     ("explorers.a", lambda array: NEGATIVE, "symmetric, with no negative eigen"),
+    ("explorers.discriminant.gains", lambda array: array - 1e9, "a gain and a square"),
+    ("explorers.discriminant.forms", first_row(lambda row: row * math.nan), "finite"),
+    ("explorers.discriminant.constants", lambda array: array + 1, "log likelihoods, and shares"),
     ("scaling.moments", without_column, r"float64 .*\(4, 6\), got float64 .*\(4, 5\)"),
     ("history.x", without_column, r"float64 .*, 6\), got float64 of shape .*, 5\)"),
 ]

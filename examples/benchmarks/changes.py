@@ -20,6 +20,7 @@ from learners import (
     RIVER,
     STREAMING,
     WITHOUT,
+    WITHOUT_PLANES,
     new,
 )
 
@@ -27,7 +28,7 @@ COLUMNS = (*common.COUNTED, "changes", "drifts", "curve", "asks", *common.MACHIN
 TOLD = "I-NeurAL, length given"
 ADAPTIVE = "adaptive random forest, at random"
 BESIDE = (OWN, TOLD, WITHOUT, ADAPTIVE, NEIGHBOURS)  # for streams with temporal dependence
-LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, NEIGHBOURS, WITHOUT)
+LEARNERS = (OWN, OUTPUTS, *PARTS, TOLD, NEIGHBOURS, WITHOUT, WITHOUT_PLANES)
 LEARNERS += tuple(name for name in STREAMING if not name.endswith(REST))
 AFTER = 1_500  # rounds after a label flip that are left out of the accuracy
 DRAWN = ["label flip", "mixed", "agrawal gradual"]

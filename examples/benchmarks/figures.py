@@ -29,7 +29,7 @@ import tabular
 import theory
 from changing import LASTING, PANEL
 from common import RESULTS, geometric, markdown, of, ratios, spread
-from learners import ACTIVEMLS, BEST, MOAS, OWN, QUERIES, WITHOUT
+from learners import ACTIVEMLS, BEST, MOAS, OWN, QUERIES, WITHOUT, WITHOUT_PLANES
 from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,10 @@ FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has the files of spe
 BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
 OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # streams of the mean ratios
 USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # defaults of columns
-LEFT_OUT = {"f2": "f1 and forest", "the forest": "f1 and f2", "the last label": WITHOUT}
+LEFT_OUT = {
+    **{"f2": "f1 and forest", "the forest": "f1 and f2"},
+    **{"the discriminant": WITHOUT_PLANES, "the last label": WITHOUT},
+}
 Figure = Callable[..., str]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from common import Cell, Row, chosen, geometric, markdown
 from drawing import colours, draw, logarithmic
-from learners import OWN, REFITTED, Make, ineural, new, refitted
+from learners import OWN, REFITTED, WITHOUT_PLANES, Make, ineural, new, refitted
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris  # type: ignore[import-untyped]
 
@@ -39,6 +39,7 @@ KINDS: dict[str, Make] = {
     OWN: ineural(**ENCODING),
     "f1 and forest": ineural(**ENCODING, explorers=("forest",)),
     "f1 and f2": ineural(**ENCODING, explorers=("network",)),
+    WITHOUT_PLANES: ineural(**ENCODING, explorers=("network", "forest", "last_label")),
 }
 LEARNERS = (OWN, *RIVALS)
 ARCHIVE, FOLDER = "resources.tar.gz", "resources/rdata/csv"

@@ -136,6 +136,7 @@ CERTAINTY = 0.19  # of the probabilities 3/4 and 1/4, whose margin is FIXED
 OWN, OUTPUTS, BEST, MOAS = "I-NeurAL", "NeurONAL", "River's best learner", "MOA's best learner"
 ACTIVEMLS = "random forest, refitted, scikit-activeml asks"
 NEIGHBOURS, WITHOUT = "nearest neighbours", "without the last label"
+WITHOUT_PLANES = "without the discriminant"
 PARTS: dict[str, Make] = {
     "f1 and forest": ineural(explorers=("forest",)),
     "f1 and f2": ineural(explorers=("network",)),
@@ -148,7 +149,8 @@ LEARNERS: dict[str, Make] = {
     **SENSITIVITY,
     **PARTS,
     NEIGHBOURS: neighbours,
-    WITHOUT: ineural(explorers=("network", "forest")),
+    WITHOUT: ineural(explorers=("network", "forest", "discriminant")),
+    WITHOUT_PLANES: ineural(explorers=("network", "forest", "last_label")),
     "the print": printed,
     "the print, no f2": partial(printed, explores=False),
 }

@@ -23,6 +23,7 @@ from learners import (
     QUERIES,
     REFITTED,
     STREAMING,
+    WITHOUT_PLANES,
     new,
     refitted,
 )
@@ -34,7 +35,7 @@ from river_ineural.compare.refitted import numbered
 MEASURED = ("row_by_row", "fits", "curve", "asks")
 COLUMNS = (*common.COUNTED, *MEASURED, *common.MACHINE, "river", "sklearn")
 LEARNERS = (
-    *(OWN, OUTPUTS, *PARTS, *QUERIES, *REFITTED, *STREAMING),
+    *(OWN, OUTPUTS, *PARTS, WITHOUT_PLANES, *QUERIES, *REFITTED, *STREAMING),
     *(ACTIVEML if of_activeml.THERE else ()),
 )
 OTHERS = (*REFITTED, BEST, MOAS)

@@ -14,13 +14,13 @@ class INeurAL(NeuralClassifier):
 
     f1 estimates P(y = i | x) for each class i. The exploration network f2 estimates the residual
     r1 - f1 from the derivative-context embedding φ of f1: its input gradient and its input. A
-    random forest of the given labels estimates the same residual by its votes v. The last label
-    estimates it by the probability b of each class, given that label. The class with the highest
-    score is predicted (Algorithm 1, lines 6 and 8):
+    random forest of the given labels estimates the same residual by its votes v, a discriminant by
+    its probabilities s, and the last label by the probability b of each class, given that label.
+    The class with the highest score is predicted (Algorithm 1, lines 6 and 8):
 
-        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + λ (b_i - p_i)
+        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + ψ (s_i - p_i) + λ (b_i - p_i)
 
-    p is f1 clipped to [0, 1]. α, ω and λ are the trust in each explorer. They follow by least
+    p is f1 clipped to [0, 1]. α, ω, ψ and λ are the trust in each explorer. They follow by least
     squares from the given labels, each predicted before it is learned
     (`explorers.trust.Explorers`). In the paper α = 1, and f2 is the only explorer.
 
@@ -53,8 +53,9 @@ class INeurAL(NeuralClassifier):
         which never replace an example whose label was given.
     explorers
         What estimates the errors of f1: a tuple of some of "network", which is f2, "forest", which
-        is grown of up to 4,096 features, but not of words, and "last_label", which counts where
-        labels depend on the ones before. ("network",) is the paper's method, trusted as far as
+        is grown of up to 4,096 features, but not of words, "discriminant", which counts where it is
+        better than all others, up to 256 features, and "last_label", which counts where labels
+        depend on the ones before. ("network",) is the paper's method, trusted as far as
         labels confirm it. () is f1 alone.
     drift_detector
         How mistakes at given labels show that the stream has changed. "cusum" weights each mistake
@@ -113,7 +114,7 @@ class INeurAL(NeuralClassifier):
         batch_size: int = 64,
         n_steps: float = 8.0,
         capacity: int = 8192,
-        explorers: tuple[str, ...] = ("network", "forest", "last_label"),
+        explorers: tuple[str, ...] = ("network", "forest", "discriminant", "last_label"),
         drift_detector: base.BinaryDriftDetector | str | None = "cusum",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,

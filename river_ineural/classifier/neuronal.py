@@ -51,8 +51,10 @@ class NeurONAL(NeuralClassifier):
         Learning rate η1 of f1, in [1e-37, 1,000].
     batch_size
         Twice the examples of each step, in [1, 65,536].
-    n_layers, n_steps, capacity, explorers
+    n_layers, n_steps, capacity
         As for `INeurAL`, with the same defaults.
+    explorers
+        As for `INeurAL`. By default there is no "discriminant".
     drift_detector, classes, categories, missing, max_features, max_classes
         As for `INeurAL`, with the same defaults.
     device, seed

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.explorers.forest import Forest
+from river_ineural.explorers.discriminant import NO_FORM, Discriminant, posterior
+from river_ineural.explorers.forest import NO_NODES, Forest
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.explorers.trees import votes
 from river_ineural.features.jit import allocating, loop
@@ -20,7 +21,8 @@ from river_ineural.networks.compiled import score
 Floats = NDArray[np.floating[Any]]
 
 FADING = 0.99  # of earlier labels, at each that follows
-SAID = "network", "forest"  # explorers whose estimates `say` computes
+NO_GAINS = np.zeros(2)  # of no discriminant
+SAID = "network", "forest", "discriminant"  # explorers whose estimates `say` computes
 
 
 class Explorer(Protocol):
@@ -43,8 +45,8 @@ class Explorer(Protocol):
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Learn n more examples with given labels.
 
-        `history.examples(history.labelled(n))` is their raw x (B, d), their classes (B,) and their
-        weights (B,); an example of weight 0 teaches nothing.
+        `history.examples(history.labelled(n))` is their raw x (B, d), classes (B,), weights (B,)
+        and numbers (B,); an example of weight 0 teaches nothing.
         """
         ...
 
@@ -53,7 +55,7 @@ class Explorer(Protocol):
         ...
 
     def renewed(self) -> Self:
-        """One that has learned nothing; this one stays as it is."""
+        """One that has learned no example; this one stays as it is."""
         ...
 
 
@@ -81,6 +83,7 @@ class ExplorationNetwork:
 EXPLORERS: dict[str, Callable[[np.random.Generator], Explorer]] = {
     "network": lambda rng: ExplorationNetwork(),
     "forest": Forest,
+    "discriminant": lambda rng: Discriminant(),
     "last_label": lambda rng: LastLabel(),
 }
 """Makes an explorer, by name, from the generator of all explorers."""
@@ -99,7 +102,8 @@ class Explorers:
         A ← 0.99 A + V Vᵀ,    b ← 0.99 b + V r,    (A + P) α = b + P α_0
 
     where P is diagonal with each one's `PRIOR` and α_0 each one's `TRUST`, and α is clipped to
-    [0, 1]. So an explorer that has not helped lately counts for nothing.
+    [0, 1]. So an explorer that has not helped lately counts for nothing. A discriminant that is
+    silent is left out, and its α is 0.
 
     Parameters
     ----------
@@ -121,6 +125,8 @@ class Explorers:
         self.by_name, self.names = by_name, tuple(by_name)
         forest = by_name.get("forest")
         self.forest = forest if isinstance(forest, Forest) else None
+        discriminant = by_name.get("discriminant")
+        self.discriminant = discriminant if isinstance(discriminant, Discriminant) else None
         last_label = by_name.get("last_label")
         self.last_label = last_label if isinstance(last_label, LastLabel) else None
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
@@ -144,9 +150,14 @@ class Explorers:
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        self.trust = tuple(solved(self.a, self.b, self.prior, self.first).tolist())
+        speak = np.ones(len(self.names), np.bool_)
+        if self.discriminant:
+            speak[self.names.index("discriminant")] = self.discriminant.speaks
+        self.alpha = solved(self.a, self.b, self.prior, self.first, speak)
+        self.trust = tuple(self.alpha.tolist())
         trusted = self.trusted
-        self.of_said = trusted.get("network", 0.0), trusted.get("forest", 0.0)
+        network, forest, discriminant = (trusted.get(name, 0.0) for name in SAID)
+        self.of_said = network, forest, discriminant
         self.explores = self.of_said[0] > 0
 
     @property
@@ -167,6 +178,12 @@ class Explorers:
             elif every or self.trust[i - 1] > 0:
                 found[i] = each.estimate(x, f1)
         return found
+
+    def told(self, every: bool) -> tuple[Any, Any]:
+        """Trees and discriminant, as `say` takes them, the latter if `every` or if trusted."""
+        asked = every or self.of_said[2] > 0
+        nodes = self.forest.nodes if self.forest else NO_NODES
+        return nodes, self.discriminant.form if self.discriminant and asked else NO_FORM
 
     def note_late(self, n: int) -> None:
         """Note that n examples were learned between the next label and its example."""
@@ -199,7 +216,10 @@ class Explorers:
             (n, B, k), and its weight (B,).
         """
         if len(estimates):
-            follow(self.a, self.b, classes, f1, estimates, w)
+            own, gains = -1, NO_GAINS
+            if self.discriminant and self.discriminant.fitted:
+                own, gains = self.names.index("discriminant"), self.discriminant.gains
+            follow(self.a, self.b, classes, f1, estimates, w, self.alpha, own, gains)
             self._solve()
 
     def renewed(self) -> Explorers:
@@ -218,7 +238,8 @@ def say(
     networks: Any,
     exploring: bool,
     nodes: tuple[Any, Any, Any, Any],
-    trust: tuple[float, float],
+    form: tuple[Any, Any, Any],
+    trust: tuple[float, float, float],
     raw: Any,
     found: Any,
 ) -> None:
@@ -228,32 +249,39 @@ def say(
     ----------
     nodes
         Trees, and memory, as `trees.votes` takes them. Trees of one node have not been grown.
+    form
+        Of a discriminant, as `discriminant.posterior` takes it.
     trust
-        In f2 and in the forest.
+        In f2, the forest and the discriminant.
     raw
         Where x is written, float64 (1, d).
     found
         (n, 1, k), zeros before. Written are f1, f2 if `exploring`, the estimate of the forest if it
-        has trees, and as the last row the sum of f1 and both estimates times their trust.
+        has trees, that of the discriminant if it has a form, and as the last row the sum of f1 and
+        these estimates times their trust.
     """
     place(values, columns, raw)
     score(networks, raw, scaling, exploring, found)
     if nodes[0].shape[1] > 1:
         votes(raw, found[0], nodes[0], nodes[1], nodes[2], nodes[3], found[2])
+    posterior(raw, found[0], form[0], form[1], form[2], found[3])
     for c in range(found.shape[2]):
         total = np.float64(found[0, 0, c])
-        for i in range(2):
+        for i in range(3):
             if trust[i] > 0:
                 total += trust[i] * found[1 + i, 0, c]
         found[found.shape[0] - 1, 0, c] = total
 
 
 @loop
-def follow(a: Any, b: Any, classes: Any, f1: Any, estimates: Any, w: Any) -> None:
+def follow(
+    a: Any, b: Any, classes: Any, f1: Any, estimates: Any, w: Any, alpha: Any, own: int, gains: Any
+) -> None:
     """Move the sums A (n, n) and b (n,) of the least squares by labels: see `Explorers`.
 
     classes (B,), f1 (B, k), estimates (n, B, k), w (B,). A label of weight 0 counts for nothing,
-    nor does one whose numbers are not finite.
+    nor does one whose numbers are not finite. If there is a discriminant, its estimates are those
+    of row `own`, and gain and square (2,) move too: see `Discriminant`. α (n,) is the trust before.
     """
     n, n_rows, k = estimates.shape
     for row in range(n_rows):
@@ -264,6 +292,17 @@ def follow(a: Any, b: Any, classes: Any, f1: Any, estimates: Any, w: Any) -> Non
                 fine &= abs(estimates[i, row, c]) < np.inf
         if not fine:
             continue
+        if own >= 0:
+            gain = 0.0
+            for c in range(k):
+                others = np.float64(f1[row, c])
+                for i in range(n):
+                    others += alpha[i] * estimates[i, row, c] if i != own else 0.0
+                reward = np.float64(c == classes[row])
+                s = max(0.0, min(1.0, f1[row, c])) + estimates[own, row, c]
+                gain += (reward - max(0.0, min(1.0, others))) ** 2 - (reward - s) ** 2
+            gains[0] = FADING * gains[0] + gain
+            gains[1] = FADING * gains[1] + gain * gain
         for i in range(n):
             along = 0.0
             for c in range(k):
@@ -278,14 +317,18 @@ def follow(a: Any, b: Any, classes: Any, f1: Any, estimates: Any, w: Any) -> Non
 
 
 @allocating
-def solved(a: Any, b: Any, prior: Any, first: Any) -> Any:
-    """α of (A + P) α = b + P α_0, clipped to [0, 1], by elimination: A + P is positive definite."""
+def solved(a: Any, b: Any, prior: Any, first: Any, speak: Any) -> Any:
+    """α of (A + P) α = b + P α_0, clipped to [0, 1], by elimination: A + P is positive definite.
+
+    α is 0 of explorers that do not speak, and that of the others as if there were none of these.
+    """
     n = len(b)
     left, right = np.empty((n, n)), np.empty(n)
     for i in range(n):
-        right[i] = b[i] + prior[i] * first[i]
+        right[i] = b[i] + prior[i] * first[i] if speak[i] else 0.0
         for j in range(n):
-            left[i, j] = a[i, j] + (prior[i] if i == j else 0.0)
+            both = a[i, j] if speak[i] and speak[j] else 0.0
+            left[i, j] = both + (prior[i] if i == j else 0.0)
     for i in range(n):
         for j in range(i + 1, n):
             factor = left[j, i] / left[i, i]

@@ -26,12 +26,12 @@ from river_ineural.networks.device import available
 from river_ineural.networks.layout import Shape
 from river_ineural.networks.weights import MOST_WEIGHTS
 from river_ineural.persistence.encoding import SaveError, given, made, pack, unpack
+from river_ineural.persistence.learners import OfLearner
 from river_ineural.persistence.parts import (
     PARTS,
     Arrays,
     Count,
     LoadError,
-    OfLearner,
     Part,
     need,
     plain,
