@@ -350,7 +350,8 @@ def test_a_label_by_name_may_come_with_what_steps_take(kind, of_labels):
     if of_labels:
         step = feature_extraction.TargetAgg(None, mean)
     steps = FuncTransformer(dict) + step
-    model, now = kind(steps | small(), seed=1), dt.datetime(2024, 1, 1)
+    learner = small(explorers=("network",))  # not sure of what it has seen: it asks each time
+    model, now = kind(steps | learner, seed=1), dt.datetime(2024, 1, 1)
     for x, y in STREAM[:10] * 2:
         now += dt.timedelta(hours=1)
         model.answer(model.decide_one(x, t=now).query, y, t=now, w=2.0)
