@@ -18,7 +18,7 @@ Floats = NDArray[np.floating[Any]]
 EXAMPLES = 768  # of which discriminants are fitted, the latest, at most
 OFTEN = 30  # they are fitted anew when new labels are this part of their examples
 TEMPERATURES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-FADING = 0.99  # of earlier losses and gains, at each that follows
+FADING = 0.99  # of earlier losses, at each that follows
 WORST = 9.0  # loss of a label, at most
 LABELS = 5.0  # that what is likely of a variance counts as
 LINEAR, NAIVE = range(2)  # forms
@@ -287,12 +287,14 @@ def posterior(x: Array, f1: Array, at: Array, form: Array, constants: Array, fou
     k = len(constants)
     if k == 0:
         return
+    scores = np.empty(k)  # in float64: a value far out adds much to all of them
     for i in range(len(x)):
         most, total = -np.inf, 0.0
         for c in range(k):
-            most = max(most, likelihood(x[i], at, form[:, c], constants[c]))
+            scores[c] = likelihood(x[i], at, form[:, c], constants[c])
+            most = max(most, scores[c])
         for c in range(k):
-            found[i, c] = np.exp(likelihood(x[i], at, form[:, c], constants[c]) - most)
+            found[i, c] = np.exp(scores[c] - most)
         for c in range(k):
             total += found[i, c]
         for c in range(found.shape[1]):
