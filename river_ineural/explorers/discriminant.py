@@ -25,12 +25,8 @@ LINEAR, NAIVE = range(2)  # forms
 SQUARED, PLAIN = range(2)  # coefficients of a form: of z² and of z
 SHARES = 2  # row of log shares, after the constants of both forms
 
+NO_FIT = np.zeros((2, 0)), np.zeros((2, 2, 0, 0)), np.zeros((3, 0))  # as `fit` makes them
 NO_FORM = np.zeros((2, 0)), np.zeros((2, 0, 0)), np.zeros(0)
-
-
-def no_fit(k: int, d: int) -> tuple[Array, Array, Array]:
-    """Memory for two discriminants of k classes and d columns, as `fit` writes them."""
-    return np.zeros((2, d)), np.zeros((2, 2, k, d)), np.zeros((3, k))
 
 
 class Discriminant:
@@ -82,7 +78,7 @@ class Discriminant:
         self.losses = np.zeros((2, len(TEMPERATURES)))
         self.gains = np.zeros(2)  # gain and square
         self.n_new = 0  # labels since the fit
-        self.fit = no_fit(0, 0)
+        self.fit = NO_FIT
         self._choose()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,13 +134,11 @@ class Discriminant:
 
     def relearn(self, history: History) -> None:
         """Fit both forms anew."""
-        d, k = history.n_features, history.targets.shape[2]
-        self.n_new, self.fit = 0, no_fit(0, 0)
-        if d - CONSTANT <= NARROW:
-            x, classes, w, _ = history.examples(history.labelled(EXAMPLES))
-            found = no_fit(k, d)
-            if fit(x, classes, w, *found):
-                self.fit = found
+        self.n_new, self.fit = 0, NO_FIT
+        if history.n_features - CONSTANT <= NARROW:
+            rows = history.labelled(EXAMPLES)
+            x, classes, w, _ = history.examples(rows[history.weight[rows] > 0])
+            self.fit = fit(x[:, : history.n_features], classes, w, history.targets.shape[2])
         self._choose()
 
     def count_pseudo_label(self) -> None:
@@ -157,115 +151,56 @@ class Discriminant:
         return other
 
 
-@inlined
-def solve(lower: Array, right: Array) -> None:
-    """Solve A s = right (n, k) in place by Cholesky's method, where `lower` is that part of A."""
-    n, k = right.shape
-    for i in range(n):
-        for j in range(i + 1):
-            product = 0.0
-            for t in range(j):
-                product += lower[i, t] * lower[j, t]
-            rest = lower[i, j] - product
-            lower[i, j] = np.sqrt(rest) if i == j else rest / lower[j, j]
-        for c in range(k):
-            product = 0.0
-            for t in range(i):
-                product += lower[i, t] * right[t, c]
-            right[i, c] = (right[i, c] - product) / lower[i, i]
-    for i in range(n - 1, -1, -1):
-        for c in range(k):
-            product = 0.0
-            for t in range(i + 1, n):
-                product += lower[t, i] * right[t, c]
-            right[i, c] = (right[i, c] - product) / lower[i, i]
-
-
-@allocating
-def fit(x: Array, classes: Array, w: Array, at: Array, forms: Array, constants: Array) -> bool:
-    """Fit both discriminants to raw x (n, d) of these classes (n,) with weights (n,).
+def fit(x: Array, classes: Array, w: Array, k: int) -> tuple[Array, Array, Array]:
+    """Both discriminants of k classes, fitted to raw x (n, d) of these classes (n,).
 
     Parameters
     ----------
-    at
-        Where the mean and 1 / deviation of each column are written, (2, d); 0 of what never varied.
-    forms, constants
-        Where the coefficients of z² and of z are written, (2, 2, k, d), and the constants of both
-        forms and the log shares of classes, (3, k), of which that of a class without examples is
-        -inf. All are 0 before.
+    w
+        Weights (n,), all above 0.
 
     Returns
     -------
-    Whether there are two classes, and a column that varies.
+    at
+        The mean and 1 / deviation of each column, (2, d); 0 of what never varied.
+    forms, constants
+        The coefficients of z² and of z, (2, 2, k, d), and the constants of both forms and the log
+        shares of classes, (3, k), of which that of a class without examples is -inf. They are of no
+        class if all examples are of one class, or none of the columns varies.
     """
-    (n, _), k, d = x.shape, constants.shape[1], at.shape[1]
-    n_there = total = 0.0
-    for i in range(n):
-        n_there += w[i] > 0
-        total += w[i]
-    share, counts = np.empty(n), np.zeros(k)  # weights, of which the mean is 1
-    for i in range(n):
-        share[i] = w[i] * n_there / total
-        counts[classes[i]] += share[i]
-    z, means, variances, within = np.empty((d, n)), np.zeros((d, k)), np.zeros((d, k)), np.empty(d)
-    m = 0  # columns that vary
-    for j in range(d):
-        mean = square = 0.0
-        for i in range(n):
-            mean += share[i] * x[i, j] / n_there
-        for i in range(n):
-            square += share[i] * (x[i, j] - mean) ** 2 / n_there
-        spread = np.sqrt(square)
-        if not spread > ROUNDING * abs(mean):
-            continue
-        at[0, j], at[1, j] = mean, 1 / spread
-        for i in range(n):
-            z[m, i] = (x[i, j] - mean) / spread
-            means[m, classes[i]] += share[i] * z[m, i]
-        for c in range(k):
-            means[m, c] /= counts[c] if counts[c] > 0 else 1.0
-        for i in range(n):
-            z[m, i] = np.sqrt(share[i]) * (z[m, i] - means[m, classes[i]])
-            variances[m, classes[i]] += z[m, i] ** 2
-        squares = 0.0
-        for c in range(k):
-            squares += variances[m, c]
-        for c in range(k):
-            means[m, c] *= counts[c] / (counts[c] + 1)
-        within[m] = (squares + LABELS) / (n_there + LABELS)
-        m += 1
-    if np.sum(counts > 0) < 2 or m == 0:
-        return False
-    for c in range(k):
-        share_of = (counts[c] + 1) / (n_there + k)
-        constants[SHARES, c] = np.log(share_of) if counts[c] > 0 else -np.inf
-    kept = 1 - 0.5 * (m + LABELS) / (n_there + m + LABELS)  # 1 - λ
-    correlations, plain = np.empty((m, m)), np.empty((m, k))
-    for i in range(m):
-        for j in range(i):
-            product = 0.0
-            for t in range(n):
-                product += z[i, t] * z[j, t]
-            covariance = kept * product / (n_there + LABELS)
-            correlations[i, j] = covariance / np.sqrt(within[i] * within[j])
-        correlations[i, i] = 1.0
-        for c in range(k):
-            plain[i, c] = means[i, c] / np.sqrt(within[i])
-    solve(correlations, plain)
-    i = 0
-    for j in range(d):
-        if at[1, j] == 0:
-            continue
-        for c in range(k):
-            mean, coefficient = means[i, c], plain[i, c] / np.sqrt(within[i])
-            forms[LINEAR, PLAIN, c, j] = coefficient
-            constants[LINEAR, c] -= 0.5 * mean * coefficient
-            variance = (variances[i, c] + LABELS * within[i]) / (counts[c] + LABELS)
-            forms[NAIVE, SQUARED, c, j] = -0.5 / variance
-            forms[NAIVE, PLAIN, c, j] = mean / variance
-            constants[NAIVE, c] -= 0.5 * (mean * mean / variance + np.log(variance))
-        i += 1
-    return True
+    n, d = x.shape
+    if not n:
+        return NO_FIT
+    share = w * (n / w.sum())  # weights, of which the mean is 1
+    each = np.eye(k)[classes] * share[:, None]
+    counts, mean = each.sum(axis=0), share @ x / n
+    apart = x - mean
+    squares = each.T @ apart**2  # (k, d)
+    spread = np.sqrt(squares.sum(axis=0) / n)
+    varies = spread > ROUNDING * abs(mean)
+    if (counts > 0).sum() < 2 or not varies.any():
+        return NO_FIT
+    scale = np.divide(1.0, spread, out=np.zeros(d), where=varies)  # z = (x - mean) scale
+    size, m = counts[:, None], int(varies.sum())
+    means = each.T @ apart * scale / np.where(size > 0, size, 1.0)  # of z
+    squares = squares * scale**2 - size * means**2  # within each class
+    apart *= np.sqrt(share)[:, None]
+    apart *= scale
+    products = apart.T @ apart - (size * means).T @ means  # within classes
+    means *= size / (size + 1)
+    within = (squares.sum(axis=0) + LABELS) / (n + LABELS)
+    variances = (squares + LABELS * within) / (size + LABELS)
+    kept, deviation = 1 - 0.5 * (m + LABELS) / (n + m + LABELS), np.sqrt(within)  # 1 - λ
+    correlations = products * (kept / (n + LABELS)) / deviation / deviation[:, None]
+    correlations.flat[:: d + 1] = 1.0
+    plain = np.linalg.solve(correlations, (means / deviation).T).T / deviation  # Σ⁻¹ μ of each
+    naive = -0.5 * varies / variances, means / variances
+    forms = np.array([(np.zeros((k, d)), plain), naive])
+    constants = np.empty((3, k))
+    constants[LINEAR] = -0.5 * (means * plain).sum(axis=1)
+    constants[NAIVE] = -0.5 * (means * naive[PLAIN] + varies * np.log(variances)).sum(axis=1)
+    constants[SHARES] = np.where(counts > 0, np.log((counts + 1) / (n + k)), -np.inf)
+    return np.array([mean * varies, scale]), forms, constants
 
 
 @inlined

@@ -48,7 +48,7 @@ def lowest(typing_context: Any, bits: Any) -> Any:
 lowest_bit: Any = lowest  # called without the first argument
 
 
-@loop
+@inlined
 def drawn(seed: int, at: int) -> np.uint64:
     """The `at`-th number, uniform on [0, 2³²), of SplitMix64 from a seed."""
     z = np.uint64(seed) + STRIDE * np.uint64(at + 1)
