@@ -1,4 +1,4 @@
-"""The discriminants beside f1, written out by matrices of means and covariances."""
+"""The discriminants beside f1, written out example by example."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ TEMPERATURES = 1, 2, 4, 8, 16, 32
 
 
 class ReferenceDiscriminant:
-    """Fisher's linear discriminant and Gaussian naive Bayes, whichever predicts labels better."""
+    """Logistic regression and Gaussian naive Bayes, whichever predicts labels better."""
 
     def __init__(self, losses=None):
         self.losses = np.zeros((2, len(TEMPERATURES))) if losses is None else losses
@@ -34,10 +34,9 @@ class ReferenceDiscriminant:
     def log_likelihoods(self, x):
         """Of both forms, (2, k), for one example (d,)."""
         z = (x[: len(self.mean)] - self.mean)[self.used] / self.spread[self.used]
-        linear = self.means @ self.inverse @ z
-        linear -= np.einsum("ci,ij,cj->c", self.means, self.inverse, self.means) / 2
+        planes = self.coefficients @ np.append(z, 1.0)
         naive = -((z - self.means) ** 2 / self.variances + np.log(self.variances)).sum(1) / 2
-        return linear, naive
+        return planes, naive
 
     def posteriors(self, x, form, temperature):
         odds = self.log_likelihoods(x)[form] / temperature
@@ -80,19 +79,29 @@ class ReferenceDiscriminant:
             return
         z = ((x - self.mean) / np.where(self.used, self.spread, 1))[:, self.used]
         d = z.shape[1]
-        counts, means = np.zeros(k), np.zeros((k, d))
-        squares, products = np.zeros((k, d)), np.zeros((d, d))
+        counts, means, squares = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
         for c in set(classes):
             own, share = z[classes == c], w[classes == c]
             counts[c], mean = share.sum(), np.average(own, axis=0, weights=share)
             means[c] = counts[c] / (counts[c] + 1) * mean
-            products += (own - mean).T @ np.diag(share) @ (own - mean)
             squares[c] = share @ (own - mean) ** 2
         within = (squares.sum(0) + 5) / (n + 5)
         self.means, self.variances = means, (squares + 5 * within) / (counts[:, None] + 5)
-        scale = np.sqrt(within)
-        correlations = products / (n + 5) / np.outer(scale, scale)
-        correlations *= 1 - (d + 5) / (n + d + 5) / 2
-        np.fill_diagonal(correlations, 1)
-        self.inverse = np.linalg.inv(correlations) / np.outer(scale, scale)
         self.shares = np.where(counts > 0, (counts + 1) / (n + k), 0.0)
+        self.coefficients = np.zeros((k, d + 1))
+        for _ in range(5):
+            self.step(z, classes, w)
+
+    def step(self, z, classes, w):
+        """Of Newton's method, with twice the greatest s (1 - s) of an example for all classes."""
+        k, d = self.coefficients.shape
+        ridge = np.diag([1.0] * (d - 1) + [0.01])
+        slopes, curved = self.coefficients @ ridge, ridge.copy()
+        for row, label, weight in zip(z, classes, w, strict=True):
+            one = np.append(row, 1.0)
+            s = self.shares * np.exp(self.coefficients @ one)
+            s /= s.sum()
+            for c in range(k):
+                slopes[c] += weight * (s[c] - (c == label)) * one
+            curved += 2 * weight * max(s * (1 - s)) * np.outer(one, one)
+        self.coefficients = self.coefficients - slopes @ np.linalg.inv(curved)

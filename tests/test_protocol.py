@@ -348,7 +348,7 @@ def test_parameters_of_neuronal_are_those_of_ineural_with_other_defaults():
     ours, theirs = (kind(seed=1)._get_params() for kind in (NeurONAL, INeurAL))
     assert list(ours) == list(theirs)
     differ = {name for name in ours if ours[name] != theirs[name]}
-    assert differ == {"hidden_dim", "lr", "batch_size", "explorers"}
+    assert differ == {"hidden_dim", "lr", "batch_size"}
 
 
 def test_a_sampler_s_parameters_count_from_when_they_are_set():

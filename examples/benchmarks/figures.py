@@ -16,6 +16,7 @@ from statistics import StatisticsError, fmean
 from typing import Any
 
 import account
+import boundaries
 import changes
 import common
 import companions
@@ -36,7 +37,10 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has the files of speed.py
 BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
 OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # streams of the mean ratios
-USUAL = {"tabular": {"budget": "0.05"}, "baselines": {"budget": "0.03"}}  # defaults of columns
+USUAL = {  # defaults of columns
+    **{"tabular": {"budget": "0.05"}, "boundaries": {"budget": "0.05"}},
+    "baselines": {"budget": "0.03"},
+}
 LEFT_OUT = {
     **{"f2": "f1 and forest", "the forest": "f1 and f2"},
     **{"the discriminant": WITHOUT_PLANES, "the last label": WITHOUT},
@@ -221,7 +225,7 @@ FIGURES: dict[str, Figure] = {
     **{f"{name}.table": each.table for name, each in EXPERIMENTS.items()},
     **{
         f"{file.__name__}.table": file.table
-        for file in (account, estimates, labels, messages, rounds, theory)
+        for file in (account, boundaries, estimates, labels, messages, rounds, theory)
     },
     **{f"tabular.over_{name}": partial(ratio, under=rival) for name, rival in RIVALS.items()},
     "tabular.mistakes": tabular.mistakes,

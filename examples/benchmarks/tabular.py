@@ -1,6 +1,7 @@
 """Mistakes on tabular data, compared with refitted scikit-learn classifiers and with River's."""
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,13 @@ STREAMS: dict[str, Source] = {
 }
 
 
-def measure(cell: Cell) -> Row:
+def measure(cell: Cell, streams: Mapping[str, Source] = STREAMS) -> Row:
     """Mistakes of a learner that knows the length of the stream.
 
     `row_by_row` is the time in seconds if each row were predicted on its own. For refitted learners
     it is estimated from the first rows.
     """
-    stream = STREAMS[cell.stream].make(cell.seed)
+    stream = streams[cell.stream].make(cell.seed)
     n = min(cell.rounds or len(stream.y), len(stream.y))
     x, y = stream.x[:n], stream.y[:n].tolist()
     if cell.learner not in (*REFITTED, *ACTIVEML):

@@ -17,18 +17,17 @@ class NeurONAL(NeuralClassifier):
     the end-to-end embedding of f1: the output h1 of its first hidden layer and its gradient with
     respect to its last layer, scaled to norm 1,
 
-        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p) + λ (b - p)
+        f(x) = f1(x; θ1) + α f2(φ(x); θ2) + ω (v - p) + ψ (s - p) + λ (b - p)
         φ(x) = (h1, vec ∇_{W_L} f1) / ‖(h1, vec ∇_{W_L} f1)‖
 
     That gradient is the last hidden layer, once for each class. All else is as in `INeurAL`: the
-    votes v of the forest, the last label's b, the trust α, ω and λ, residuals from before an
-    example is learned, the bounded history and the methods. Time hardly grows with k
-    (docs/how-many-classes.md).
+    votes v of the forest, the discriminant's s, the last label's b, the trust α, ω, ψ and λ,
+    residuals from before an example is learned, the bounded history and the methods. Time hardly
+    grows with k (docs/how-many-classes.md).
 
     Deviations from the paper:
 
-    - f2, the forest and the last label are trusted as far as labels confirm them; in the paper
-      f = f1 + f2.
+    - Explorers are trusted as far as labels confirm them; in the paper f = f1 + f2.
     - f estimates rewards, with r = 1 for the class. The paper estimates losses 1 - r and takes the
       smallest, so its scores have the other sign.
     - The copies of the hidden layer in φ are kept as one copy, in other axes. Function and steps of
@@ -51,13 +50,9 @@ class NeurONAL(NeuralClassifier):
         Learning rate η1 of f1, in [1e-37, 1,000].
     batch_size
         Twice the examples of each step, in [1, 65,536].
-    n_layers, n_steps, capacity
+    n_layers, n_steps, capacity, explorers, drift_detector, classes, categories, missing
         As for `INeurAL`, with the same defaults.
-    explorers
-        As for `INeurAL`. By default there is no "discriminant".
-    drift_detector, classes, categories, missing, max_features, max_classes
-        As for `INeurAL`, with the same defaults.
-    device, seed
+    max_features, max_classes, device, seed
         As for `INeurAL`, with the same defaults.
 
     Raises
@@ -94,7 +89,7 @@ class NeurONAL(NeuralClassifier):
         batch_size: int = 128,
         n_steps: float = 8.0,
         capacity: int = 8192,
-        explorers: tuple[str, ...] = ("network", "forest", "last_label"),
+        explorers: tuple[str, ...] = ("network", "forest", "discriminant", "last_label"),
         drift_detector: base.BinaryDriftDetector | str | None = "cusum",
         classes: tuple[ClfTarget, ...] | None = None,
         categories: bool = False,
