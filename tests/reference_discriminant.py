@@ -74,7 +74,7 @@ class ReferenceDiscriminant:
         w, n = w / w.mean(), len(w)
         self.mean = np.average(x, axis=0, weights=w)
         self.spread = np.sqrt(np.average((x - self.mean) ** 2, axis=0, weights=w))
-        self.used = self.spread > 1e-14 * abs(self.mean)
+        self.used = self.spread > np.maximum(1e-14 * abs(self.mean), 1e-70)
         if not self.used.any():
             return
         z = ((x - self.mean) / np.where(self.used, self.spread, 1))[:, self.used]
@@ -88,9 +88,21 @@ class ReferenceDiscriminant:
         within = (squares.sum(0) + 5) / (n + 5)
         self.means, self.variances = means, (squares + 5 * within) / (counts[:, None] + 5)
         self.shares = np.where(counts > 0, (counts + 1) / (n + k), 0.0)
-        self.coefficients = np.zeros((k, d + 1))
+        self.coefficients, step = np.zeros((k, d + 1)), None
         for _ in range(5):
-            self.step(z, classes, w)
+            before = self.loss(self.coefficients, z, classes, w)
+            step = self.step(z, classes, w) if step is None else step / 2
+            if self.loss(self.coefficients - step, z, classes, w) < before:
+                self.coefficients, step = self.coefficients - step, None
+
+    def predicted(self, coefficients, row):
+        s = self.shares * np.exp(coefficients @ np.append(row, 1.0))
+        return s / s.sum()
+
+    def loss(self, coefficients, z, classes, w):
+        ridge = (coefficients[:, :-1] ** 2).sum() + 0.01 * (coefficients[:, -1] ** 2).sum()
+        likely = [self.predicted(coefficients, row)[c] for row, c in zip(z, classes, strict=True)]
+        return ridge / 2 - w @ np.log(likely)
 
     def step(self, z, classes, w):
         """Of Newton's method, with twice the greatest s (1 - s) of an example for all classes."""
@@ -98,10 +110,8 @@ class ReferenceDiscriminant:
         ridge = np.diag([1.0] * (d - 1) + [0.01])
         slopes, curved = self.coefficients @ ridge, ridge.copy()
         for row, label, weight in zip(z, classes, w, strict=True):
-            one = np.append(row, 1.0)
-            s = self.shares * np.exp(self.coefficients @ one)
-            s /= s.sum()
+            one, s = np.append(row, 1.0), self.predicted(self.coefficients, row)
             for c in range(k):
                 slopes[c] += weight * (s[c] - (c == label)) * one
             curved += 2 * weight * max(s * (1 - s)) * np.outer(one, one)
-        self.coefficients = self.coefficients - slopes @ np.linalg.inv(curved)
+        return slopes @ np.linalg.inv(curved)

@@ -9,6 +9,7 @@ from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
 
 from river_ineural import INeurAL, active, persistence
+from river_ineural.explorers import discriminant
 from river_ineural.explorers.last_label import LastLabel
 from river_ineural.explorers.trust import EXPLORERS
 
@@ -202,17 +203,30 @@ def test_a_discriminant_says_the_same_after_it_was_saved_or_copied(tmp_path):
             each.learn_one(x, y)
 
 
-def test_a_discriminant_takes_all_units_and_learns_no_label_without_weight():
+@pytest.mark.filterwarnings("ignore:feature 'tinier' varies by less")
+def test_a_discriminant_takes_all_units_and_learns_no_label_without_weight(tmp_path):
     """Labels of weight 0 are of examples turned round."""
     model = INeurAL(explorers=ALL, drift_detector=None, seed=1)
     for t, (x, y) in enumerate(plane(120)):
-        odd = {"huge": 1e15 if t % 2 else -1e15, "tiny": 1e-60 * t}
+        odd = {"huge": 1e15 if t % 2 else -1e15, "tiny": 1e-60 * t, "tinier": 1e-158 * t}
         model.learn_one(x | odd, y)
         model.learn_one({name: -value for name, value in x.items()}, y, w=0.0)
     at, forms, constants = dump(model).explorers.discriminant.fit
     assert all(np.isfinite(each).all() for each in (at, forms, constants))
     assert np.isfinite([*model.scores_one(x | odd).values()]).all()
     assert dump(model).explorers.discriminant.losses.min() < 45
+    persistence.save(model, tmp_path / "model")
+
+
+def test_logistic_regression_goes_downhill():
+    """Flags that are rarely up and part the classes: Newton's whole steps go too far."""
+    rng = np.random.default_rng(0)
+    x = (rng.random((768, 20)) < 0.02).astype(float)
+    at = x @ rng.normal(size=20)
+    y = (at > np.quantile(at, 0.9)).astype(int)
+    (mean, scale), (planes, _), (offsets, _, shares) = discriminant.fit(x, y, np.ones(768), 2)
+    found = (x - mean) * scale @ planes[1].T + offsets + shares
+    assert (found.argmax(axis=1) != y).mean() < 0.01
 
 
 def model_column(model, name):

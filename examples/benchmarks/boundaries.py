@@ -1,6 +1,6 @@
 """Mistakes on generated streams, by what parts their classes: planes, ellipsoids, rules and others.
 
-No setting was chosen on these streams. Learners know the length of the stream.
+No setting but those of the discriminant was chosen on these streams. Learners know the length.
 """
 
 from collections.abc import Callable

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from river_ineural.features.constants import CONSTANT, FARTHEST, NARROW, ROUNDING
+from river_ineural.features.constants import CLOSEST, CONSTANT, FARTHEST, NARROW, ROUNDING
 from river_ineural.features.jit import allocating, inlined
 from river_ineural.features.scaling import Scaling
 from river_ineural.history import History
+from river_ineural.networks.threads import single_threaded
 
 Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
@@ -23,9 +25,8 @@ WORST = 9.0  # loss of a label, at most
 LABELS = 5.0  # that what is likely of a variance counts as
 STEPS = 5  # of logistic regression
 RIDGE, OF_OFFSET = 1.0, 0.01  # how firmly slopes and offsets are held at 0
-LOGISTIC, NAIVE = range(2)  # forms
-SQUARED, PLAIN = range(2)  # coefficients of a form: of z² and of z
-SHARES = 2  # row of log shares, after the constants of both forms
+ALONE = 2**18  # multiplications up to which OpenBLAS, and so NumPy, takes one thread
+SHARES = 2  # row of log shares, after the constants of logistic regression and naive Bayes
 
 NO_FIT = np.zeros((2, 0)), np.zeros((2, 2, 0, 0)), np.zeros((3, 0))  # as `fit` makes them
 NO_FORM = np.zeros((2, 0)), np.zeros((2, 0, 0)), np.zeros(0)
@@ -61,10 +62,11 @@ class Discriminant:
 
     It is fitted to the latest 768 labelled examples, with their weights, anew when new labels are a
     thirtieth of them. Logistic regression takes five of Newton's steps from 0 down the sum of
-    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100). So that few labels suffice for naive Bayes,
-    means are drawn to that of all classes, as one label there would do, variances within classes to
-    those of all, and variances of a class to those within classes, as five labels would do. Above
-    256 features the explorer is silent.
+    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100). A step that goes up is halved. For more than
+    two classes an upper bound of the second derivatives is taken for these. So that few labels
+    suffice for naive Bayes, means are drawn to that of all classes, as one label there would do,
+    variances within classes to those of all, and variances of a class to those within classes, as
+    five labels would do. Above 256 features the explorer is silent.
 
     References
     ----------
@@ -152,6 +154,7 @@ class Discriminant:
         return other
 
 
+@single_threaded
 def fit(x: Array, classes: Array, w: Array, k: int) -> tuple[Array, Array, Array]:
     """Both discriminants of k classes, fitted to raw x (n, d) of these classes (n,).
 
@@ -165,56 +168,80 @@ def fit(x: Array, classes: Array, w: Array, k: int) -> tuple[Array, Array, Array
     at
         The mean and 1 / deviation of each column, (2, d); 0 of what never varied.
     forms, constants
-        The coefficients of z² and of z, (2, 2, k, d), and the constants of both forms and the log
-        shares of classes, (3, k), of which that of a class without examples is -inf. They are of no
-        class if all examples are of one class, or none of the columns varies.
+        The coefficients of z² and of z, (2, 2, k, d), of logistic regression and naive Bayes, and
+        the constants of both and the log shares of classes, (3, k), of which that of a class
+        without examples is -inf.
+
+    All are empty, as `NO_FIT`, if there are not two classes, or no column that varies.
     """
-    n, d = x.shape
-    if not n:
+    if len({*classes.tolist()}) < 2:
         return NO_FIT
+    n, d = x.shape
     share = w * (n / w.sum())  # weights, of which the mean is 1
     each = np.eye(k)[classes] * share[:, None]
-    counts, mean = each.sum(axis=0), share @ x / n
+    counts, mean = each.sum(axis=0), (share[:, None] * x).sum(axis=0) / n
     apart = x - mean
-    squares = each.T @ apart**2  # (k, d)
+    squares = product(each.T, apart**2)  # (k, d)
     spread = np.sqrt(squares.sum(axis=0) / n)
-    varies = spread > ROUNDING * abs(mean)
-    if (counts > 0).sum() < 2 or not varies.any():
+    varies = spread > np.maximum(ROUNDING * abs(mean), CLOSEST)
+    if not varies.any():
         return NO_FIT
     scale = np.divide(1.0, spread, out=np.zeros(d), where=varies)  # z = (x - mean) scale
     size = counts[:, None]
-    means = each.T @ apart * scale / np.where(size > 0, size, 1.0)  # of z
+    means = product(each.T, apart) * scale / np.where(size > 0, size, 1.0)  # of z
     squares = squares * scale**2 - size * means**2  # within each class
     means *= size / (size + 1)
     within = (squares.sum(axis=0) + LABELS) / (n + LABELS)
     variances = (squares + LABELS * within) / (size + LABELS)
-    naive = -0.5 * varies / variances, means / variances
+    squared, plain = -0.5 * varies / variances, means / variances
+    constant = -0.5 * (means * plain + varies * np.log(variances)).sum(axis=1)
     log_shares = np.where(counts > 0, np.log((counts + 1) / (n + k)), -np.inf)
-    plain = logistic(np.column_stack([apart * scale, np.ones(n)]), each, log_shares)
-    forms = np.array([(np.zeros((k, d)), plain[:, :d]), naive])
-    of_naive = -0.5 * (means * naive[PLAIN] + varies * np.log(variances)).sum(axis=1)
+    slopes = logistic(np.column_stack([apart * scale, np.ones(n)]), each, log_shares)
+    forms = np.array([(np.zeros((k, d)), slopes[:, :d]), (squared, plain)])
     at = np.array([mean * varies, scale])
-    return at, forms, np.array([plain[:, d], of_naive, log_shares])
+    return at, forms, np.array([slopes[:, d], constant, log_shares])
+
+
+def product(a: Array, b: Array) -> Array:
+    """a b on one thread: large ones by PyTorch, for which NumPy would wake all threads."""
+    if a.size * b.shape[1] <= ALONE:
+        small: Array = a @ b
+        return small
+    large: Array = torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    return large
 
 
 def logistic(z: Array, each: Array, log_shares: Array) -> Array:
-    """Coefficients (k, d) for examples z (n, d), whose weights by class are `each` (n, k).
+    """Slopes and offsets (k, d) of logistic regression on z (n, d), whose last column is 1.
 
-    All classes share one matrix of second derivatives, an upper bound of theirs. It is exact for
-    two classes.
+    `each` (n, k) has the weight of each example in the column of its class. Log shares (k,) are
+    added to what slopes and offsets give.
     """
-    d, w = z.shape[1], each.sum(axis=1)
-    found, ridge = np.zeros((each.shape[1], d)), np.full(d, RIDGE)
+    d, w, ridge = z.shape[1], each.sum(axis=1), np.full(z.shape[1], RIDGE)
     ridge[-1] = OF_OFFSET
-    for _ in range(STEPS):
-        s = z @ found.T + log_shares
+    best: Array = np.zeros((each.shape[1], d))
+    found = step = best
+    least = np.inf
+    for left in range(STEPS, -1, -1):
+        s = product(z, found.T) + log_shares
         s = np.exp(s - s.max(axis=1, keepdims=True))
         s /= s.sum(axis=1, keepdims=True)
-        first = (s * w[:, None] - each).T @ z + ridge * found
-        second = (z.T * (2 * w * (s * (1 - s)).max(axis=1))) @ z
-        second.flat[:: d + 1] += ridge
-        found -= np.linalg.solve(second, first.T).T
-    return found
+        own = np.maximum((s * each).sum(axis=1) / w, 1e-300)
+        loss = 0.5 * (ridge * found**2).sum() - (w * np.log(own)).sum()
+        if loss < least:
+            least, best = loss, found
+            if not left:
+                break
+            first = product((s * w[:, None] - each).T, z) + ridge * found
+            # 2 diag(s (1 - s)) exceeds diag(s) - s sᵀ, and the greatest of its entries exceeds it.
+            half = z * np.sqrt(2 * w * (s * (1 - s)).max(axis=1))[:, None]
+            second = product(half.T, half)
+            second.flat[:: d + 1] += ridge
+            step = np.linalg.solve(second, first.T).T
+        else:
+            step = step / 2
+        found = best - step
+    return best
 
 
 @inlined
