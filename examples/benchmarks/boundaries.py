@@ -150,12 +150,14 @@ def table(rows: pd.DataFrame) -> str:
     rows, lines = best(rows), []
     shown = (OWN, WITHOUT_PLANES, OUTPUTS, LOGISTIC, BEST)
     over = ratios(rows, WITHOUT_PLANES, OWN, STREAMS)
-    for shape, streams in SHAPES.items():
+    for shape in SHAPES:
+        streams = [stream for stream in SHAPES[shape] if stream in over]
         for stream in streams:
             cells = (by_stream(rows, [stream], learner=name)[0] for name in shown)
             lines.append([stream, *cells, f"{over[stream]:.2f}"])
-        mean = f"{geometric(over.reindex([*streams]).dropna()):.2f}"
-        lines.append([f"**{shape}**", *("" for _ in shown), f"**{mean}**"])
+        if streams:
+            mean = f"**{geometric(over[streams]):.2f}**"
+            lines.append([f"**{shape}**", *("" for _ in shown), mean])
     return markdown(("stream", *shown, "without the discriminant over with it"), lines)
 
 
