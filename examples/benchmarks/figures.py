@@ -35,7 +35,7 @@ from paper_streams import EXPERIMENTS, PAPER, RELEASED, STREAMS, cited
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (RESULTS, ROOT / "docs" / "assets")  # the second has the files of speed.py
-BOOSTING, LOGISTIC = "gradient boosting, refitted", "logistic regression, refitted"
+BOOSTING = "gradient boosting, refitted"
 OF_RATIOS = {"tabular": tabular.STREAMS, "changes": PANEL}  # streams of the mean ratios
 USUAL = {  # defaults of columns
     **{"tabular": {"budget": "0.05"}, "boundaries": {"budget": "0.05"}},
@@ -218,7 +218,7 @@ RIVALS = {
     "river": BEST,
     "forest": tabular.FOREST,
     "boosting": BOOSTING,
-    "logistic": LOGISTIC,
+    "logistic": boundaries.LOGISTIC,
     "activeml": ACTIVEMLS,
 }
 FIGURES: dict[str, Figure] = {
