@@ -78,6 +78,7 @@ class ReferenceDiscriminant:
         if not self.used.any():
             return
         z = ((x - self.mean) / np.where(self.used, self.spread, 1))[:, self.used]
+        self.n_columns = x.shape[1] + 1
         d = z.shape[1]
         counts, means, squares = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
         for c in set(classes):
@@ -105,13 +106,17 @@ class ReferenceDiscriminant:
         return ridge / 2 - w @ np.log(likely)
 
     def step(self, z, classes, w):
-        """Of Newton's method, with twice the greatest s (1 - s) of an example for all classes."""
+        """Of Newton's method, with second derivatives by slopes of a class, or a bound of these."""
         k, d = self.coefficients.shape
         ridge = np.diag([1.0] * (d - 1) + [0.01])
-        slopes, curved = self.coefficients @ ridge, ridge.copy()
+        n_classes = np.count_nonzero(self.shares)
+        slopes, curved = self.coefficients @ ridge, np.array([ridge] * k)
         for row, label, weight in zip(z, classes, w, strict=True):
             one, s = np.append(row, 1.0), self.predicted(self.coefficients, row)
             for c in range(k):
                 slopes[c] += weight * (s[c] - (c == label)) * one
-            curved += 2 * weight * max(s * (1 - s)) * np.outer(one, one)
-        return slopes @ np.linalg.inv(curved)
+                bend = s[c] * (1 - s[c]) * n_classes / (n_classes - 1)
+                if k * self.n_columns**2 > 2**14:
+                    bend = 2 * max(s * (1 - s))
+                curved[c] += weight * bend * np.outer(one, one)
+        return np.array([own @ np.linalg.inv(h) for own, h in zip(slopes, curved, strict=True)])

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from reference_discriminant import ReferenceDiscriminant
 from river import anomaly, drift, evaluate, imblearn, metrics, preprocessing
 from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
@@ -227,6 +228,19 @@ def test_logistic_regression_goes_downhill():
     (mean, scale), (planes, _), (offsets, _, shares) = discriminant.fit(x, y, np.ones(768), 2)
     found = (x - mean) * scale @ planes[1].T + offsets + shares
     assert (found.argmax(axis=1) != y).mean() < 0.01
+
+
+@pytest.mark.parametrize(("k", "d"), [(2, 4), (3, 4), (4, 70)])
+def test_logistic_regression_agrees_with_the_reference(k, d):
+    """Two classes, three, and so many columns that all classes share the second derivatives."""
+    rng = np.random.default_rng(k)
+    x, w = rng.normal(size=(80, d)), rng.uniform(0.5, 2, size=80)
+    y = (x @ rng.normal(size=(d, k)) + 0.3 * rng.gumbel(size=(80, k))).argmax(axis=1)
+    _, ((_, slopes), _), (offsets, *_) = discriminant.fit(x, y, w, k)
+    twin = ReferenceDiscriminant()
+    twin.fit(x, y, w, k)
+    found = np.column_stack([slopes, offsets])
+    np.testing.assert_allclose(found, twin.coefficients, rtol=1e-8, atol=1e-10)
 
 
 def model_column(model, name):

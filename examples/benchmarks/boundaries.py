@@ -38,6 +38,12 @@ def plane(rng: np.random.Generator, noise: float = 0.0, correlated: bool = False
     return x, at + noise * at.std() * rng.normal(size=ROUNDS) > 0
 
 
+def partition(rng: np.random.Generator, k: int) -> Rows:
+    """k directions in 20 dimensions; the class is that along which x, with noise, is farthest."""
+    x, directions = rng.normal(size=(ROUNDS, 20)), rng.normal(size=(20, k))
+    return x, (x @ directions + 0.3 * rng.gumbel(size=(ROUNDS, k))).argmax(axis=1)
+
+
 def counts(rng: np.random.Generator) -> Rows:
     """Whether ten counts sum to more than ten others."""
     x = rng.poisson(2.0, (ROUNDS, 20))
@@ -112,6 +118,8 @@ SHAPES: dict[str, dict[str, Source]] = {
         "plane, noisy": drawn(plane, noise=0.1),
         "plane, correlated features": drawn(plane, correlated=True),
         "hyperplane, 20 features": river(HYPERPLANE, n=10_000),
+        "planes of three classes": drawn(partition, k=3),
+        "planes of eight classes": drawn(partition, k=8),
         "sums of counts": drawn(counts),
         "words of four subjects": drawn(words),
         "waveform, noisy": river(synth.Waveform, has_noise=True),

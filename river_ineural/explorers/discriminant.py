@@ -24,6 +24,7 @@ FADING = 0.99  # of earlier losses, at each that follows
 WORST = 9.0  # loss of a label, at most
 LABELS = 5.0  # that what is likely of a variance counts as
 STEPS = 5  # of logistic regression
+SHARED = 2**14  # k d² above which all classes take the same second derivatives
 RIDGE, OF_OFFSET = 1.0, 0.01  # how firmly slopes and offsets are held at 0
 ALONE = 2**18  # multiplications up to which OpenBLAS, and so NumPy, takes one thread
 SHARES = 2  # row of log shares, after the constants of logistic regression and naive Bayes
@@ -62,11 +63,13 @@ class Discriminant:
 
     It is fitted to the latest 768 labelled examples, with their weights, anew when new labels are a
     thirtieth of them. Logistic regression takes five of Newton's steps from 0 down the sum of
-    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100). A step that goes up is halved. For more than
-    two classes an upper bound of the second derivatives is taken for these. So that few labels
-    suffice for naive Bayes, means are drawn to that of all classes, as one label there would do,
-    variances within classes to those of all, and variances of a class to those within classes, as
-    five labels would do. Above 256 features the explorer is silent.
+    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100). A step that goes up is halved. The second
+    derivatives by weights of two different classes are taken for 0, and those of a class times
+    n / (n - 1) for n classes. With many classes and features, an upper bound stands for all.
+
+    So that few labels suffice for naive Bayes, means are drawn to that of all classes, as one label
+    there would do, variances within classes to those of all, and variances of a class to those
+    within classes, as five labels would do. Above 256 features the explorer is silent.
 
     References
     ----------
@@ -204,10 +207,10 @@ def fit(x: Array, classes: Array, w: Array, k: int) -> tuple[Array, Array, Array
 
 def product(a: Array, b: Array) -> Array:
     """a b on one thread: large ones by PyTorch, for which NumPy would wake all threads."""
-    if a.size * b.shape[1] <= ALONE:
+    if a.size * b.shape[-1] <= ALONE:
         small: Array = a @ b
         return small
-    large: Array = torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    large: Array = torch.matmul(torch.from_numpy(a), torch.from_numpy(b)).numpy()
     return large
 
 
@@ -222,6 +225,11 @@ def logistic(z: Array, each: Array, log_shares: Array) -> Array:
     best: Array = np.zeros((each.shape[1], d))
     found = step = best
     least = np.inf
+    # Second derivatives are diag(s) - s sᵀ. If all s of n classes are equal, n / (n - 1) times
+    # diag(s (1 - s)) is just above these, and 2 times it is above them for any s.
+    n_classes = int((log_shares > -np.inf).sum())
+    shared = n_classes == 2 or each.shape[1] * d * d > SHARED
+    factor = 2 if shared else n_classes / (n_classes - 1)
     for left in range(STEPS, -1, -1):
         s = product(z, found.T) + log_shares
         s = np.exp(s - s.max(axis=1, keepdims=True))
@@ -233,11 +241,12 @@ def logistic(z: Array, each: Array, log_shares: Array) -> Array:
             if not left:
                 break
             first = product((s * w[:, None] - each).T, z) + ridge * found
-            # 2 diag(s (1 - s)) exceeds diag(s) - s sᵀ, and the greatest of its entries exceeds it.
-            half = z * np.sqrt(2 * w * (s * (1 - s)).max(axis=1))[:, None]
-            second = product(half.T, half)
-            second.flat[:: d + 1] += ridge
-            step = np.linalg.solve(second, first.T).T
+            bends = factor * w[:, None] * s * (1 - s)
+            if shared:
+                bends = bends.max(axis=1, keepdims=True)
+            half = z.T * np.sqrt(bends.T)[:, None]
+            second = product(half, half.transpose(0, 2, 1)) + np.diag(ridge)
+            step = np.linalg.solve(second, first[..., None])[..., 0]
         else:
             step = step / 2
         found = best - step
