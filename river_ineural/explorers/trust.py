@@ -300,7 +300,8 @@ def follow(
                     others += alpha[i] * estimates[i, row, c] if i != own else 0.0
                 reward = np.float64(c == classes[row])
                 s = max(0.0, min(1.0, f1[row, c])) + estimates[own, row, c]
-                gain += (reward - max(0.0, min(1.0, others))) ** 2 - (reward - s) ** 2
+                without, s = reward - max(0.0, min(1.0, others)), reward - s
+                gain += without * without - s * s
             gains[0] = FADING * gains[0] + gain
             gains[1] = FADING * gains[1] + gain * gain
         for i in range(n):

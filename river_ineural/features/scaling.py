@@ -277,7 +277,8 @@ def follow(values: Array, columns: Array, recent: Array) -> tuple[bool, bool]:
             tiny |= value != 0 and abs(value) < CLOSEST
             if c < 0 or not abs(value - recent[LATEST, c]) > 0:
                 continue
-            square = (value - recent[LATEST, c]) ** 2
+            change = value - recent[LATEST, c]
+            square = change * change
             recent[LATEST, c] = value
             if recent[N_CHANGES, c] and square < FAR * FAR * recent[SQUARE, c]:
                 recent[N_SMALL, c] += 1

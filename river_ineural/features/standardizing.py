@@ -61,7 +61,7 @@ def scale_row(raw: Array, scaling: Array, x: Array) -> None:
         x[j] = max(-most, min(most, (raw[j] - scaling[0, j]) * scaling[1, j]))
 
 
-@inlined
+@allocating
 def squash_rows(scaling: Array, x: Array) -> None:
     """Squash scaled rows x (B, d), then scale each to norm 1.
 
@@ -86,7 +86,7 @@ def squash_rows(scaling: Array, x: Array) -> None:
             x[i, j] *= factor
 
 
-@allocating
+@inlined
 def standardized(raw: Array, scaling: Array, x: Array) -> None:
     """Write rows (B, d) centred, scaled and squashed, then scaled to norm 1, into x.
 

@@ -54,7 +54,7 @@ def pair(arrays: tuple[Array, ...]) -> tuple[Arrays, Arrays]:
     return f1, Arrays(arrays[4], arrays[5], arrays[6], arrays[7])
 
 
-@allocating
+@inlined
 def forward(layers: Arrays, h: Array, f: Array) -> None:
     """Write hidden layers h (L - 1, m, n) and outputs f; h[0] holds the first layer's products."""
     zero = h.dtype.type(0)
@@ -67,7 +67,7 @@ def forward(layers: Arrays, h: Array, f: Array) -> None:
     product(layers.output, h[len(h) - 1], NEITHER, f)
 
 
-@allocating
+@inlined
 def backward(layers: Arrays, h: Array, error: Array, delta: Array) -> None:
     """Write delta (L - 1, m, n): the gradient of outputs times error (r, n) at pre-activations."""
     zero, last = h.dtype.type(0), len(h) - 1
@@ -104,7 +104,10 @@ def embed(f1: Arrays, h: Array, delta: Array, inputs: Array, inverse: Array, out
             for u in range(inputs.shape[1]):
                 inputs[j, u] = h[0, u, j] if u < m else root * h[len(h) - 1, u - m, j]
     else:
-        backward(f1, h, np.ones((1, n), h.dtype), delta)
+        ones = np.empty((1, n), h.dtype)
+        for j in range(n):
+            ones[0, j] = 1
+        backward(f1, h, ones, delta)
         if len(inputs):
             product(delta[0], f1.first, LEFT, inputs)
         else:  # ‖delta W‖² = delta (W Wᵀ) deltaᵀ
@@ -170,11 +173,10 @@ def score_both(
     exploit(f1, x, h[0], f[0])
     if exploring:
         explore(networks, x, h[0], h[1], h[2], f[1])
-    by_class = f.reshape(2, rows * blocks, n_examples)
     for network in range(2):
         for i in range(n_examples):
             for c in range(rows * blocks):
-                found[network, i, c] = by_class[network, c, i]
+                found[network, i, c] = f[network, c // blocks, c % blocks * n_examples + i]
 
 
 @inlined

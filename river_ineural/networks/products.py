@@ -27,9 +27,8 @@ FEW = 4  # rows or columns up to which a sum of its own for each number is faste
 # Bytes of a vector, and rows of a tile: its sums fill half of 32 registers, or 12 of 16.
 BYTES, ROWS = (64, 8) if "+avx512f" in cast(Any, get_host_cpu_features)() else (32, 6)
 
-# What of a product is turned, and a first column: for each literal Numba would compile anew.
+# What of a product is turned: for each literal Numba would compile anew.
 NEITHER, LEFT, RIGHT = np.int64(0), np.int64(1), np.int64(2)
-START = np.int64(0)
 A, B, OUT, N, APART = 0, 4, 7, 10, 11  # of the arguments of a tile
 
 
@@ -146,27 +145,30 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
     """Write out (M, N) = a (M, K) times b (K, N); the turned one is transposed first."""
     n_rows, n = out.shape
     inner, width = a.shape[0] if turned == LEFT else a.shape[1], BYTES // out.itemsize
-    if turned == RIGHT and (n <= FEW or n_rows <= FEW):
-        sums(a, b, out)
-    elif turned == NEITHER and n <= FEW:
-        sums(a, np.ascontiguousarray(b.T), out)
-    elif n < width:  # a vector of columns, of which some are 0
-        held, made = np.zeros((inner, width), out.dtype), np.empty((n_rows, width), out.dtype)
-        for q in range(inner):
-            for j in range(n):
-                held[q, j] = b[j, q] if turned == RIGHT else b[q, j]
-        strip(a, turned == LEFT, held, START, inner, made, START, START)
+    if (turned == RIGHT and min(n, n_rows) <= FEW) or (turned == NEITHER and n <= FEW):
+        rows = b
+        if turned == NEITHER:
+            rows = np.empty((n, inner), out.dtype)
+            for q in range(inner):
+                for j in range(n):
+                    rows[j, q] = b[q, j]
+        sums(a, rows, out)
+        return
+    few, j, source, target = n < width, 0, b, out
+    aside = few or turned == RIGHT  # columns of b are copied, so that they lie side by side
+    if aside:
+        source = np.zeros((inner, 2 * width), out.dtype)
+    if few:  # a vector of columns, of which some are 0
+        target = np.empty((n_rows, width), out.dtype)
+    while j < n:
+        w = min(2 * width, n - j) if n - j > width else width  # two vectors may overlap
+        j = max(0, min(j, n - w))
+        for q in range(inner if aside else 0):
+            for i in range(min(w, n)):
+                source[q, i] = b[j + i, q] if turned == RIGHT else b[q, j + i]
+        strip(a, turned == LEFT, source, 0 if aside else j, inner, target, j, w - width)
+        j += w
+    if few:
         for i in range(n_rows):
             for j in range(n):
-                out[i, j] = made[i, j]
-    else:
-        j = 0
-        while j < n:
-            w = min(2 * width, n - j) if n - j > width else width  # two vectors may overlap
-            j = min(j, n - w)
-            if turned == RIGHT:  # turns these columns, so that they lie side by side
-                side = np.ascontiguousarray(b[j : j + w].T)
-                strip(a, turned == LEFT, side, START, inner, out, j, w - width)
-            else:
-                strip(a, turned == LEFT, b, j, inner, out, j, w - width)
-            j += w
+                out[i, j] = target[i, j]
