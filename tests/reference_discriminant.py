@@ -11,7 +11,7 @@ class ReferenceDiscriminant:
     def __init__(self, losses=None):
         self.losses = np.zeros((2, len(TEMPERATURES))) if losses is None else losses
         self.gains = []
-        self.n_new, self.shares = 0, None
+        self.n_new, self.shares, self.raw = 0, None, []
 
     def renewed(self):
         other = ReferenceDiscriminant(self.losses.copy())
@@ -89,12 +89,31 @@ class ReferenceDiscriminant:
         within = (squares.sum(0) + 5) / (n + 5)
         self.means, self.variances = means, (squares + 5 * within) / (counts[:, None] + 5)
         self.shares = np.where(counts > 0, (counts + 1) / (n + k), 0.0)
-        self.coefficients, step = np.zeros((k, d + 1)), None
+        self.regress(z, classes, w, k)
+
+    def regress(self, z, classes, w, k):
+        """From the slopes before, if there were any and they are better than none."""
+        spread, none = self.spread[self.used], np.zeros((k, z.shape[1] + 1))
+        best, step = none.copy(), None
+        for c, (slopes, offset) in enumerate(self.raw):
+            slopes = np.pad(slopes, (0, len(self.used) - len(slopes)))
+            best[c] = [*(slopes * self.spread)[self.used], offset + slopes @ self.mean]
+        least = self.loss(best, z, classes, w)
+        if least >= (loss := self.loss(none, z, classes, w)):
+            best, least = none, loss
         for _ in range(5):
-            before = self.loss(self.coefficients, z, classes, w)
+            self.coefficients = best
             step = self.step(z, classes, w) if step is None else step / 2
-            if self.loss(self.coefficients - step, z, classes, w) < before:
-                self.coefficients, step = self.coefficients - step, None
+            if (loss := self.loss(best - step, z, classes, w)) < least:
+                best, step, gain = best - step, None, least - loss
+                least = loss
+                if gain < 0.01 * (least + gain):
+                    break
+        self.coefficients, self.raw = best, []
+        for row in best:
+            slopes = np.zeros(len(self.used))
+            slopes[self.used] = row[:-1] / spread
+            self.raw.append((slopes, row[-1] - slopes @ self.mean))
 
     def predicted(self, coefficients, row):
         s = self.shares * np.exp(coefficients @ np.append(row, 1.0))

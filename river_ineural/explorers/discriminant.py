@@ -16,6 +16,7 @@ from river_ineural.networks.threads import single_threaded
 
 Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]
+Fit = tuple[Array, Array, Array]  # see `fit`
 
 EXAMPLES = 768  # of which discriminants are fitted, the latest, at most
 OFTEN = 30  # they are fitted anew when new labels are this part of their examples
@@ -23,7 +24,7 @@ TEMPERATURES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 FADING = 0.99  # of earlier losses, at each that follows
 WORST = 9.0  # loss of a label, at most
 LABELS = 5.0  # that what is likely of a variance counts as
-STEPS = 5  # of logistic regression
+STEPS, ENOUGH = 5, 0.01  # of logistic regression, at most; part of the loss that ends them
 SHARED = 2**14  # k d² above which all classes take the same second derivatives
 RIDGE, OF_OFFSET = 1.0, 0.01  # how firmly slopes and offsets are held at 0
 ALONE = 2**18  # multiplications up to which OpenBLAS, and so NumPy, takes one thread
@@ -62,10 +63,11 @@ class Discriminant:
     with it they have the same ones as without the explorer.
 
     It is fitted to the latest 768 labelled examples, with their weights, anew when new labels are a
-    thirtieth of them. Logistic regression takes five of Newton's steps from 0 down the sum of
-    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100). A step that goes up is halved. The second
-    derivatives by weights of two different classes are taken for 0, and those of a class times
-    n / (n - 1) for n classes. With many classes and features, an upper bound stands for all.
+    thirtieth of them. Logistic regression takes Newton's steps from the fit before down the sum of
+    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100): five, or until one takes less than a
+    hundredth off. A step that goes up is halved. The second derivatives by weights of two different
+    classes are taken for 0, and those of a class times n / (n - 1) for n classes. With many classes
+    and features, an upper bound stands for all.
 
     So that few labels suffice for naive Bayes, means are drawn to that of all classes, as one label
     there would do, variances within classes to those of all, and variances of a class to those
@@ -134,17 +136,17 @@ class Discriminant:
         judge(x, classes, w, *self.fit, TEMPERATURES, self.losses)
         self.n_new += n
         if self.n_new * OFTEN >= min(history.n_labelled, EXAMPLES):
-            self.relearn(history)
+            self.relearn(history, self.fit)
         else:
             self._choose()
 
-    def relearn(self, history: History) -> None:
-        """Fit both forms anew."""
-        self.n_new, self.fit = 0, NO_FIT
+    def relearn(self, history: History, before: Fit = NO_FIT) -> None:
+        """Fit both forms anew, logistic regression from the fit before."""
+        self.fit, self.n_new = NO_FIT, 0
         if history.n_features - CONSTANT <= NARROW:
             rows = history.labelled(EXAMPLES)
             x, classes, w, _ = history.examples(rows[history.weight[rows] > 0])
-            self.fit = fit(x[:, : history.n_features], classes, w, history.targets.shape[2])
+            self.fit = fit(x[:, : history.n_features], classes, w, history.targets.shape[2], before)
         self._choose()
 
     def count_pseudo_label(self) -> None:
@@ -158,13 +160,15 @@ class Discriminant:
 
 
 @single_threaded
-def fit(x: Array, classes: Array, w: Array, k: int) -> tuple[Array, Array, Array]:
+def fit(x: Array, classes: Array, w: Array, k: int, before: Fit = NO_FIT) -> Fit:
     """Both discriminants of k classes, fitted to raw x (n, d) of these classes (n,).
 
     Parameters
     ----------
     w
         Weights (n,), all above 0.
+    before
+        The fit before.
 
     Returns
     -------
@@ -199,7 +203,8 @@ def fit(x: Array, classes: Array, w: Array, k: int) -> tuple[Array, Array, Array
     squared, plain = -0.5 * varies / variances, means / variances
     constant = -0.5 * (means * plain + varies * np.log(variances)).sum(axis=1)
     log_shares = np.where(counts > 0, np.log((counts + 1) / (n + k)), -np.inf)
-    slopes = logistic(np.column_stack([apart * scale, np.ones(n)]), each, log_shares)
+    z = np.vstack([(apart * scale).T, np.ones(n)])
+    slopes = logistic(z, each.T, log_shares, moved(before, mean, spread, k))
     forms = np.array([(np.zeros((k, d)), slopes[:, :d]), (squared, plain)])
     at = np.array([mean * varies, scale])
     return at, forms, np.array([slopes[:, d], constant, log_shares])
@@ -214,42 +219,62 @@ def product(a: Array, b: Array) -> Array:
     return large
 
 
-def logistic(z: Array, each: Array, log_shares: Array) -> Array:
-    """Slopes and offsets (k, d) of logistic regression on z (n, d), whose last column is 1.
+def moved(fit: Fit, mean: Array, spread: Array, k: int) -> Array:
+    """Slopes and offsets (k, d + 1) of the logistic regression of a fit, for other z."""
+    (center, scale), forms, constants = fit
+    known, d = constants.shape[1], len(scale)
+    slopes, found = forms[0, 1] * scale, np.zeros((k, len(mean) + 1))
+    found[:known, :d] = slopes * spread[:d]
+    found[:known, -1] = constants[0] + slopes @ (mean[:d] - center)
+    return found.clip(-FARTHEST, FARTHEST)
 
-    `each` (n, k) has the weight of each example in the column of its class. Log shares (k,) are
-    added to what slopes and offsets give.
+
+def logistic(z: Array, each: Array, log_shares: Array, start: Array) -> Array:
+    """Slopes and offsets (k, d) of logistic regression on z (d, n), whose last row is 1.
+
+    `each` (k, n) has the weight of each example in the row of its class. Log shares (k,) are added
+    to what slopes and offsets give. Steps go from `start` (k, d), or from 0 if that is no worse.
     """
-    d, w, ridge = z.shape[1], each.sum(axis=1), np.full(z.shape[1], RIDGE)
+    (k, d), w, ridge = start.shape, each.sum(axis=0), np.full(len(z), RIDGE)
     ridge[-1] = OF_OFFSET
-    best: Array = np.zeros((each.shape[1], d))
-    found = step = best
-    least = np.inf
+
+    def predicted(slopes: Array) -> tuple[Array, float]:
+        """Probabilities s (k, n), and the loss."""
+        s = product(slopes, z) + log_shares[:, None]
+        s = np.exp(s - s.max(axis=0))
+        s /= s.sum(axis=0)
+        own = np.maximum((s * each).sum(axis=0) / w, 1e-300)
+        return s, float(0.5 * (ridge * slopes**2).sum() - w @ np.log(own))
+
     # Second derivatives are diag(s) - s sᵀ. If all s of n classes are equal, n / (n - 1) times
     # diag(s (1 - s)) is just above these, and 2 times it is above them for any s.
     n_classes = int((log_shares > -np.inf).sum())
-    shared = n_classes == 2 or each.shape[1] * d * d > SHARED
+    shared = n_classes == 2 or k * d * d > SHARED
     factor = 2 if shared else n_classes / (n_classes - 1)
-    for left in range(STEPS, -1, -1):
-        s = product(z, found.T) + log_shares
-        s = np.exp(s - s.max(axis=1, keepdims=True))
-        s /= s.sum(axis=1, keepdims=True)
-        own = np.maximum((s * each).sum(axis=1) / w, 1e-300)
-        loss = 0.5 * (ridge * found**2).sum() - (w * np.log(own)).sum()
-        if loss < least:
-            least, best = loss, found
-            if not left:
-                break
-            first = product((s * w[:, None] - each).T, z) + ridge * found
-            bends = factor * w[:, None] * s * (1 - s)
+    best, (s, least) = start, predicted(start)
+    if least >= -(w @ log_shares[each.argmax(axis=0)]):
+        best = np.zeros((k, d))
+        s, least = predicted(best)
+    step = None
+    for _ in range(STEPS):
+        if step is None:
+            first = product(s * w - each, z.T) + ridge * best
+            bends = factor * w * s * (1 - s)
             if shared:
-                bends = bends.max(axis=1, keepdims=True)
-            half = z.T * np.sqrt(bends.T)[:, None]
-            second = product(half, half.transpose(0, 2, 1)) + np.diag(ridge)
-            step = np.linalg.solve(second, first[..., None])[..., 0]
-        else:
+                half = z * np.sqrt(bends.max(axis=0))
+                step = np.linalg.solve(product(half, half.T) + np.diag(ridge), first.T).T
+            else:
+                half = z * np.sqrt(bends)[:, None]
+                second = product(half, half.transpose(0, 2, 1)) + np.diag(ridge)
+                step = np.linalg.solve(second, first[..., None])[..., 0]
+        s_next, loss = predicted(best - step)
+        if loss >= least:
             step = step / 2
-        found = best - step
+            continue
+        enough = least - loss < ENOUGH * least
+        best, s, least, step = best - step, s_next, loss, None
+        if enough:
+            break
     return best
 
 
