@@ -68,6 +68,7 @@ class ReferenceDiscriminant:
 
     def fit(self, x, classes, w, k):
         self.n_new, self.shares = 0, None
+        before, self.raw = self.raw, []
         x, classes, w = x[w > 0], classes[w > 0], w[w > 0]
         if not x.size or x.shape[1] > 256 or len(set(classes)) < 2:
             return
@@ -89,27 +90,31 @@ class ReferenceDiscriminant:
         within = (squares.sum(0) + 5) / (n + 5)
         self.means, self.variances = means, (squares + 5 * within) / (counts[:, None] + 5)
         self.shares = np.where(counts > 0, (counts + 1) / (n + k), 0.0)
-        self.regress(z, classes, w, k)
+        self.regress(z, classes, w, k, before)
 
-    def regress(self, z, classes, w, k):
+    def regress(self, z, classes, w, k, before):
         """From the slopes before, if there were any and they are better than none."""
         spread, none = self.spread[self.used], np.zeros((k, z.shape[1] + 1))
         best, step = none.copy(), None
-        for c, (slopes, offset) in enumerate(self.raw):
+        for c, (slopes, offset) in enumerate(before):
             slopes = np.pad(slopes, (0, len(self.used) - len(slopes)))
             best[c] = [*(slopes * self.spread)[self.used], offset + slopes @ self.mean]
         least = self.loss(best, z, classes, w)
         if least >= (loss := self.loss(none, z, classes, w)):
             best, least = none, loss
+        part = 1.0
         for _ in range(5):
             self.coefficients = best
-            step = self.step(z, classes, w) if step is None else step / 2
-            if (loss := self.loss(best - step, z, classes, w)) < least:
-                best, step, gain = best - step, None, least - loss
-                least = loss
-                if gain < 0.01 * (least + gain):
+            step = self.step(z, classes, w) if part == 1 else step
+            loss = self.loss(best - part * step, z, classes, w)
+            if loss < least:
+                gain, whole = least - loss, part == 1
+                best, least, part = best - part * step, loss, 1.0
+                if whole and gain < 0.01 * (loss + gain):
                     break
-        self.coefficients, self.raw = best, []
+            else:
+                part /= 2
+        self.coefficients = best
         for row in best:
             slopes = np.zeros(len(self.used))
             slopes[self.used] = row[:-1] / spread

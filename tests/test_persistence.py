@@ -361,6 +361,7 @@ SPOILED = [
     ("explorers.a", np.triu, "symmetric"),
     ("explorers.a", lambda array: NEGATIVE, "symmetric, with no negative eigen"),
     ("explorers.discriminant.gains", lambda array: array - 1e9, "a gain and a square"),
+    ("explorers.discriminant.at", lambda array: array - 1e302, "means and inverse deviations"),
     ("explorers.discriminant.forms", first_row(lambda row: row * math.nan), "finite"),
     ("explorers.discriminant.constants", lambda array: array + 1, "log likelihoods, and shares"),
     ("scaling.moments", without_column, r"float64 .*\(4, 6\), got float64 .*\(4, 5\)"),

@@ -63,11 +63,11 @@ class Discriminant:
     with it they have the same ones as without the explorer.
 
     It is fitted to the latest 768 labelled examples, with their weights, anew when new labels are a
-    thirtieth of them. Logistic regression takes Newton's steps from the fit before down the sum of
-    losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100): five, or until one takes less than a
-    hundredth off. A step that goes up is halved. The second derivatives by weights of two different
-    classes are taken for 0, and those of a class times n / (n - 1) for n classes. With many classes
-    and features, an upper bound stands for all.
+    thirtieth of them. Logistic regression takes Newton's steps from the fit before, or after a
+    correction from 0, down the sum of losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100): five, or
+    until a whole one takes less than a hundredth off. One that goes up is halved. The
+    second derivatives by weights of two different classes are taken for 0, and those of a class
+    times n / (n - 1) for n classes. With many classes and features, an upper bound stands for all.
 
     So that few labels suffice for naive Bayes, means are drawn to that of all classes, as one label
     there would do, variances within classes to those of all, and variances of a class to those
@@ -248,16 +248,17 @@ def logistic(z: Array, each: Array, log_shares: Array, start: Array) -> Array:
 
     # Second derivatives are diag(s) - s sᵀ. If all s of n classes are equal, n / (n - 1) times
     # diag(s (1 - s)) is just above these, and 2 times it is above them for any s.
-    n_classes = int((log_shares > -np.inf).sum())
+    n_classes = max(2, int((log_shares > -np.inf).sum()))
     shared = n_classes == 2 or k * d * d > SHARED
     factor = 2 if shared else n_classes / (n_classes - 1)
     best, (s, least) = start, predicted(start)
-    if least >= -(w @ log_shares[each.argmax(axis=0)]):
+    of_none = w.sum() * np.log(np.exp(log_shares).sum()) - w @ log_shares[each.argmax(axis=0)]
+    if not least < of_none:
         best = np.zeros((k, d))
         s, least = predicted(best)
-    step = None
+    step, part = best, 1.0
     for _ in range(STEPS):
-        if step is None:
+        if part == 1:
             first = product(s * w - each, z.T) + ridge * best
             bends = factor * w * s * (1 - s)
             if shared:
@@ -267,12 +268,13 @@ def logistic(z: Array, each: Array, log_shares: Array, start: Array) -> Array:
                 half = z * np.sqrt(bends)[:, None]
                 second = product(half, half.transpose(0, 2, 1)) + np.diag(ridge)
                 step = np.linalg.solve(second, first[..., None])[..., 0]
-        s_next, loss = predicted(best - step)
-        if loss >= least:
-            step = step / 2
+        found = best - part * step
+        s_found, loss = predicted(found)
+        if not loss < least:
+            part /= 2
             continue
-        enough = least - loss < ENOUGH * least
-        best, s, least, step = best - step, s_next, loss, None
+        enough = part == 1 and least - loss < ENOUGH * least
+        best, s, least, part = found, s_found, loss, 1.0
         if enough:
             break
     return best

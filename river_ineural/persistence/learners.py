@@ -9,7 +9,7 @@ from msgspec import Meta, field
 
 from river_ineural.classifier.pseudo_labels import TOGETHER
 from river_ineural.explorers.forest import NODES
-from river_ineural.features.constants import CONSTANT
+from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.validation import HEAVIEST
 from river_ineural.features.values import LARGEST
 from river_ineural.persistence.parts import (
@@ -110,6 +110,9 @@ class OfDiscriminant(Part):
         (*_, k, d), constants = state["forms"].shape, state["constants"]
         fine = k <= sizes["k"] and d <= sizes["used"] and (not k or d)
         need(fine, path, "of classes and features in use", state["forms"])
+        mean, scale = state["at"]
+        fine = (abs(mean) <= LARGEST).all() and ((scale >= 0) & (scale <= 1 / CLOSEST)).all()
+        need(fine, f"tensor {path}.at", "means and inverse deviations", state["at"])
         shares = np.exp(constants[2])
         near = (abs(state["forms"]) < 1e9).all() and (abs(constants[:2]) < 1e12).all()
         fine = near and (not k or 0 < shares.sum() < 1 + 1e-9)
