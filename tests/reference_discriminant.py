@@ -137,10 +137,11 @@ class ReferenceDiscriminant:
         slopes, curved = self.coefficients @ ridge, np.array([ridge] * k)
         for row, label, weight in zip(z, classes, w, strict=True):
             one, s = np.append(row, 1.0), self.predicted(self.coefficients, row)
+            square = weight * np.outer(one, one)
             for c in range(k):
                 slopes[c] += weight * (s[c] - (c == label)) * one
                 bend = s[c] * (1 - s[c]) * n_classes / (n_classes - 1)
                 if k * self.n_columns**2 > 2**14:
                     bend = 2 * max(s * (1 - s))
-                curved[c] += weight * bend * np.outer(one, one)
+                curved[c] += bend * square
         return np.array([own @ np.linalg.inv(h) for own, h in zip(slopes, curved, strict=True)])

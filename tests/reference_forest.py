@@ -11,6 +11,8 @@ import numpy as np
 TREES, NODES, EXAMPLES = 64, 511, 768
 SELDOM, ANEW = 0.3, 60
 WORD = 2**64 - 1
+UP_TO = [sum(math.exp(-1) / math.factorial(i) for i in range(n + 1)) for n in range(7)]  # P(≤ n)
+BOUNDS = [int(2**32 * part) for part in UP_TO]
 
 
 def uniform(seed, at):
@@ -23,10 +25,7 @@ def uniform(seed, at):
 
 def poisson(u):
     """The smallest n up to 7 with P(Poisson(1) ≤ n) above u / 2³²."""
-    most = [
-        int(2**32 * sum(math.exp(-1) / math.factorial(i) for i in range(n + 1))) for n in range(7)
-    ]
-    return sum(u >= bound for bound in most)
+    return sum(u >= bound for bound in BOUNDS)
 
 
 class Node:
