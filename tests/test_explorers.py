@@ -219,6 +219,19 @@ def test_a_discriminant_takes_all_units_and_learns_no_label_without_weight(tmp_p
     persistence.save(model, tmp_path / "model")
 
 
+def test_a_mean_that_rounding_puts_above_each_value_can_be_saved(tmp_path):
+    """As 171 values of 1e15 and one of 500 less, with some weights, have it."""
+    model = INeurAL(explorers=("discriminant",), drift_detector=None, hidden_dim=4, seed=1)
+    weights = np.random.default_rng(3).uniform(0.1, 3, size=172).tolist()
+    for t, w in enumerate(weights):
+        model.learn_one({"far": 1e15 - 500.0 * (t == 0), "b": float(t % 7)}, t % 2, w=w)
+    mean = dump(model).explorers.discriminant.fit[0][0]
+    mean[mean.argmax()] = np.nextafter(1e15, np.inf)  # wherever this machine rounds to
+    persistence.save(model, tmp_path / "model")
+    loaded = dump(persistence.load(tmp_path / "model")).explorers.discriminant
+    np.testing.assert_array_equal(loaded.fit[0][0], mean)
+
+
 def test_logistic_regression_goes_downhill():
     """Flags that are rarely up and part the classes: Newton's whole steps go too far."""
     rng = np.random.default_rng(0)

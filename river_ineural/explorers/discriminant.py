@@ -65,9 +65,9 @@ class Discriminant:
     It is fitted to the latest 768 labelled examples, with their weights, anew when new labels are a
     thirtieth of them. Logistic regression takes Newton's steps from the fit before, or after a
     correction from 0, down the sum of losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100): five, or
-    until a whole one takes less than a hundredth off. One that goes up is halved. The
-    second derivatives by weights of two different classes are taken for 0, and those of a class
-    times n / (n - 1) for n classes. With many classes and features, an upper bound stands for all.
+    until a whole one takes less than a hundredth off. One that goes up is halved. The second
+    derivatives by weights of two different classes are taken for 0, and those of a class times
+    n / (n - 1) for n classes. With many classes and features, an upper bound stands for all.
 
     So that few labels suffice for naive Bayes, means are drawn to that of all classes, as one label
     there would do, variances within classes to those of all, and variances of a class to those
@@ -168,7 +168,7 @@ def fit(x: Array, classes: Array, w: Array, k: int, before: Fit = NO_FIT) -> Fit
     w
         Weights (n,), all above 0.
     before
-        The fit before.
+        The fit from which logistic regression goes on; from `NO_FIT` it begins at 0.
 
     Returns
     -------

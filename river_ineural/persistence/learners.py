@@ -111,7 +111,8 @@ class OfDiscriminant(Part):
         fine = k <= sizes["k"] and d <= sizes["used"] and (not k or d)
         need(fine, path, "of classes and features in use", state["forms"])
         mean, scale = state["at"]
-        fine = (abs(mean) <= LARGEST).all() and ((scale >= 0) & (scale <= 1 / CLOSEST)).all()
+        near = (abs(mean) < 2 * LARGEST).all()  # a mean can be above each value by rounding
+        fine = near and ((scale >= 0) & (scale <= 1 / CLOSEST)).all()
         need(fine, f"tensor {path}.at", "means and inverse deviations", state["at"])
         shares = np.exp(constants[2])
         near = (abs(state["forms"]) < 1e9).all() and (abs(constants[:2]) < 1e12).all()
