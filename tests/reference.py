@@ -715,6 +715,7 @@ class ReferenceDetector:
     def __init__(self):
         self.n_drifts, self.n_of_class, self.n = 0, {}, 0
         self.error_rates, self.counts = [0.45, 0.3, 0.15, 0.08], [8] * 4
+        self.surprise_rates = [0.3, 0.2, 0.1, 0.05]
         self.recent = []
         self.reset()
 
@@ -727,13 +728,14 @@ class ReferenceDetector:
         return other
 
     def sums(self):
-        """By kind, -1, -2 or a class that was said: the largest sum up to now, where it begins."""
+        """By kind, -1 to -3 or a class that was said: the largest sum, and where it begins."""
         found = {}
-        for kind in {-1, -2, *(top for top, _, _ in self.evidence)}:
+        for kind in {-1, -2, -3, *(top for top, *_ in self.evidence)}:
             best, start, total = 0.0, None, 0.0
-            for n, (top, wrong, p) in reversed(list(enumerate(self.evidence))):
-                if kind in (-1, -2, top):
-                    total += log_ratio(wrong, p, p / 2 + 0.3 if kind == -1 else 1 - p)
+            for n, (top, *mistake, third, p3) in reversed(list(enumerate(self.evidence))):
+                if kind in (-1, -2, -3, top):
+                    wrong, p = (third, p3) if kind == -3 else mistake
+                    total += log_ratio(wrong, p, p / 2 + 0.3 if kind in (-1, -3) else 1 - p)
                     if total > best + 1e-9:  # equal sums, but for rounding, begin at the later one
                         best, start = total, n
             if start is not None:
@@ -744,9 +746,9 @@ class ReferenceDetector:
     def warning_detected(self):
         return any(best > 1.5 for kind, (best, _) in self.sums().items() if kind < 0)
 
-    def expected_rate(self, gap):
+    def expected_rate(self, gap, of=None):
         """A share of mistakes among labels of that kind, and a standard error of it."""
-        share, n = self.error_rates[kind_of(gap)], self.counts[kind_of(gap)]
+        share, n = (of or self.error_rates)[kind_of(gap)], self.counts[kind_of(gap)]
         return min(0.6, max(0.02, share + math.sqrt(share * (1 - share) / n)))
 
     def update(self, scores, label):
@@ -754,28 +756,31 @@ class ReferenceDetector:
         young = self.n_of_class.get(label, 0) < 10
         if young:
             self.n_of_class[label] = self.n_of_class.get(label, 0) + 1
-            if self.n <= max(30, 10 * len(self.n_of_class)):
+            if self.n <= max(30, 3 * len(self.n_of_class)):
                 return 0
         top, gap = told_of(scores)
+        third = label in range(len(scores)) and sorted(scores)[-2:][0] > scores[label]
         self.recent = [*self.recent, (top, gap, label)][-64:]
         self.n += not young
         if self.n > 30:
-            self.evidence.append((top, top != label, self.expected_rate(gap)))
+            expected = (self.expected_rate(gap, of) for of in (None, self.surprise_rates))
+            self.evidence.append((top, top != label, next(expected), third, next(expected)))
             sums = self.sums()
             # Of a class and of all, as much may be said: then it is of all.
             worst = max(sums, key=lambda kind: (round(sums[kind][0], 9), kind == -2), default=None)
             if worst is not None and sums[worst][0] > 6:
                 starts = [sums[worst][1]]
                 if worst >= 0:
-                    starts += [sums[kind][1] for kind in (-1, -2) if sums.get(kind, (0,))[0] > 1.5]
+                    starts += [each[1] for kind, each in sums.items() if kind < 0 and each[0] > 1.5]
                 return min(64, len(self.evidence) - min(starts))
         if young:
             return 0
-        self.back.append((kind_of(gap), top != label))
+        self.back.append((kind_of(gap), top != label, third))
         if self.n <= 30 or not self.warning_detected:
-            for kind, wrong in self.back:
-                self.counts[kind] = min(60, self.counts[kind] + 1)
-                self.error_rates[kind] += (wrong - self.error_rates[kind]) / self.counts[kind]
+            for kind, *found in self.back:
+                n = self.counts[kind] = min(60, self.counts[kind] + 1)
+                for rates, one in zip((self.error_rates, self.surprise_rates), found, strict=True):
+                    rates[kind] += (one - rates[kind]) / n
             self.back = []
         return 0
 

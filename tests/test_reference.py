@@ -50,6 +50,8 @@ def assert_same_state(model, twin, tolerance):
         found = [cusum.sums[kind] for kind in sums]
         assert_near(found, [best for best, _ in sums.values()], tolerance, "sums of the detector")
         assert_near(state.detector.error_rates, detector.error_rates, tolerance, "error rates")
+        found = state.detector.surprise_rates
+        assert_near(found, detector.surprise_rates, tolerance, "rates of surprises")
         assert (state.detector.counts, state.detector.n_of_class) == (
             detector.counts,
             detector.n_of_class,

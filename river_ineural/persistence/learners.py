@@ -32,7 +32,7 @@ from river_ineural.persistence.parts import (
 from river_ineural.recovery import KEPT
 
 OfFifty = Annotated[float, Meta(ge=0, le=50.1)]  # a sum that fades by a fiftieth
-Kind = Annotated[int, Meta(ge=-2)]  # of change: a class, or one of `drift`
+Kind = Annotated[int, Meta(ge=-3)]  # of change: a class, or one of `drift`
 FOUR = Meta(min_length=4, max_length=4)  # one number per kind of label
 
 
@@ -177,9 +177,10 @@ class OfDriftDetector(Part):
     n: Count
     n_of_class: dict[Class, Count]
     error_rates: Annotated[list[Share], FOUR]
+    surprise_rates: Annotated[list[Share], FOUR]
     counts: Annotated[list[Positive], FOUR]
     recent: list[tuple[Class, float, Class]]
-    held_back: list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool]]
+    held_back: list[tuple[Annotated[int, Meta(ge=0, lt=4)], bool, bool]]
     cusum: OfCusum
     river: OfRiver | None
 
