@@ -179,7 +179,8 @@ class DriftDetector:
         0, or if a change is detected the number of labels since it.
         """
         top, gap = top_of(scores)
-        wrong, surprise = top != label, is_surprise(scores, label)
+        wrong = top != label
+        surprise = wrong and is_surprise(scores, label)
         n_before = self.n_of_class.get(label, 0)
         young = n_before < YOUNG
         if young:

@@ -759,12 +759,13 @@ class ReferenceDetector:
             if self.n <= max(30, 3 * len(self.n_of_class)):
                 return 0
         top, gap = told_of(scores)
-        third = label in range(len(scores)) and sorted(scores)[-2:][0] > scores[label]
+        third = label < len(scores) and sorted(scores)[-2:][0] > scores[label]
         self.recent = [*self.recent, (top, gap, label)][-64:]
         self.n += not young
         if self.n > 30:
-            expected = (self.expected_rate(gap, of) for of in (None, self.surprise_rates))
-            self.evidence.append((top, top != label, next(expected), third, next(expected)))
+            mistake = top != label, self.expected_rate(gap)
+            surprise = third, self.expected_rate(gap, self.surprise_rates)
+            self.evidence.append((top, *mistake, *surprise))
             sums = self.sums()
             # Of a class and of all, as much may be said: then it is of all.
             worst = max(sums, key=lambda kind: (round(sums[kind][0], 9), kind == -2), default=None)
