@@ -28,7 +28,7 @@ from river import (
     tree,
     utils,
 )
-from river.compose import FuncTransformer, Pipeline
+from river.compose import FuncTransformer, Pipeline, learn_during_predict
 from river.linear_model import SoftmaxRegression
 from streams import Scored, blobs, dump, every_gap, rounds, small
 
@@ -410,3 +410,21 @@ def test_debug_one_forgets_no_question(shape, monkeypatch):
     model.debug_one(STREAM[21][0])
     model.answer(1, STREAM[0][1])
     assert model.n_pending == 20
+
+
+def test_a_caller_s_own_context_goes_on():
+    """Beside a sampler the steps of another pipeline learn in predictions, as they do alone."""
+    stream = [x for x, _ in blobs(20)]
+
+    def n_learned(beside):
+        scaler = preprocessing.StandardScaler()
+        pipeline = scaler | SoftmaxRegression()
+        with learn_during_predict():
+            for x in stream:
+                pipeline.predict_one(x)
+                beside.predict_one(x)
+        return scaler.counts
+
+    around = preprocessing.StandardScaler() | small()
+    assert n_learned(active.INeurALSampler(around)) == n_learned(SoftmaxRegression())
+    assert not vars(Pipeline)["_LEARN_UNSUPERVISED_DURING_PREDICT"]

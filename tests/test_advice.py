@@ -170,6 +170,26 @@ def test_a_category_that_is_an_id():
     assert len(dump(model).features) == 1 + len({x["town"] for x, _ in often})
 
 
+@pytest.mark.parametrize("at_once", [1, 40])
+def test_a_category_of_many_strings_that_begins_as_an_id_does(at_once):
+    """The first strings are all new, and later ones come again: these get their features."""
+    rng = np.random.default_rng(1)
+    shops = [*rng.permutation(300)[:40], *rng.integers(300, size=1240)]
+    rows = rows_with(lambda i: {"shop": f"s{shops[i]}"}, len(shops))
+    frame, labels = pd.DataFrame([x for x, _ in rows]), [y for _, y in rows]
+    model = quick(categories=True)
+    for first in range(0, 640, at_once):
+        part = slice(first, first + at_once)
+        model.learn_many(frame[part], labels[part])
+    other = loaded(model)
+    for each in (model, copy.deepcopy(model), other):
+        each.learn_many(frame[640:], labels[640:])
+        assert len(dump(each).features) > 290
+    ids = rows_with(lambda i: {"shop": "s1", "who": f"u{i}"}, watch.MOST_REFUSED + 50)
+    assert len(told(learned, other, ids)) == 1
+    assert len(dump(other).features.refused) == watch.MOST_REFUSED
+
+
 def int_names(x):
     return dict(enumerate(x.values()))
 

@@ -31,9 +31,6 @@ class Toy:
     def learn(self, history, scaling, n):
         self.n_learned += n
 
-    def count_pseudo_label(self):
-        pass
-
     def renewed(self):
         return type(self)()
 

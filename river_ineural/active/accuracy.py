@@ -11,6 +11,7 @@ from river.base.typing import ClfTarget
 from river_ineural.active.bounds import Z, most_of, most_times, solved
 
 MOST = 10_000  # latest questions whose label may come or be corrected
+MOST_CLASSES = 1_000  # from which labels that were never predicted are not counted by class
 WORTH, LEAST = 7.0, 1.0  # random labels, or wrong ones, that the regression is worth
 DOUBTED = 0.7  # part of the likely errors at which random labels say that there may be more
 MOST_COUNTS = 2.0  # random labels as which those that weigh more than expected count, at most
@@ -219,6 +220,8 @@ class Accuracy:
             sums[FOUND] += sign * w * wrong
             sums[SQUARES] += sign * w * w * wrong
             sums[FORESEEN] += sign * w * error
+        if y not in self.classes and len(self.classes) >= MOST_CLASSES:
+            return
         sums = self.classes.setdefault(y, [0.0] * SIZES[1])
         sums[MISSED] += sign * wrong
         sums[MISSED_FOUND] += sign * w * wrong

@@ -320,7 +320,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
             if isinstance(found, Answered):
                 self._correct(query, found.label, None)
             self._questions.settle(query, Answered(0, None))
-            self._accuracy.label(query, None)
             self._budget_manager.give_back(query, self._questions.after(query))
             if isinstance(found, Answered):
                 tell_of_steps(self.classifier, found.label, self._warned)

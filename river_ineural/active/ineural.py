@@ -262,12 +262,12 @@ class INeurALSampler(BudgetedSampler):
                 scores = learner.scores_one(example)
             if pipelines and model is self.classifier and not (seen and is_pipeline(model)):
                 try_steps(pipelines, x, {})
-        with steps_learn(model) if seen and pipelines else nullcontext():
+        with steps_learn(model) if seen else nullcontext():
             learn_steps(model, x, y, kwargs, model is not self.classifier)
         self._n_learned += seen
         learner, _ = find_learner(self.classifier)  # a wrapper may replace its model
         if n_before is not None and learner.n_labels == n_before + 1:
-            scores = learner.scores_before
+            scores = getattr(learner, "scores_before", {})
         self._count(query, y, n_before)
         self._hear(y, scores, learner)
 

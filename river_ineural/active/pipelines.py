@@ -161,7 +161,9 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
         from river import compose
 
         stack.enter_context(PIPELINES)
-        stack.enter_context(compose.learn_during_predict())
+        # Where the caller has entered one already, it would end with this one.
+        if not vars(compose.Pipeline)["_LEARN_UNSUPERVISED_DURING_PREDICT"]:
+            stack.enter_context(compose.learn_during_predict())
     return stack
 
 

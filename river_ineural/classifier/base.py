@@ -321,7 +321,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
         with self._lock:
             learner = self._learner
             scores = [learner.score(*part).scores for part in frame.parts()]
-            return frame, learner.labels.labels, np.concatenate(scores).astype(np.float64)
+            return frame, [*learner.labels.labels], np.concatenate(scores).astype(np.float64)
 
     def predict_many(self, X: IntoDataFrame) -> IntoSeries:
         """`predict_one` of every row, in one pass of matrix products.

@@ -92,8 +92,8 @@ class Discriminant:
     def __getstate__(self) -> dict[str, Any]:
         """What the rest follows from."""
         at, forms, constants = self.fit
-        state = {"at": at.copy(), "forms": forms, "constants": constants, "n_new": self.n_new}
-        return {**state, "losses": self.losses.copy(), "gains": self.gains.copy()}
+        state = {"at": at, "forms": forms, "constants": constants, "n_new": self.n_new}
+        return {**state, "losses": self.losses, "gains": self.gains}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.fit = state["at"].copy(), state["forms"], state["constants"]
@@ -148,9 +148,6 @@ class Discriminant:
             x, classes, w, _ = history.examples(rows[history.weight[rows] > 0])
             self.fit = fit(x[:, : history.n_features], classes, w, history.targets.shape[2], before)
         self._choose()
-
-    def count_pseudo_label(self) -> None:
-        """Do nothing: discriminants are of given labels."""
 
     def renewed(self) -> Self:
         """One without a fit, which is trusted as this one is; this one stays as it is."""

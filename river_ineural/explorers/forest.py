@@ -100,9 +100,8 @@ class Forest:
     def __getstate__(self) -> dict[str, Any]:
         """Without unused nodes, and without ranks, which are made anew."""
         n = 1 + max(np.flatnonzero((self.child >= 0).any(axis=0)), default=self.grown - 1)
-        nodes = {name: getattr(self, name)[:, :n].copy() for name in PARTS}
-        state = {name: part for name, part in self.__dict__.items() if name not in RANKS}
-        return {**state, **nodes, "stale": self.stale.copy()}
+        nodes = {name: getattr(self, name)[:, :n] for name in PARTS}
+        return {name: part for name, part in self.__dict__.items() if name not in RANKS} | nodes
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, stale=state["stale"].copy())
@@ -135,9 +134,6 @@ class Forest:
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Grow the trees due after n more labels, on the examples and features of the history."""
         held, end = history.n_labelled, history.added[0]
-        if not may_grow(history, scaling):
-            self.stale[:] = True
-            return
         if held <= MOST_ANEW or held > EXAMPLES or n > held:
             self.stale[:] = True
         else:  # trees that hold one of the new examples, or of those that they replace
@@ -146,14 +142,8 @@ class Forest:
         part = min(1.0, (MOST_ANEW / held) ** POWER)
         self._grow(history, scaling, n * max(SELDOM, TREES * part))
 
-    def count_pseudo_label(self) -> None:
-        """Do nothing: trees are of given labels."""
-
     def relearn(self, history: History, scaling: Scaling, serial: int) -> None:
         """Grow anew the trees whose samples hold an example whose label has changed."""
-        if not may_grow(history, scaling):
-            self.stale[:] = True
-            return
         holds = np.zeros(TREES, np.bool_)
         enter(self.seed, serial, serial + 1, holds)
         drawn = min(1.0, EXAMPLES / history.n_labelled)  # part of the examples in each sample
@@ -161,7 +151,10 @@ class Forest:
         self._grow(history, scaling, float(holds.sum() * drawn))
 
     def _grow(self, history: History, scaling: Scaling, due: float) -> None:
-        """Grow the trees that are due, so many more than before."""
+        """Grow the trees that are due, so many more than before; none where none may grow."""
+        if not may_grow(history, scaling):
+            self.stale[:] = True
+            return
         n_classes, held, end = history.targets.shape[2], history.n_labelled, history.added[0]
         self.due = min(float(TREES), self.due + due)
         if self.due < 1:

@@ -74,7 +74,7 @@ class LastLabel:
 
     def __init__(self) -> None:
         self.last = NONE
-        self.age = 0  # examples learned since the last label
+        self.age = 0  # examples learned since the last label, with those of pseudo-labels
         self.late = 0  # examples learned between the next label and its example
         self.counts: dict[int, float] = {}  # labels by class, the older the less
         self.excess = self.variance = self.changes = self.examples = 0.0
@@ -125,10 +125,6 @@ class LastLabel:
                 self.update(int(history.targets[row, 0].argmax()))
             else:
                 self.age += 1
-
-    def count_pseudo_label(self) -> None:
-        """Count an example without a given label."""
-        self.age += 1
 
     def renewed(self) -> Self:
         """One that has seen no label; this one stays as it is."""

@@ -50,10 +50,6 @@ class Explorer(Protocol):
         """
         ...
 
-    def count_pseudo_label(self) -> None:
-        """Note that an example with the model's own label has come."""
-        ...
-
     def renewed(self) -> Self:
         """One that has learned no example; this one stays as it is."""
         ...
@@ -71,9 +67,6 @@ class ExplorationNetwork:
 
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Do nothing here: `Model.step` trains both networks."""
-
-    def count_pseudo_label(self) -> None:
-        """Do nothing."""
 
     def renewed(self) -> Self:
         """The networks are drawn anew."""
@@ -123,19 +116,15 @@ class Explorers:
 
     def __init__(self, by_name: dict[str, Explorer]) -> None:
         self.by_name, self.names = by_name, tuple(by_name)
-        forest = by_name.get("forest")
-        self.forest = forest if isinstance(forest, Forest) else None
-        discriminant = by_name.get("discriminant")
-        self.discriminant = discriminant if isinstance(discriminant, Discriminant) else None
-        last_label = by_name.get("last_label")
-        self.last_label = last_label if isinstance(last_label, LastLabel) else None
+        known: dict[str, Any] = {**by_name}  # each of the class that `EXPLORERS` has
+        self.forest: Forest | None = known.get("forest")
+        self.discriminant: Discriminant | None = known.get("discriminant")
+        self.last_label: LastLabel | None = known.get("last_label")
         self.a, self.b = np.zeros((len(by_name), len(by_name))), np.zeros(len(by_name))
         self.prior = np.array([each.PRIOR for each in by_name.values()], np.float64)
         self.first = np.array([each.TRUST for each in by_name.values()], np.float64)
         others = [name for name in by_name if name not in SAID]
-        rows = [1 + (*SAID, *others).index(name) for name in by_name]
-        in_order = rows == [*range(1, len(rows) + 1)]
-        self.rows: Any = slice(1, len(rows) + 1) if in_order else rows  # of what `say` writes
+        self.rows = [1 + (*SAID, *others).index(name) for name in by_name]  # of what `say` writes
         self.others = [(i, by_name[name]) for i, name in enumerate(by_name) if name in others]
         self._solve()
 
@@ -150,14 +139,12 @@ class Explorers:
 
     def _solve(self) -> None:
         """Solve for the trust."""
-        speak = np.ones(len(self.names), np.bool_)
-        if self.discriminant:
-            speak[self.names.index("discriminant")] = self.discriminant.speaks
+        each_speaks = (getattr(each, "speaks", True) for each in self.by_name.values())
+        speak = np.fromiter(each_speaks, np.bool_)
         self.alpha = solved(self.a, self.b, self.prior, self.first, speak)
         self.trust = tuple(self.alpha.tolist())
         trusted = self.trusted
-        network, forest, discriminant = (trusted.get(name, 0.0) for name in SAID)
-        self.of_said = network, forest, discriminant
+        self.of_said: Any = tuple(trusted.get(name, 0.0) for name in SAID)
         self.explores = self.of_said[0] > 0
 
     @property
@@ -196,9 +183,9 @@ class Explorers:
             each.learn(history, scaling, n)
 
     def count_pseudo_label(self) -> None:
-        """Note that an example with the model's own label has come: f2 and trees count none."""
-        for _, each in self.others:
-            each.count_pseudo_label()
+        """Note that an example with the model's own label has come."""
+        if self.last_label:
+            self.last_label.age += 1
 
     def update_trust(
         self,

@@ -38,9 +38,9 @@ class Frame:
         self.frame = opened(X)
         self.names: list[Any] = self.frame.columns
         check_categories(self.frame)
-        self.rows = encoded_rows(self.frame, encoder) if encoder else []
+        self.rows, self.values = [], np.zeros((0, len(self.names)))
         if encoder:
-            self.values = np.zeros((0, len(self.names)))
+            self.rows = encoded_rows(self.frame, encoder)
         else:
             self.values = np.ascontiguousarray(frame_values(self.frame))  # (rows, columns)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -74,7 +73,8 @@ class FeatureIndex:
         self.touched = np.zeros(first_column, np.int64)  # example count at its last learning
         self.now = 0
         self.strings: dict[str, list[int]] = {}  # see `Watch`
-        self.watch = Watch(encoder, self.strings)
+        self.refused: list[int] = []
+        self.watch = Watch(encoder, self.strings, self.refused)
         self._forget()
 
     def _forget(self) -> None:
@@ -96,7 +96,9 @@ class FeatureIndex:
         touched = self.touched[self.first_column :]
         latest = np.flatnonzero(touched == touched.max(initial=0)).tolist()
         self.strings = {column: [*counts] for column, counts in self.strings.items()}
-        self.watch = Watch(self.encoder, self.strings, self.names, [self.names[i] for i in latest])
+        self.refused = [*self.refused]
+        known = self.names, [self.names[i] for i in latest]
+        self.watch = Watch(self.encoder, self.strings, self.refused, *known)
         self._forget()
 
     def look_up(self, names: Iterable[FeatureName], n_predicted: int = 0) -> NDArray[np.int64]:
@@ -186,7 +188,8 @@ class FeatureIndex:
         ValueError if a file cannot hold a new name.
         """
         names = tuple(names)
-        known, self.watch.n_new = self.look_up(names), Counter()
+        known = self.look_up(names)
+        self.watch.expect_nothing_new()
         if self._last[2]:
             return None
         new = self._new_names(names)
@@ -257,5 +260,5 @@ class FeatureIndex:
         names = tuple(names)
         self.look_up(names)
         if self._last[2]:
-            return len(self)
+            return len(self.names)
         return min(self.max_features, len(self.names) + len(self._new_names(names)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter, deque
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -23,6 +24,7 @@ UNITS = "It counts as constant: give its logarithm, or other units."
 ID = 0.9  # share of new strings in a column of ids
 LEAST_STRINGS = 10  # of a column, before it is looked whether they read as numbers
 FEW_STRINGS, MANY_STRINGS = 12, 100  # of a column, before it can be one of ids, and is told of
+MOST_REFUSED = 1_000  # latest strings without a feature that are remembered
 REMEDY = (
     "Give predictions and labels the same names. JSON makes strings of all names. A pipeline of "
     "River that has SelectKBest, TargetAgg or another step that learns labels teaches its last "
@@ -56,24 +58,26 @@ class Watch:
     """Compares the names of predictions with those of labels, and counts strings of columns.
 
     `names` are those learned so far, `latest` those of the latest example. By column, `strings` are
-    the labels in which it held a string, and those in which the string was new. All else is made
-    anew for a copy and after loading.
+    the labels in which it held a string, and those in which the string was new. `refused` are the
+    checksums of strings that got no feature, as of ids: one that comes again is no id, and gets it.
+    All else is made anew for a copy and after loading.
     """
 
     def __init__(
         self,
         encoder: Encoder | None,
         strings: dict[str, list[int]],
+        refused: list[int],
         names: Iterable[FeatureName] = (),
         latest: Collection[FeatureName] = (),
     ) -> None:
-        self.encoder, self.strings = encoder, strings
+        self.encoder, self.strings, self.refused = encoder, strings, refused
         self.told: set[str] = set()
         self.n_added, self.recent = 0, deque[int](maxlen=RECENT - 1)  # new names: now, by label
         sources = [*map(self.source, names)]
         self.n_made: Counter[str] = Counter(each for each in sources if each is not None)
         self.n_numbers: Counter[str] = Counter()  # of these, strings that read as numbers
-        self.n_new: Counter[str] = Counter()  # strings by column that the next labels bring
+        self.expect_nothing_new()
         self.n_labels = LEAST_LABELS if latest else 0
         self.n_seen = 0  # labels since this was made
         self.n_meanwhile = 0  # labels during a run of odd predictions, with all that these lack
@@ -86,6 +90,11 @@ class Watch:
     def source(self, name: FeatureName) -> str | None:
         """The column whose strings or missing values this feature stands for; None if it is one."""
         return self.encoder.source(name) if self.encoder else None
+
+    def expect_nothing_new(self) -> None:
+        """The next labels bring no string that is new, until `without_ids` says so."""
+        self.n_new: Counter[str] = Counter()  # by column
+        self.left_out: list[FeatureName] = []
 
     def once(self, what: str, text: str) -> None:
         """Warn unless `what` was told of before."""
@@ -104,6 +113,8 @@ class Watch:
             for column in {*map(self.source, names)} - {None}:
                 so_far = self.strings.setdefault(str(column), [0, 0])
                 so_far[:] = so_far[0] + n, so_far[1] + self.n_new[str(column)]
+            self.refused += map(checksum, self.left_out)
+            del self.refused[:-MOST_REFUSED]
         if names != self.names:
             self.names = names
             given = [n for n in names if self.source(n) is None] if self.encoder else names
@@ -213,9 +224,11 @@ class Watch:
 
     def without_ids(self, new: list[FeatureName], n: int) -> list[FeatureName]:
         """These new names of n labels, but of a column of ids only its first strings."""
-        sources = [self.source(name) for name in new]
-        self.n_new, kept = Counter(each for each in sources if each is not None), []
-        room = {column: len(new) for column in self.n_new}
+        again = {name for name in new if self.refused and checksum(name) in self.refused}
+        sources = ((name, self.source(name)) for name in new)
+        of_column = {name: column for name, column in sources if column is not None}
+        self.n_new = Counter(each for name, each in of_column.items() if name not in again)
+        room = dict.fromkeys(of_column.values(), len(new))
         for column, more in self.n_new.items():
             n_strings, n_new = self.strings.get(column, (0, 0))
             n_strings, n_new = n_strings + n, n_new + more
@@ -224,12 +237,11 @@ class Watch:
                 if n_new >= MANY_STRINGS and f"numbers {column}" not in self.told:
                     text = OF_ID.format(column=column, n_new=n_new, n_strings=n_strings)
                     self.once(f"id {column}", text)
-        for name, of in zip(new, sources, strict=True):
-            if of is None or room[of] > 0:
-                kept.append(name)
-            if of is not None:
-                room[of] -= 1
-        return kept
+        for name, column in of_column.items():
+            if room[column] <= 0 and name not in again:
+                self.left_out.append(name)
+            room[column] -= 1
+        return [name for name in new if name not in self.left_out]
 
     def count(self, name: FeatureName, by: int) -> None:
         """Count a name that gets a column, or loses it."""
@@ -239,6 +251,11 @@ class Watch:
             self.n_numbers[column] += by * reads_as_number(text_of(name, column))
             if not self.n_made[column]:  # so that there are no more of them than features
                 self.strings.pop(column, None)
+
+
+def checksum(name: FeatureName) -> int:
+    """A number that stands for a name, which may be long."""
+    return zlib.crc32(str(name).encode(errors="surrogatepass"))
 
 
 def text_of(name: FeatureName, column: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # `signal` converts to enums: 13 µs a block
 import functools
 import signal
-import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
@@ -53,9 +52,12 @@ class uninterrupted:
         handler = _signal.getsignal(SIGINT)
         if type(handler) is uninterrupted or not callable(handler):
             return
-        if threading.get_ident() == threading.main_thread().ident:
-            self.handler, self.held = handler, None
+        self.held = None
+        try:
             _signal.signal(SIGINT, self)
+        except ValueError:  # not in the main thread
+            return
+        self.handler = handler
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal: note it."""

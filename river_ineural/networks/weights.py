@@ -282,8 +282,8 @@ class Networks:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, rng=copy.deepcopy(self.rng), n_steps=0)
         other.block = torch.zeros_like(self.block)
-        other.n_updates, other.radius = torch.zeros_like(self.n_updates), self.radius.clone()
-        other.radius.fill_(FIRST_RADIUS)
+        other.n_updates = torch.zeros_like(self.n_updates)
+        other.radius = torch.full_like(self.radius, FIRST_RADIUS)
         draw(other.block, self.shape, 0, slice(self.n_features), self.n_features, other.rng)
         other.bind()
         return other

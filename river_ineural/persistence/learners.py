@@ -12,6 +12,7 @@ from river_ineural.explorers.forest import NODES
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.validation import HEAVIEST
 from river_ineural.features.values import LARGEST
+from river_ineural.features.watch import MOST_REFUSED
 from river_ineural.persistence.parts import (
     PARTS,
     Class,
@@ -210,6 +211,7 @@ class OfFeatureIndex(Part):
     ARRAYS: ClassVar[dict[str, str]] = {"touched": "i8 n_named"}
     now: Count
     strings: Strings = field(default_factory=dict)
+    refused: Annotated[list[Count], Meta(max_length=MOST_REFUSED)] = field(default_factory=list)
 
 
 class OfPseudoLabels(Part):
