@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from river_ineural.ageing import Ageing, half_of
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
@@ -92,6 +93,7 @@ class Model:
     ) -> None:
         self.networks, self.history, self.explorers = networks, history, explorers
         self.scaling = Scaling()
+        self.ageing = Ageing()
         self.batch_size = batch_size
         self.steps_due = self.explorations_due = 0.0
 
@@ -163,17 +165,18 @@ class Model:
         -------
         The features whose units have shrunk, or None.
         """
+        if said and not self.scaling.sparse:
+            for i in np.flatnonzero(w > 0).tolist():
+                self.ageing.update(x[i], classes[i], self.history, self.scaling.scaling[1])
         # lines 15, 16, 20, 21, 24 and 25
-        if said is None:
-            self.history.add(x, classes, None, w)
-        else:
-            self.history.add(x, classes, said.f1, w, number + np.arange(len(x)))
+        numbers = number + np.arange(len(x))
+        self.history.add(x, classes, said.f1 if said else None, w, numbers)
         change = self.scaling.update(x, values, columns)
-        if said is None:
+        if said:
+            self.explorers.update_trust(classes, said.f1, said.estimates, w)
+            self.explorers.learn(self.history, self.scaling, len(x))
+        else:
             self.steps_due += self._steps(PSEUDO_LABEL_STEPS * len(x))
-            return change
-        self.explorers.update_trust(classes, said.f1, said.estimates, w)
-        self.explorers.learn(self.history, self.scaling, len(x))
         return change
 
     def _steps(self, n: float) -> float:
@@ -236,6 +239,11 @@ class Model:
         anew.scaling = self.scaling
         anew.study(examples, n_steps, lr)
         return anew
+
+    def without_aged(self, n_steps: float, lr: float) -> Model:
+        """A new model, trained on the newer half of the labelled examples that were compared."""
+        newer = self.history.examples(self.history.labelled(half_of(self.history)))
+        return self.retrained([newer], n_steps, lr)
 
     def study(self, examples: list[Examples], n_steps: float, lr: float) -> None:
         """Learn examples that the statistics know, and train by so many steps for each."""

@@ -213,7 +213,7 @@ class Former:
 
 
 def returning(formers: list[Former]) -> Former | None:
-    """The former model that is to be used again, as an alarm comes: after 13 labels at least."""
+    """The former model that is to be used again, after 13 labels at least, or None."""
     best = max(formers, key=lambda former: former.evidence, default=None)
     return best if best and best.evidence > DRIFT else None
 

@@ -129,6 +129,7 @@ class ReferenceClassifier:
         self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
         self.recovery = None
         self.formers, self.evidence = [], 0.0  # and of a former one, that it is the better one
+        self.ageing = []  # at each label: whether a newer or an older neighbour told it
 
     # Encoding
 
@@ -332,6 +333,10 @@ class ReferenceClassifier:
             self.try_on([e["weight"] > 0 for e in arrived[0]])
         elif since:
             self.alarm(since)
+        elif self.has_aged():
+            held = self.held()[-256:]
+            newer = held[len(held) - len(held) // 2 :]
+            self.renew([(e["x"], e["label"], e["weight"]) for e in newer])
 
     def arrived(self, x, y, w):
         """An example, and what is said of it before it is learned."""
@@ -354,6 +359,8 @@ class ReferenceClassifier:
 
     def take_in(self, arrived, pseudo_label):
         """Into statistics, trust, history and trees; then steps."""
+        if not (pseudo_label or self.sparse):
+            self.ageing += [self.told_by(each) for each in arrived if each["weight"]]
         self.seen += [example["x"] for example in arrived]
         self.counts += [1.0] * len(arrived)
         self.update_statistics()
@@ -463,6 +470,37 @@ class ReferenceClassifier:
 
     # Changes
 
+    def told_by(self, example):
+        """1 if of the nearest examples of both halves only the newer one has the label, or -1."""
+        held, label = self.held()[-256:], example["label"]
+        if len(held) < 40:
+            return 0
+        x, half = self.raw([example["x"]])[0], len(held) // 2
+        halves = held[-2 * half : -half], held[-half:]
+        nearest = []
+        for rows in halves:
+            counted = [e for e in rows if e["weight"]]
+            far = [
+                float((((row - x) / self.scale) ** 2).sum())
+                for row in self.raw([e["x"] for e in counted])
+            ]
+            nearest.append(counted[far.index(min(far))]["label"] if counted else None)
+        if None in nearest or (nearest[0] == label) == (nearest[1] == label):
+            return 0
+        for c in nearest:
+            counts = [sum(e["label"] == c for e in rows) for rows in halves]
+            if max(counts) > 2 * min(counts):
+                return 0
+        return 1 if nearest[1] == label else -1
+
+    def has_aged(self):
+        excess, variance = self.ageing_sums()
+        return excess > 4 * math.sqrt(variance)
+
+    def ageing_sums(self):
+        parts = [(0.99**i, s) for i, s in enumerate(reversed(self.ageing))]
+        return sum(part * s for part, s in parts), sum(part * s * s for part, s in parts)
+
     def alarm(self, since):
         """Networks anew; a snapshot, and a copy that goes on learning, are kept."""
         formers, self.formers = self.formers, []
@@ -525,7 +563,7 @@ class ReferenceClassifier:
 
     def learn_anew(self):
         """From the labels since the change, and from what older ones are worth."""
-        recovery, k = self.recovery, len(self.labels)
+        recovery = self.recovery
         held = recovery.snapshot.held()
         n_old = len(held) - recovery.n_since
         newer = held[n_old:] + (self.held()[-recovery.n_after :] if recovery.n_after else [])
@@ -537,9 +575,12 @@ class ReferenceClassifier:
         left = {label for _, label, _ in kept} | {e["label"] for e in newer}
         if len(left) < 2 and recovery.n_told < 16:
             kept = [(e["x"], e["label"], e["weight"]) for e in held[:n_old]]
-        kept += [(e["x"], e["label"], e["weight"]) for e in newer]
-        self.rings, self.n_added = [[], []], [0, 0]
-        self.start(k, 1 + len(self.features))
+        self.renew(kept + [(e["x"], e["label"], e["weight"]) for e in newer])
+
+    def renew(self, kept):
+        """Learn these examples, their classes and weights alone."""
+        self.rings, self.n_added, self.ageing = [[], []], [0, 0], []
+        self.start(len(self.labels), 1 + len(self.features))
         self.forest = ReferenceForest(self.forest.rng)
         self.discriminant = self.discriminant.renewed()
         self.order, self.lasting = [], False

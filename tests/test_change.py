@@ -16,8 +16,10 @@ from river import drift
 from streams import blobs, dump
 
 from river_ineural import INeurAL
+from river_ineural.ageing import Ageing
 from river_ineural.drift import Cusum, DriftDetector
 from river_ineural.features.scaling import MEMORY, Scaling
+from river_ineural.history import History
 from river_ineural.persistence import from_bytes, to_bytes
 from river_ineural.recovery import COMPARED, RETRAINED, WON, Former, Recovery, unknown
 
@@ -390,3 +392,50 @@ def test_statistics_follow_features_that_move():
     assert scaling.moments[0, 1].item() == pytest.approx(5 * (1 - weight), abs=0.1)
     variance = 4 * (1 - weight) + weight * 1 + 25 * weight * (1 - weight)
     assert scaling.moments[1, 1].item() / scaling.n == pytest.approx(variance, rel=0.05)
+
+
+def moving(n, period):
+    """Intervals of two classes, which move by their own width in so many rounds."""
+    values = np.random.default_rng(5).uniform(0, 2, (n, 2))
+    return [({"a": a, "b": b}, bool((a + i / period) % 2 > 1)) for i, (a, b) in enumerate(values)]
+
+
+def test_a_stream_that_changes_all_the_time_is_followed():
+    """No label stands out, so no alarm is raised; but the model forgets, in a loaded one too."""
+    stream = moving(1000, 400)
+    model = learned(stream[:500])
+    other = from_bytes(to_bytes(model))
+    assert dump(model).history.n_labelled < 300
+    rates = []
+    for each in (model, other, learned(stream[:500], drift_detector=None)):
+        right = 0
+        for x, y in stream[500:]:
+            right += each.predict_one(x) == y
+            each.learn_one(x, y)
+        rates.append(right / 500)
+        assert each.n_drifts == 0
+    assert rates[0] == rates[1] > rates[2] + 0.05
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2, 0.5])
+@pytest.mark.parametrize("shares", ["even", "one rare", "come and go", "one after the other"])
+def test_labels_do_not_age_where_nothing_changes(noise, shares):
+    """However noisy, and whichever classes come: the class of x is always the same."""
+    rng, n, k = np.random.default_rng(3), 3000, 4
+    history, ageing, aged = History(2000, rng, np.float64), Ageing(), 0
+    history.grow(3, np.arange(3), 3, k)
+    for i in range(n):
+        p = {
+            "even": np.ones(k),
+            "one rare": np.array([1, 1, 1, 0.05]),
+            "come and go": 1.02 + np.sin(2 * np.pi * (i / 400 + np.arange(k) / k)),
+            "one after the other": np.eye(k)[i // 40 % k] + 1e-3,
+        }[shares]
+        cluster = int(rng.choice(k, p=p / p.sum()))
+        x = np.array([[0.0, cluster % 2, cluster // 2]]) + rng.normal(0, 0.4, (1, 3))
+        x[0, 0] = 0.0
+        label = int(rng.integers(k)) if rng.random() < noise else cluster
+        ageing.update(x[0], label, history, np.ones(3))
+        history.add(x, np.array([label]), np.zeros((1, k)), np.ones(1), i + 1)
+        aged += ageing.aged
+    assert not aged

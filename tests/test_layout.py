@@ -14,7 +14,7 @@ import river_ineural
 ROOT = Path(river_ineural.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LEVELS = (  # from the bottom; each imports from itself and from below
-    *("features", "networks history", "explorers drift", "recovery", "learner datasets"),
+    *("features", "networks history", "explorers drift ageing", "recovery", "learner datasets"),
     *("classifier", "active", "persistence baselines inspection paper", "compare spark"),
     "__main__",
 )

@@ -87,6 +87,8 @@ def assert_same_model(state, twin, tolerance):
     assert_near(-shift[0], twin.rms, tolerance, "rms")
     assert squashed[1 : 1 + d].astype(bool).tolist() == twin.squashed.tolist()
     assert_near(state.networks.radius, twin.radius, tolerance, "radii")
+    found = state.ageing.excess, state.ageing.variance
+    assert_near(found, twin.ageing_sums(), tolerance, "ageing")
     for rows, ring in zip(state.history.filled, twin.rings, strict=True):
         assert rows.stop - rows.start == len(ring)
         if ring:
@@ -245,6 +247,19 @@ def test_former_models_return_as_the_twin_s(kind):
     twin = run_side_by_side(model, twin, stream, 1e-6, horizon=None, **every).classifier
     assert (model.n_drifts, model.changing) == (3, False)
     assert len(twin.formers) >= 2
+
+
+@pytest.mark.usefixtures("few_trees")
+@BOTH
+def test_older_labels_age_as_the_twin_s(kind):
+    """Intervals of two classes move all the time, and no alarm is raised."""
+    values = np.random.default_rng(1).uniform(0, 2, (170, 2))
+    stream = [({"a": a, "b": b}, bool((a + t / 85) % 2 > 1)) for t, (a, b) in enumerate(values)]
+    model, twin = pair(kind, hidden_dim=8, n_steps=2.0)
+    every = {"budget": 1.0, "gamma": 1e6, "horizon": None}
+    run_side_by_side(model, twin, stream, 1e-6, **every)
+    assert model.n_drifts == 0
+    assert len(twin.held()) < len(stream) / 2
 
 
 @BOTH

@@ -114,7 +114,7 @@ class Learner:
         """
         new = self.features.new(names, values, len(labels))
         started = self.model.networks.n_features > 0
-        more = [] if self.labels.index.keys() >= {*labels} else self.labels.new(labels)
+        more = self.labels.new(labels)
         if started and not (new or more):
             return NONE
         columns = new.columns if new else NONE
@@ -175,6 +175,8 @@ class Learner:
             self._begin_recovery(since, n_steps, lr)
         elif self.recovery:
             self._continue_recovery(self.recovery, n_steps, lr)
+        elif self.detector and self.model.ageing.aged:
+            self.model = self.model.without_aged(n_steps, lr)
         for model in self.models:
             model.explorers.note_late(0)
 
@@ -315,8 +317,7 @@ class Learner:
     def _continue_recovery(self, recovery: Recovery, n_steps: float, lr: float) -> None:
         """After more labels the challenger may be trained anew, or all be decided."""
         assert self.detector
-        challenger, incumbent, snapshot, *_ = self.models
-        formers = [former.model for former in self.formers]
+        challenger, incumbent, snapshot, *formers = self.models
         if recovery.refuted:
             self._go_on(incumbent, recovery.detector, formers)
             return

@@ -153,11 +153,17 @@ class OfExplorers(Part):
         need(fine, f"tensor {path}.a", "symmetric, with no negative eigenvalue", a)
 
 
+class OfAgeing(Part):
+    excess: Annotated[float, Meta(ge=-100.1, le=100.1)]  # a sum that fades by a hundredth
+    variance: Annotated[float, Meta(ge=0, le=100.1)]
+
+
 class OfModel(Part):
     networks: OfNetworks
     history: OfHistory
     scaling: OfScaling
     explorers: OfExplorers
+    ageing: OfAgeing
     steps_due: Due
     explorations_due: Due
 
