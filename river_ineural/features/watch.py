@@ -94,7 +94,7 @@ class Watch:
     def expect_nothing_new(self) -> None:
         """The next labels bring no string that is new, until `without_ids` says so."""
         self.n_new: Counter[str] = Counter()  # by column
-        self.left_out: list[FeatureName] = []
+        self.left_out: dict[FeatureName, None] = {}  # without a feature, in their order
 
     def once(self, what: str, text: str) -> None:
         """Warn unless `what` was told of before."""
@@ -224,7 +224,8 @@ class Watch:
 
     def without_ids(self, new: list[FeatureName], n: int) -> list[FeatureName]:
         """These new names of n labels, but of a column of ids only its first strings."""
-        again = {name for name in new if self.refused and checksum(name) in self.refused}
+        refused = {*self.refused}
+        again = {name for name in new if refused and checksum(name) in refused}
         sources = ((name, self.source(name)) for name in new)
         of_column = {name: column for name, column in sources if column is not None}
         self.n_new = Counter(each for name, each in of_column.items() if name not in again)
@@ -239,7 +240,7 @@ class Watch:
                     self.once(f"id {column}", text)
         for name, column in of_column.items():
             if room[column] <= 0 and name not in again:
-                self.left_out.append(name)
+                self.left_out[name] = None
             room[column] -= 1
         return [name for name in new if name not in self.left_out]
 
