@@ -166,8 +166,9 @@ class Model:
         The features whose units have shrunk, or None.
         """
         if said and not self.scaling.sparse:
-            for i in np.flatnonzero(w > 0).tolist():
-                self.ageing.update(x[i], classes[i], self.history, self.scaling.scaling[1])
+            for row, label, weight in zip(x, classes, w.tolist(), strict=True):
+                if weight > 0:
+                    self.ageing.update(row, label, self.history, self.scaling.scaling[1])
         # lines 15, 16, 20, 21, 24 and 25
         numbers = number + np.arange(len(x))
         self.history.add(x, classes, said.f1 if said else None, w, numbers)
