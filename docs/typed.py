@@ -61,6 +61,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "streams-that-change": {
         "constants of the detector": section("How a change is noticed", "The warning zone"),
         "constants of the recovery": section("What happens after an alarm"),
+        "constants of ageing": section("When older labels have aged"),
         "constants of the last label": section("Temporal dependence", "What it is worth"),
         "what the streams are": section("The panel"),
         "what the lasting streams are": r"40 classes|up to 100 rows",
