@@ -555,3 +555,14 @@ def test_the_regression_solves_as_numpy_does(seed):
     matrix, right = labels @ labels.T + np.diag([4.0, 2.0, 2.0]), rng.normal(size=3)
     expected = np.linalg.solve(matrix, right)
     assert bounds.solved(matrix.tolist(), right.tolist()) == pytest.approx(expected, rel=1e-6)
+
+
+def test_labels_that_are_never_predicted_take_no_room():
+    """A quantity as a target has as many labels as rounds."""
+    found = Accuracy()
+    for now in range(1, told.MOST_CLASSES + 200):
+        found.round(now, "good", 0.1, 0.5, True)
+        found.label(now, f"bad {now}")
+    assert len(found.classes) == told.MOST_CLASSES
+    found.label(now, None)
+    assert found.classes["good"][told.WRONG] == now - 1
