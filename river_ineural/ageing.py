@@ -108,6 +108,8 @@ def agreement(
     if older < 0 or newer < 0:
         return 0
     s = int(targets[newer, 0, label] > 0) - int(targets[older, 0, label] > 0)
+    if s == 0:
+        return 0
     wrong = older if s > 0 else newer
     for c in range(targets.shape[2]):
         if c != label and targets[wrong, 0, c] <= 0:

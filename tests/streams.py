@@ -154,6 +154,12 @@ def every_gap(t, n_classes, n_layers):
     return 1e9
 
 
+def moving(n, period, seed):
+    """Intervals of two classes, which move by their own width in so many rounds."""
+    values = np.random.default_rng(seed).uniform(0, 2, (n, 2))
+    return [({"a": a, "b": b}, bool((a + i / period) % 2 > 1)) for i, (a, b) in enumerate(values)]
+
+
 def dump(model):
     """What a classifier, alone or in a sampler or pipeline, has learned; tests look nowhere else.
 

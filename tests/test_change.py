@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import ReferenceDetector, ReferenceRecovery
 from river import drift
-from streams import blobs, dump
+from streams import blobs, dump, moving
 
 from river_ineural import INeurAL
 from river_ineural.ageing import Ageing
@@ -394,15 +394,9 @@ def test_statistics_follow_features_that_move():
     assert scaling.moments[1, 1].item() / scaling.n == pytest.approx(variance, rel=0.05)
 
 
-def moving(n, period):
-    """Intervals of two classes, which move by their own width in so many rounds."""
-    values = np.random.default_rng(5).uniform(0, 2, (n, 2))
-    return [({"a": a, "b": b}, bool((a + i / period) % 2 > 1)) for i, (a, b) in enumerate(values)]
-
-
 def test_a_stream_that_changes_all_the_time_is_followed():
     """No label stands out, so no alarm is raised; but the model forgets, in a loaded one too."""
-    stream = moving(1000, 400)
+    stream = moving(1000, 400, seed=5)
     model = learned(stream[:500])
     other = from_bytes(to_bytes(model))
     assert dump(model).history.n_labelled < 300

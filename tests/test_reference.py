@@ -8,7 +8,7 @@ import pytest
 import reference_forest
 from reference import ReferenceClassifier, ReferenceSampler
 from reference_outputs import ReferenceOutputs
-from streams import Float64, Outputs64, assert_near, blobs, dump, shifting
+from streams import Float64, Outputs64, assert_near, blobs, dump, moving, shifting
 
 from river_ineural import NeurONAL
 from river_ineural.active import Budget, ConstantWidth, INeurALSampler, TheoreticalWidth
@@ -253,8 +253,7 @@ def test_former_models_return_as_the_twin_s(kind):
 @BOTH
 def test_older_labels_age_as_the_twin_s(kind):
     """Intervals of two classes move all the time, and no alarm is raised."""
-    values = np.random.default_rng(1).uniform(0, 2, (170, 2))
-    stream = [({"a": a, "b": b}, bool((a + t / 85) % 2 > 1)) for t, (a, b) in enumerate(values)]
+    stream = moving(170, 85, seed=1)
     model, twin = pair(kind, hidden_dim=8, n_steps=2.0)
     every = {"budget": 1.0, "gamma": 1e6, "horizon": None}
     run_side_by_side(model, twin, stream, 1e-6, **every)
