@@ -283,7 +283,7 @@ SAMPLERS = active.INeurALSampler, active.RandomSampler, active.MarginSampler
 WIDTHS = active.ConstantWidth, active.TheoreticalWidth
 BASELINES = RetrainedNetwork, NeuALNTKF, NeuALNTKD, ALPS
 KINDS = INeurAL, NeurONAL, paper.INeurAL, active.Budget, *WIDTHS, *SAMPLERS, *BASELINES
-SHARES = 1.5, -0.1, -1, math.nan, math.inf, "3%", True, np.float32(0.1), [1]
+SHARES = 1.5, -0.1, -1, math.nan, math.inf, "3%", True, np.float32(1.1), [1]
 BAD_PARAMETERS = {  # of each of these classes that has one of that name
     **dict.fromkeys(("hidden_dim", "batch_size", "rounds", "horizon", "capacity"), (0, 1.5, True)),
     **dict.fromkeys(("max_features", "n_epochs", "n_hypotheses", "n_samples"), (0, 1.5)),
@@ -293,12 +293,12 @@ BAD_PARAMETERS = {  # of each of these classes that has one of that name
     **dict.fromkeys(("lr", "exploration_lr"), (0.0, -1e-3, math.nan, math.inf, "fast")),
     **dict.fromkeys(("ridge", "margin"), (0.0, -1e-3, math.nan, "wide")),
     **{"n_steps": (-1, 1e7, math.inf), "delta": (0.0, 1.0, math.nan), "c3": (0.5,)},
-    **{"max_classes": (1,), "classes": ("ab", 5)},
+    **{"max_classes": (1,), "classes": ("ab", 5, [], {"a", "b"})},
     "device": ("tpu", "cuda:99", "", "meta"),
     **dict.fromkeys(("p", "threshold", "audit"), (-0.1, 1.1, 2, "half")),
     **{"budget": SHARES, "limit": SHARES, "burst": (9,), "width": (0.05,)},
     **dict.fromkeys(("categories", "missing", "self_training", "explores"), ("yes", np.ones(2))),
-    "explorers": ("forest", ["forest"], ("trees",), ("forest", "forest"), ("network",) * 2),
+    "explorers": ("forest", ["trees"], ("trees",), ("forest", "forest"), ("network",) * 2),
     **{"seed": (-1, 1.5, "x"), "optimizer": ("rmsprop",)},
     "drift_detector": (3, drift.ADWIN()),
     "classifier": (None, linear_model.LinearRegression()),
@@ -307,7 +307,7 @@ OF_ONE = [
     *((INeurAL, "capacity", value) for value in (1, 10**9)),
     *((INeurAL, "classes", value) for value in (("a", None), ("a", ["b"]))),
     *((INeurAL, "device", None), (INeurAL, "batch_size", 65_537)),
-    *((NeurONAL, "explorers", value) for value in (("oracle",), ["network"])),
+    *((NeurONAL, "explorers", value) for value in (("oracle",), {"network"})),
     *((paper.INeurAL, "classes", value) for value in ((1,), [0, 1], (0, 0), ("a", ["b"]))),
     (datasets.IJCNN, "multiclass", True),  # which has two classes
 ]
@@ -334,6 +334,13 @@ def test_a_bad_parameter_is_named(kind, name, value):
     said = {"classes": "label|classes", "limit": "budget"}.get(name, rf"\b{name}\b")
     with pytest.raises(error, match=said):
         kind(**settings | {name: value})
+
+
+def test_lists_are_kept_as_tuples():
+    model = INeurAL(classes=["b", "a"], explorers=["forest"])
+    for each in (model, model.clone(), from_bytes(to_bytes(model))):
+        assert (each.classes, each.known_labels) == (("b", "a"),) * 2
+        assert each.explorers == ("forest",)
 
 
 NUMBERS = (np.int8, np.uint8, np.int64, np.float16, np.float64, np.longdouble, Fraction)

@@ -138,7 +138,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             return Decision.made(*said, trust, self.n_rounds)
 
     def _repr_html_(self) -> str:
-        return of_sampler(self, self._budget_manager)
+        return of_sampler(self)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         check_names(x)

@@ -137,7 +137,8 @@ def checked_limit(limit: Any) -> float | int | None:
     """None, a share or a number of labels; what raises says how to write what was meant."""
     if limit is None:
         return None
-    if isinstance(limit, float):
+    if isinstance(limit, numbers.Real) and not isinstance(limit, numbers.Integral):
+        limit = limit if isinstance(limit, float) else check_real("budget", limit)
         if 1 < limit < math.inf:
             ways = []
             if limit > 100 or limit.is_integer():

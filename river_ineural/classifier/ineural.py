@@ -63,7 +63,7 @@ class INeurAL(NeuralClassifier):
         the mistakes where the model was sure. After a detected change new networks are trained on
         the labels since it, and on old labels that are still right. None: no detector.
     classes
-        Labels known beforehand, as a non-empty tuple. Others may still appear.
+        Labels known beforehand, a non-empty tuple or list. Others may still appear.
     categories
         Whether a string is a category: a feature of its own, named `"job=clerk"`, which is 1 in
         examples that have it. Each counts for `max_features`. Otherwise a string is an error.

@@ -28,8 +28,8 @@ MOST_LAYERS, MOST_CONTEXTS, MOST_STEPS, MOST_EXAMPLES = 1_000, 1 << 16, 1_000, 1
 
 
 def check_explorers(name: str, explorers: Any) -> tuple[str, ...]:
-    """The names as text; raises unless it is a tuple of known ones without repetitions."""
-    fine = isinstance(explorers, tuple) and all(
+    """The names as text; raises unless it is a tuple or a list of known ones, each once."""
+    fine = isinstance(explorers, tuple | list) and all(
         isinstance(each, str) and each in EXPLORERS for each in explorers
     )
     if not fine or len(set(explorers)) < len(explorers):
@@ -51,8 +51,8 @@ def check_detector(name: str, detector: Any) -> Any:
 
 
 def check_classes(name: str, classes: Any) -> tuple[ClfTarget, ...] | None:
-    """The labels as plain values; raises unless they are None or a tuple of labels."""
-    if not (classes is None or (isinstance(classes, tuple) and classes)):
+    """The labels as plain values; raises unless they are None, or a tuple or a list of labels."""
+    if not (classes is None or (isinstance(classes, tuple | list) and classes)):
         raise TypeError(f"{name} must be None or a non-empty tuple of labels, got {classes!r}.")
     return classes and tuple(map(LabelIndex.checked, classes))
 

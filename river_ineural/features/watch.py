@@ -110,9 +110,10 @@ class Watch:
         self.recent.append(self.n_added if self.common is not None else 0)
         self.n_added = 0
         if self.encoder and n:
-            for column in {*map(self.source, names)} - {None}:
-                so_far = self.strings.setdefault(str(column), [0, 0])
-                so_far[:] = so_far[0] + n, so_far[1] + self.n_new[str(column)]
+            sources = map(self.source, names)
+            for column in dict.fromkeys(each for each in sources if each is not None):
+                so_far = self.strings.setdefault(column, [0, 0])
+                so_far[:] = so_far[0] + n, so_far[1] + self.n_new[column]
             self.refused += map(checksum, self.left_out)
             del self.refused[:-MOST_REFUSED]
         if names != self.names:

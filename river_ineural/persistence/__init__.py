@@ -152,15 +152,15 @@ def to_bytes(model: Any) -> bytes:
                 f"holds no code but of {', '.join(kinds)}, alone or at the end of a pipeline. "
                 "Pickle it if you trust where it will lie."
             )
-    with model._lock, learner._lock:  # in the same order as rounds acquire them
-        try:
+    try:
+        with model._lock, learner._lock:  # in the same order as rounds acquire them
             document, arrays = written(model, learner)
             document |= {"steps": steps_of(inner), "outer": steps_of(outer)}
             data = pack(document, arrays)
-            from_bytes(data, "cpu")  # what could not be loaded is not saved
-            return data
-        except (ValueError, RecursionError) as error:
-            raise SaveError(f"{error}, which a file cannot hold") from error
+        from_bytes(data, "cpu")  # what could not be loaded is not saved
+        return data
+    except (ValueError, RecursionError) as error:
+        raise SaveError(f"{error}, which a file cannot hold") from error
 
 
 def written(model: Any, learner: Any) -> tuple[dict[str, Any], Arrays]:
