@@ -87,7 +87,7 @@ def assert_agreement(model):
 def stopped(starts, work, at_calls=False):
     """What models were, what they are after SIGINT, as Ctrl-C sends it, and examples finished.
 
-    It comes at 25 random moments; or at every third call of one example, in one copy after the
+    It comes at 15 random moments; or at every seventh call of one example, in one copy after the
     other.
     """
 
@@ -97,7 +97,7 @@ def stopped(starts, work, at_calls=False):
 
     rng, n = np.random.default_rng(0), 0
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-    while at_calls or n < 25:
+    while at_calls or n < 15:
         start, calls, n_done = starts[n % len(starts)], itertools.count(), 0
         model = copy.deepcopy(start)
         try:
@@ -113,7 +113,7 @@ def stopped(starts, work, at_calls=False):
                 return
         except KeyboardInterrupt:
             sys.setprofile(None)
-            n += 3 if at_calls else 1
+            n += 7 if at_calls else 1
             yield start, model, n_done
 
 

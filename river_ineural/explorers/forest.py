@@ -18,7 +18,7 @@ Floats = NDArray[np.floating[Any]]
 Array = NDArray[Any]
 Nodes = tuple[Array, Array, Array, Array]
 
-TREES = 64
+TREES = 64  # a multiple of `trees.TOGETHER`
 NODES = 511  # of a tree, at most
 EXAMPLES = 768  # of which trees are grown, at most
 TRIED, OF_MANY, MOST_TRIED = 16, 4, 256  # features of which a node takes the best: `n_tried`
