@@ -12,7 +12,8 @@ from river_ineural.history import History
 
 Array = NDArray[Any]
 
-COMPARED = 256  # latest labelled examples that are halved by their age
+COMPARED = 128  # newest and oldest labelled examples that are compared, at most
+LATEST = 768  # labelled examples that they are the newest and the oldest of
 LEAST = 40  # labelled examples that are enough
 FADING = 0.99  # of what labels have shown, at each that follows
 SURE = 4.0  # standard deviations beyond chance from which older labels have aged
@@ -22,12 +23,13 @@ class Ageing:
     """Whether older labelled examples say less of new ones than newer examples do.
 
     Where a stream changes a little all the time, no label stands out and no alarm is raised, but
-    old labels become wrong. So the latest 256 labelled examples are halved by their age. A given
-    label y of x is compared with those of the two neighbours of x: the nearest example of either
-    half. Let s be 1 if only the newer neighbour has the label y, -1 if only the older one has it,
-    else 0. Where the stream does not change, one half is as good as the other, however noisy labels
-    are. This does not hold where classes come and go: s is 0 too if one of the two classes is more
-    than twice as frequent in one half as in the other. Each label moves
+    old labels become wrong. So the newest 128 of the latest 768 labelled examples are compared with
+    the oldest 128 of them; up to 256 these are the newer and the older half. A given label y of x
+    is compared with those of the two neighbours of x: the nearest example of either part. Let s be
+    1 if only the newer neighbour has the label y, -1 if only the older one has it, else 0. Where
+    the stream does not change, one part is as good as the other, however noisy labels are. This
+    does not hold where classes come and go: s is 0 too if one of the two classes is more than twice
+    as frequent in one part as in the other. Each label moves
 
         excess ← 0.99 excess + s,    variance ← 0.99 variance + s²
 
@@ -62,16 +64,17 @@ class Ageing:
         """
         if history.n_labelled < LEAST:
             return
-        rows = history.labelled(2 * half_of(history))
+        rows, n = history.labelled(LATEST), n_compared(history)
+        rows = np.concatenate((rows[:n], rows[-n:]))
         stored = history.x, history.targets, history.weight
         s = agreement(x, label, stored, rows, history.n_features, factors)
         self.excess = FADING * self.excess + s
         self.variance = FADING * self.variance + s * s
 
 
-def half_of(history: History) -> int:
-    """Labelled examples in each half."""
-    return min(COMPARED, history.n_labelled) // 2
+def n_compared(history: History) -> int:
+    """How many of the newest labelled examples are compared with as many of the oldest."""
+    return min(COMPARED, history.n_labelled // 2)
 
 
 @loop

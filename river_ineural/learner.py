@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.ageing import Ageing, half_of
+from river_ineural.ageing import Ageing, n_compared
 from river_ineural.explorers.trust import Explorers, say
 from river_ineural.features.scaling import Scaling, UnitChange
 from river_ineural.history import History
@@ -242,8 +242,8 @@ class Model:
         return anew
 
     def without_aged(self, n_steps: float, lr: float) -> Model:
-        """A new model, trained on the newer half of the labelled examples that were compared."""
-        newer = self.history.examples(self.history.labelled(half_of(self.history)))
+        """A new model, trained on the newest labelled examples that were compared."""
+        newer = self.history.examples(self.history.labelled(n_compared(self.history)))
         return self.retrained([newer], n_steps, lr)
 
     def study(self, examples: list[Examples], n_steps: float, lr: float) -> None:

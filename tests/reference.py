@@ -334,9 +334,8 @@ class ReferenceClassifier:
         elif since:
             self.alarm(since)
         elif self.has_aged():
-            held = self.held()[-256:]
-            newer = held[len(held) - len(held) // 2 :]
-            self.renew([(e["x"], e["label"], e["weight"]) for e in newer])
+            newest = self.oldest_and_newest()[1]
+            self.renew([(e["x"], e["label"], e["weight"]) for e in newest])
 
     def arrived(self, x, y, w):
         """An example, and what is said of it before it is learned."""
@@ -471,14 +470,12 @@ class ReferenceClassifier:
     # Changes
 
     def told_by(self, example):
-        """1 if of the nearest examples of both halves only the newer one has the label, or -1."""
-        held, label = self.held()[-256:], example["label"]
-        if len(held) < 40:
+        """1 if of the nearest examples of both parts only the newer one has the label, or -1."""
+        if len(self.held()) < 40:
             return 0
-        x, half = self.raw([example["x"]])[0], len(held) // 2
-        halves = held[-2 * half : -half], held[-half:]
-        nearest = []
-        for rows in halves:
+        x, label = self.raw([example["x"]])[0], example["label"]
+        parts, nearest = self.oldest_and_newest(), []
+        for rows in parts:
             counted = [e for e in rows if e["weight"]]
             far = [
                 float((((row - x) / self.scale) ** 2).sum())
@@ -488,10 +485,16 @@ class ReferenceClassifier:
         if None in nearest or (nearest[0] == label) == (nearest[1] == label):
             return 0
         for c in nearest:
-            counts = [sum(e["label"] == c for e in rows) for rows in halves]
+            counts = [sum(e["label"] == c for e in rows) for rows in parts]
             if max(counts) > 2 * min(counts):
                 return 0
         return 1 if nearest[1] == label else -1
+
+    def oldest_and_newest(self):
+        """128 each of the latest 768 labelled examples, or halves of fewer than 256."""
+        held = self.held()[-768:]
+        n = min(128, len(held) // 2)
+        return held[:n], held[-n:]
 
     def has_aged(self):
         excess, variance = self.ageing_sums()
@@ -939,10 +942,10 @@ class ReferenceSampler:
         if len(labels) - len(unseen) < 2:  # the more rarely the more were asked for
             few, n = self.n_queries < 10, self.n_queries
             p = max(self.budget, 0 if few else 10 / n)
-            if self.horizon and 2 * n >= math.floor(self.budget * self.horizon):
+            if self.horizon and 5 * n >= math.floor(self.budget * self.horizon):
                 p = min(1, may / (self.horizon - self.t + 1))
-            if self.horizon is None:  # a fifth of the bucket is for the labels of a second class
-                p *= self.share(may, 2, held_back=True) > 0
+            if self.horizon is None:  # four fifths are for the labels of a second class
+                p *= self.share(may, 2, held_back=False) > 4 / 5
             few = few or self.rng.random() < p
             return "few classes" if few else "none"
         self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024

@@ -308,22 +308,22 @@ def test_changes_that_another_learner_has_seen_are_none_of_the_sampler(kind):
 
 
 @pytest.mark.parametrize("classes", [("a",), ("a", "b")])
-@pytest.mark.parametrize(("budget", "kept"), [(0.02, 9), (100, 5)])
+@pytest.mark.parametrize(("budget", "kept"), [(0.02, 39), (100, 15)])
 @pytest.mark.filterwarnings("ignore:Only one class", "ignore:No label of 'b'")
 def test_a_class_that_comes_late_and_alone_finds_labels_left(classes, budget, kept):
-    """A fifth of the bucket of 50 labels; of a total as many."""
+    """Four fifths of the bucket of 50 labels; of a total some are left after 4,000 rounds."""
     model = active.INeurALSampler(small(classes=classes, n_steps=0), budget=budget, seed=1)
     for t in range(4_000):
         if model.predict_one({"a": t % 7})[1]:
             model.learn_one({"a": t % 7}, "a")
     assert model._budget_manager.left >= kept
-    assert model.n_by_reason["few classes"] == model.n_queries > 80
+    assert model.n_by_reason["few classes"] == model.n_queries > 60
 
 
 @pytest.mark.parametrize("budget", [100, 0.025])
 @pytest.mark.filterwarnings("ignore:Only one class")
 def test_labels_of_one_class_last_until_a_known_end(budget):
-    """The second half of them had been spent at the rate of the whole budget, by half-time."""
+    """Once a fifth of them is spent, the others are spread over the rounds."""
     model = active.INeurALSampler(small(n_steps=0), budget=budget, horizon=4_000, seed=1)
     asked = []
     for t in range(4_000):
@@ -331,7 +331,7 @@ def test_labels_of_one_class_last_until_a_known_end(budget):
             model.learn_one({"a": t % 7}, "a")
             asked.append(t)
     assert len(asked) > 90
-    assert np.histogram(asked[50:], 4, (1_000, 4_000))[0].min() >= 5
+    assert np.histogram(asked, 4, (1_000, 4_000))[0].min() >= 10
 
 
 WIDE = {"few classes", "gap"}

@@ -433,3 +433,17 @@ def test_labels_do_not_age_where_nothing_changes(noise, shares):
         history.add(x, np.array([label]), np.zeros((1, k)), np.ones(1), i + 1)
         aged += ageing.aged
     assert not aged
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slow_change_is_seen_from_the_oldest_of_many_labels(seed):
+    """An interval takes 1,500 labels to move by its width: halves of 256 of them hardly differ."""
+    history, ageing = History(2000, np.random.default_rng(1), np.float64), Ageing()
+    history.grow(3, np.arange(3), 3, 2)
+    for i, (x, y) in enumerate(streams.moving(700, 1500, seed)):
+        row, label = np.array([[0.0, *x.values()]]), np.array([y], np.int64)
+        ageing.update(row[0], label[0], history, np.ones(3))
+        if ageing.aged:
+            break
+        history.add(row, label, np.zeros((1, 2)), np.ones(1), i + 1)
+    assert 300 < history.n_labelled < 700

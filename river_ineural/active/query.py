@@ -18,6 +18,7 @@ HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
 MOST_HELD = 0.15
 HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
+HELD_FOR_SECOND = 0.8  # while only one class has a label
 
 EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others early
 
@@ -189,20 +190,20 @@ def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bo
     """Whether to ask while fewer than two classes have a label, and how probable that was.
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
-    were, so that the budget lasts. With a horizon the labels left are spread over the rounds left
-    once half of them are used. Of a bucket a fifth is held back for the labels of a second class.
-    Of a total without a horizon it is the second half, of which each question takes a smaller part.
+    were. Four fifths of the budget are held back for the labels of a second class, which teach far
+    more. They are not touched of a bucket. Of a total they are spread over the rounds left with a
+    horizon; without one each question takes a smaller part of them.
     """
-    n, total, rate = manager.n_asked, manager.budget.total, manager.rate or 0.0
+    n, rate, horizon = manager.n_asked, manager.rate or 0.0, manager.budget.horizon
     if manager.budget.limit is None or n < FIRST:
         return True, 1.0
-    p, horizon = max(rate, FIRST / n), manager.budget.horizon
-    if horizon and total and 2 * n >= total:
+    p, left = max(rate, FIRST / n), share(manager, reserve=False)
+    if manager.bucket is not None:
+        p *= left > HELD_FOR_SECOND
+    elif not horizon:
+        p *= min(1.0, left / HELD_FOR_SECOND) ** 3
+    elif left <= HELD_FOR_SECOND:
         p = min(1.0, manager.left / max(1, horizon - manager.n_rounds + 1))
-    if manager.bucket is not None:  # what is held back is for the labels of a second class
-        p *= share(manager, reserve=True) > 0
-    elif not rate:
-        p *= min(1.0, 2 * share(manager, reserve=False)) ** 3
     return random() < p, p
 
 
