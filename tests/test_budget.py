@@ -334,6 +334,21 @@ def test_labels_of_one_class_last_until_a_known_end(budget):
     assert np.histogram(asked, 4, (1_000, 4_000))[0].min() >= 10
 
 
+@pytest.mark.parametrize("budget", [0.05, 120, Budget(120, horizon=9_000)])
+def test_a_new_classifier_gets_its_first_labels(budget):
+    """Though what is left of the budget is held back while one class is known."""
+    model = active.INeurALSampler(small(), gamma=1e6, budget=budget, seed=1)
+    [*rounds(model, STREAM[:100])]
+    assert model.n_queries == 100
+    model.classifier, at_first = small(), 0
+    for x, _ in STREAM[:30]:
+        asks = model.predict_one(x)[1]
+        at_first += asks
+        if asks:
+            model.learn_one(x, "a")
+    assert 10 <= at_first < 20
+
+
 WIDE = {"few classes", "gap"}
 SAMPLERS = {  # with reasons to ask
     "ineural": (partial(active.INeurALSampler, small()), {*WIDE, "random"}),

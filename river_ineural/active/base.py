@@ -138,7 +138,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             return Decision.made(*said, trust, self.n_rounds)
 
     def _repr_html_(self) -> str:
-        return of_sampler(self)
+        return of_sampler(self, self._budget_manager)
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         check_names(x)
@@ -192,12 +192,14 @@ class BudgetedSampler(Locked, Counts, Pairs):
 
     def _of_few_classes(self, n_classes: int) -> Wanted:
         """Which labels are wanted while fewer than two classes have a label."""
-        if self._budget_manager.budget.limit is not None and n_classes:
+        manager, learner = self._budget_manager, find_learner(self.classifier)[0]
+        if manager.budget.limit is not None and n_classes:
             self._warn_once(
                 f"Only one class was seen in {self._n_labels} labels: labels are asked for more "
                 "rarely until another appears. INeurAL(classes=...) names the classes beforehand."
             )
-        return by_chance(*few_classes(self._budget_manager, self._rng.random), "few classes")
+        n = getattr(learner, "n_labels", self._n_labels) + self._questions.count(manager.n_rounds)
+        return by_chance(*few_classes(manager, n, self._rng.random), "few classes")
 
     def _warn_once(self, text: str) -> None:
         """Warn once, after the first ten labels, that a class has no label yet.
@@ -205,8 +207,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         A wrapper such as River's `RandomUnderSampler` may have discarded those that came.
         """
         n = self._n_labels
-        new = "classes" not in self._warned
-        if n >= FIRST and new and n_learned(self.classifier, n) >= n:
+        if n >= FIRST and "classes" not in self._warned and n_learned(self.classifier, n) >= n:
             self._warned.add("classes")
             warn(text)
 

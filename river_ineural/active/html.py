@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from river_ineural.active.budget import whole_labels
+from river_ineural.active.budget import BudgetManager, whole_labels
 
 
 def html_table(title: str, rows: Mapping[str, Any]) -> str:
@@ -19,9 +19,8 @@ def html_table(title: str, rows: Mapping[str, Any]) -> str:
     return f"<table><caption>{html.escape(title)}</caption>{''.join(lines)}</table>"
 
 
-def of_sampler(sampler: Any) -> str:
+def of_sampler(sampler: Any, manager: BudgetManager) -> str:
     """A sampler, what it has asked for, and what is left."""
-    manager = sampler._budget_manager
     rows = {
         "classifier": type(sampler.classifier).__name__,
         "budget": manager.budget,

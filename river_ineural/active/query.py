@@ -186,16 +186,24 @@ def pace(manager: BudgetManager) -> tuple[float, bool]:
     return min(1.0, max(0.0, p)), behind
 
 
-def few_classes(manager: BudgetManager, random: Callable[[], float]) -> tuple[bool, float]:
+def few_classes(
+    manager: BudgetManager, n_learned: int, random: Callable[[], float]
+) -> tuple[bool, float]:
     """Whether to ask while fewer than two classes have a label, and how probable that was.
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
     were. Four fifths of the budget are held back for the labels of a second class, which teach far
     more. They are not touched of a bucket. Of a total they are spread over the rounds left with a
     horizon; without one each question takes a smaller part of them.
+
+    Parameters
+    ----------
+    n_learned
+        Labels that the learner has learned, or that are pending: one that has replaced another
+        needs its first ten, too.
     """
     n, rate, horizon = manager.n_asked, manager.rate or 0.0, manager.budget.horizon
-    if manager.budget.limit is None or n < FIRST:
+    if manager.budget.limit is None or min(n, n_learned) < FIRST:
         return True, 1.0
     p, left = max(rate, FIRST / n), share(manager, reserve=False)
     if manager.bucket is not None:
