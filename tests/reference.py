@@ -942,10 +942,11 @@ class ReferenceSampler:
         if len(labels) - len(unseen) < 2:  # the more rarely the more were asked for
             few, n = self.n_queries < 10, self.n_queries
             p = max(self.budget, 0 if few else 10 / n)
-            if self.horizon and 5 * n >= math.floor(self.budget * self.horizon):
+            held = 0.8 if len(labels) > len(unseen) else 0.2  # for the labels of a second class
+            if self.horizon and self.share(may, 2, held_back=False) <= held:
                 p = min(1, may / (self.horizon - self.t + 1))
-            if self.horizon is None:  # four fifths are for the labels of a second class
-                p *= self.share(may, 2, held_back=False) > 4 / 5
+            if self.horizon is None:
+                p *= self.share(may, 2, held_back=False) > held
             few = few or self.rng.random() < p
             return "few classes" if few else "none"
         self.confirmed_gap -= (self.confirmed_gap - 1) * self.budget / 1024

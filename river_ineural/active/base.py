@@ -199,7 +199,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 "rarely until another appears. INeurAL(classes=...) names the classes beforehand."
             )
         n = getattr(learner, "n_labels", self._n_labels) + self._questions.count(manager.n_rounds)
-        return by_chance(*few_classes(manager, n, self._rng.random), "few classes")
+        return by_chance(*few_classes(manager, n, n_classes > 0, self._rng.random), "few classes")
 
     def _warn_once(self, text: str) -> None:
         """Warn once, after the first ten labels, that a class has no label yet.

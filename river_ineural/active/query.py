@@ -187,30 +187,34 @@ def pace(manager: BudgetManager) -> tuple[float, bool]:
 
 
 def few_classes(
-    manager: BudgetManager, n_learned: int, random: Callable[[], float]
+    manager: BudgetManager, n_learned: int, one: bool, random: Callable[[], float]
 ) -> tuple[bool, float]:
     """Whether to ask while fewer than two classes have a label, and how probable that was.
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
-    were. Four fifths of the budget are held back for the labels of a second class, which teach far
-    more. They are not touched of a bucket. Of a total they are spread over the rounds left with a
-    horizon; without one each question takes a smaller part of them.
+    were. Once one class is known, four fifths of the budget are held back for the labels of a
+    second one, which teach far more; before any label has come, a fifth. What is held back is not
+    touched of a bucket. Of a total it is spread over the rounds left with a horizon; without one
+    each question takes a smaller part of it.
 
     Parameters
     ----------
     n_learned
         Labels that the learner has learned, or that are pending: one that has replaced another
         needs its first ten, too.
+    one
+        Whether one class has a label.
     """
     n, rate, horizon = manager.n_asked, manager.rate or 0.0, manager.budget.horizon
     if manager.budget.limit is None or min(n, n_learned) < FIRST:
         return True, 1.0
     p, left = max(rate, FIRST / n), share(manager, reserve=False)
+    held = HELD_FOR_SECOND if one else HELD_BUCKET
     if manager.bucket is not None:
-        p *= left > HELD_FOR_SECOND
+        p *= left > held
     elif not horizon:
-        p *= min(1.0, left / HELD_FOR_SECOND) ** 3
-    elif left <= HELD_FOR_SECOND:
+        p *= min(1.0, left / held) ** 3
+    elif left <= held:
         p = min(1.0, manager.left / max(1, horizon - manager.n_rounds + 1))
     return random() < p, p
 
