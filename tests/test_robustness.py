@@ -293,7 +293,7 @@ BAD_PARAMETERS = {  # of each of these classes that has one of that name
     **dict.fromkeys(("lr", "exploration_lr"), (0.0, -1e-3, math.nan, math.inf, "fast")),
     **dict.fromkeys(("ridge", "margin"), (0.0, -1e-3, math.nan, "wide")),
     **{"n_steps": (-1, 1e7, math.inf), "delta": (0.0, 1.0, math.nan), "c3": (0.5,)},
-    **{"max_classes": (1,), "classes": ("ab", 5, [], {"a", "b"})},
+    **{"max_classes": (1,), "classes": ("ab", 5, [], {"a"})},
     "device": ("tpu", "cuda:99", "", "meta"),
     **dict.fromkeys(("p", "threshold", "audit"), (-0.1, 1.1, 2, "half")),
     **{"budget": SHARES, "limit": SHARES, "burst": (9,), "width": (0.05,)},
