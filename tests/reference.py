@@ -942,7 +942,9 @@ class ReferenceSampler:
         if len(labels) - len(unseen) < 2:  # the more rarely the more were asked for
             few, n = self.n_queries < 10, self.n_queries
             p = max(self.budget, 0 if few else 10 / n)
-            held = 0.8 if len(labels) > len(unseen) else 0.2  # for the labels of a second class
+            size = math.floor(self.budget * self.horizon) if self.horizon else self.burst
+            one = len(labels) > len(unseen)  # then labels are held back for those of a second class
+            held = min(0.8, max(0.5, (size - 20) / size)) if one else 0.2
             if self.horizon and self.share(may, 2, held_back=False) <= held:
                 p = min(1, may / (self.horizon - self.t + 1))
             if self.horizon is None:

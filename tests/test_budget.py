@@ -308,10 +308,10 @@ def test_changes_that_another_learner_has_seen_are_none_of_the_sampler(kind):
 
 
 @pytest.mark.parametrize("classes", [("a",), ("a", "b")])
-@pytest.mark.parametrize(("budget", "kept"), [(0.02, 39), (100, 15)])
+@pytest.mark.parametrize(("budget", "kept"), [(0.02, 29), (100, 15)])
 @pytest.mark.filterwarnings("ignore:Only one class", "ignore:No label of 'b'")
 def test_a_class_that_comes_late_and_alone_finds_labels_left(classes, budget, kept):
-    """Four fifths of the bucket of 50 labels; of a total some are left after 4,000 rounds."""
+    """All but 20 of the bucket of 50 labels; of a total some are left after 4,000 rounds."""
     model = active.INeurALSampler(small(classes=classes, n_steps=0), budget=budget, seed=1)
     for t in range(4_000):
         if model.predict_one({"a": t % 7})[1]:

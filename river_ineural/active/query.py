@@ -18,7 +18,9 @@ HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
 MOST_HELD = 0.15
 HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
-HELD_FOR_SECOND = 0.8  # while only one class has a label
+HELD_FOR_SECOND = 0.8  # while only one class has a label; of few labels so many less,
+LEAST_FOR_SECOND = 0.5  # and never less than this,
+TO_FIND_SECOND = 20.0  # that these may be spent to find a second class
 
 EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others early
 
@@ -193,9 +195,10 @@ def few_classes(
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
     were. Once one class is known, four fifths of the budget are held back for the labels of a
-    second one, which teach far more; before any label has come, a fifth. What is held back is not
-    touched of a bucket. Of a total it is spread over the rounds left with a horizon; without one
-    each question takes a smaller part of it.
+    second one, which teach far more: all but twenty labels of fewer than 100, but at least a half.
+    Before any label has come it is a fifth. What is held back is not touched of a bucket. Of a
+    total it is spread over the rounds left with a horizon; without one each question takes a
+    smaller part of it.
 
     Parameters
     ----------
@@ -209,7 +212,10 @@ def few_classes(
     if manager.budget.limit is None or min(n, n_learned) < FIRST:
         return True, 1.0
     p, left = max(rate, FIRST / n), share(manager, reserve=False)
-    held = HELD_FOR_SECOND if one else HELD_BUCKET
+    held = HELD_BUCKET
+    if one:
+        most = 1 - TO_FIND_SECOND / max(1.0, manager.size)
+        held = min(HELD_FOR_SECOND, max(LEAST_FOR_SECOND, most))
     if manager.bucket is not None:
         p *= left > held
     elif not horizon:
