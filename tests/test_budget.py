@@ -308,16 +308,16 @@ def test_changes_that_another_learner_has_seen_are_none_of_the_sampler(kind):
 
 
 @pytest.mark.parametrize("classes", [("a",), ("a", "b")])
-@pytest.mark.parametrize(("budget", "kept"), [(0.02, 29), (100, 15)])
+@pytest.mark.parametrize(("budget", "kept", "least"), [(0.02, 29, 80), (100, 15, 60)])
 @pytest.mark.filterwarnings("ignore:Only one class", "ignore:No label of 'b'")
-def test_a_class_that_comes_late_and_alone_finds_labels_left(classes, budget, kept):
+def test_a_class_that_comes_late_and_alone_finds_labels_left(classes, budget, kept, least):
     """All but 20 of the bucket of 50 labels; of a total some are left after 4,000 rounds."""
     model = active.INeurALSampler(small(classes=classes, n_steps=0), budget=budget, seed=1)
     for t in range(4_000):
         if model.predict_one({"a": t % 7})[1]:
             model.learn_one({"a": t % 7}, "a")
     assert model._budget_manager.left >= kept
-    assert model.n_by_reason["few classes"] == model.n_queries > 60
+    assert model.n_by_reason["few classes"] == model.n_queries > least
 
 
 @pytest.mark.parametrize("budget", [100, 0.025])

@@ -411,14 +411,23 @@ def test_a_stream_that_changes_all_the_time_is_followed():
     assert rates[0] == rates[1] > rates[2] + 0.05
 
 
+def ages(examples, n_classes):
+    """After each row of two features and its class, whether older labels have aged."""
+    history, ageing = History(3000, np.random.default_rng(1), np.float64), Ageing()
+    history.grow(3, np.arange(3), 3, n_classes)
+    for i, (row, label) in enumerate(examples):
+        x = np.array([[0.0, *row]])
+        ageing.update(x[0], label, history, np.ones(3))
+        history.add(x, np.array([label]), np.zeros((1, n_classes)), np.ones(1), i + 1)
+        yield ageing.aged
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.2, 0.5])
 @pytest.mark.parametrize("shares", ["even", "one rare", "come and go", "one after the other"])
 def test_labels_do_not_age_where_nothing_changes(noise, shares):
     """However noisy, and whichever classes come: the class of x is always the same."""
-    rng, n, k = np.random.default_rng(3), 3000, 4
-    history, ageing, aged = History(2000, rng, np.float64), Ageing(), 0
-    history.grow(3, np.arange(3), 3, k)
-    for i in range(n):
+    rng, k, examples = np.random.default_rng(3), 4, []
+    for i in range(3000):
         p = {
             "even": np.ones(k),
             "one rare": np.array([1, 1, 1, 0.05]),
@@ -426,24 +435,13 @@ def test_labels_do_not_age_where_nothing_changes(noise, shares):
             "one after the other": np.eye(k)[i // 40 % k] + 1e-3,
         }[shares]
         cluster = int(rng.choice(k, p=p / p.sum()))
-        x = np.array([[0.0, cluster % 2, cluster // 2]]) + rng.normal(0, 0.4, (1, 3))
-        x[0, 0] = 0.0
-        label = int(rng.integers(k)) if rng.random() < noise else cluster
-        ageing.update(x[0], label, history, np.ones(3))
-        history.add(x, np.array([label]), np.zeros((1, k)), np.ones(1), i + 1)
-        aged += ageing.aged
-    assert not aged
+        row = np.array([cluster % 2, cluster // 2]) + rng.normal(0, 0.4, 2)
+        examples.append((row, int(rng.integers(k)) if rng.random() < noise else cluster))
+    assert not any(ages(examples, k))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_slow_change_is_seen_from_the_oldest_of_many_labels(seed):
     """An interval takes 1,500 labels to move by its width: halves of 256 of them hardly differ."""
-    history, ageing = History(2000, np.random.default_rng(1), np.float64), Ageing()
-    history.grow(3, np.arange(3), 3, 2)
-    for i, (x, y) in enumerate(streams.moving(700, 1500, seed)):
-        row, label = np.array([[0.0, *x.values()]]), np.array([y], np.int64)
-        ageing.update(row[0], label[0], history, np.ones(3))
-        if ageing.aged:
-            break
-        history.add(row, label, np.zeros((1, 2)), np.ones(1), i + 1)
-    assert 300 < history.n_labelled < 700
+    examples = [([*x.values()], int(y)) for x, y in moving(700, 1500, seed)]
+    assert 300 < [*ages(examples, 2)].index(True) < 700

@@ -18,9 +18,9 @@ HELD_BUCKET = 0.2
 HELD_TOTAL = 0.05  # for each class but one at the start; it falls to 0 over the rounds
 MOST_HELD = 0.15
 HELD_DEPENDENT = 0.5  # of a total, while labels depend on the ones before
-HELD_FOR_SECOND = 0.8  # while only one class has a label; of few labels so many less,
-LEAST_FOR_SECOND = 0.5  # and never less than this,
-TO_FIND_SECOND = 20.0  # that these may be spent to find a second class
+# While only one class has a label: four fifths, but at least so many labels may be spent to find a
+# second class, as far as a half allows it.
+HELD_FOR_SECOND, LEAST_FOR_SECOND, TO_FIND_SECOND = 0.8, 0.5, 20.0
 
 EVENLY = 0.3  # share of a total that `pace` spends evenly; it spends the others early
 

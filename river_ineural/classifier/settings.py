@@ -34,7 +34,7 @@ def check_explorers(name: str, explorers: Any) -> tuple[str, ...]:
     )
     if not fine or len(set(explorers)) < len(explorers):
         raise ValueError(
-            f"{name} must be a tuple of some of {tuple(EXPLORERS)}, got {explorers!r}."
+            f"{name} must be a tuple or a list of some of {tuple(EXPLORERS)}, got {explorers!r}."
         )
     return tuple(map(plain, explorers))
 
@@ -53,7 +53,9 @@ def check_detector(name: str, detector: Any) -> Any:
 def check_classes(name: str, classes: Any) -> tuple[ClfTarget, ...] | None:
     """The labels as plain values; raises unless they are None, or a tuple or a list of labels."""
     if not (classes is None or (isinstance(classes, tuple | list) and classes)):
-        raise TypeError(f"{name} must be None or a non-empty tuple of labels, got {classes!r}.")
+        raise TypeError(
+            f"{name} must be None, or a tuple or a list of at least one label, got {classes!r}."
+        )
     return classes and tuple(map(LabelIndex.checked, classes))
 
 
