@@ -65,18 +65,25 @@ def scale_row(raw: Array, scaling: Array, x: Array) -> None:
 def squash_rows(scaling: Array, x: Array) -> None:
     """Squash scaled rows x (B, d), then scale each to norm 1.
 
-    All rows are squashed in one loop: one by one, the rest of each row that fills no vector of the
+    All are squashed in one loop: row by row, the rest of each row that fills no vector of the
     processor takes longer than all others.
     """
     zero, tiny = x.dtype.type(0), x.dtype.type(TINY)
     n_rows, d = x.shape
     if d <= NARROW:  # else nothing is squashed
-        flat, held = x.reshape(x.size), np.empty(x.size, x.dtype)
-        for t in range(len(flat)):
-            held[t] = arsinh(flat[t])
+        columns, n = np.empty(d, np.int64), 0
+        for j in range(d):
+            columns[n] = j
+            n += scaling[2, j] > 0
+        held = np.empty(n_rows * n, x.dtype)
         for i in range(n_rows):
-            for j in range(d):
-                x[i, j] = held[i * d + j] if scaling[2, j] > 0 else x[i, j]
+            for t in range(n):
+                held[i * n + t] = x[i, columns[t]]
+        for t in range(len(held)):
+            held[t] = arsinh(held[t])
+        for i in range(n_rows):
+            for t in range(n):
+                x[i, columns[t]] = held[i * n + t]
     for i in range(n_rows):
         square = zero
         for j in range(d):

@@ -57,13 +57,15 @@ def pair(arrays: tuple[Array, ...]) -> tuple[Arrays, Arrays]:
 @inlined
 def forward(layers: Arrays, h: Array, f: Array) -> None:
     """Write hidden layers h (L - 1, m, n) and outputs f; h[0] holds the first layer's products."""
-    zero = h.dtype.type(0)
+    half = h.dtype.type(0.5)
     for layer in range(len(h)):
         if layer:
             product(layers.hidden[layer - 1], h[layer - 1], NEITHER, h[layer])
         for u in range(h.shape[1]):
             for j in range(h.shape[2]):
-                h[layer, u, j] = max(h[layer, u, j], zero)
+                # max(h, 0), which would store where h < 0 alone: eight times slower where a
+                # processor stores parts of vectors slowly.
+                h[layer, u, j] = half * (h[layer, u, j] + abs(h[layer, u, j]))
     product(layers.output, h[len(h) - 1], NEITHER, f)
 
 

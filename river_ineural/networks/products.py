@@ -24,7 +24,9 @@ from river_ineural.features.jit import allocating, loop
 Array = NDArray[Any]
 
 FEW = 4  # rows or columns up to which a sum of its own for each number is faster than tiles
-# Bytes of a vector, and rows of a tile: its sums fill half of 32 registers, or 12 of 16.
+# Bytes of a vector, and rows of a tile of two: its sums fill half of 32 registers, or 12 of 16.
+# A tile of one or two rows has more vectors, or each sum would wait for the one before.
+MANY = 4
 BYTES, ROWS = (64, 8) if "+avx512f" in cast(Any, get_host_cpu_features)() else (32, 6)
 
 # What of a product is turned: for each literal Numba would compile anew.
@@ -100,33 +102,39 @@ def tile(rows: int, vectors: int) -> Any:
     return write
 
 
-wide, narrow, wide_row, narrow_row = tile(ROWS, 2), tile(ROWS, 1), tile(1, 2), tile(1, 1)
+wide, narrow, wide_pair, narrow_pair, wide_row, narrow_row = (
+    tile(rows, vectors) for rows, most in ((ROWS, 2), (2, MANY), (1, MANY)) for vectors in (most, 1)
+)
 
 
 @loop
 def strip(
     a: Array, turned: bool, b: Array, at: Any, inner: int, out: Array, to: Any, apart: Any
 ) -> None:
-    """Write columns of out from `to` on, a vector of them, or two so far `apart` if that is not 0:
-    a times those of b from `at`.
+    """Write columns of out from `to` on, a times those of b from `at`: a vector of them, or as many
+    as a tile has, so far `apart`, if that is not 0.
 
     The last tile begins before the others end, where rows are left over.
     """
     n_rows, i = out.shape[0], 0
     row, term = (1, n_rows) if turned else (inner, 1)
     while i < n_rows:
-        few = n_rows < ROWS
-        i = i if few else min(i, n_rows - ROWS)
+        rows = ROWS if n_rows >= ROWS else min(2, n_rows)
+        i = min(i, n_rows - rows)
         a_at, out_at, of_b, of_out = i * row, i * out.shape[1] + to, b.shape[1], out.shape[1]
-        if few and apart:
+        if rows == 1 and apart:
             wide_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
-        elif few:
+        elif rows == 1:
             narrow_row(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
+        elif rows == 2 and apart:
+            wide_pair(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
+        elif rows == 2:
+            narrow_pair(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
         elif apart:
             wide(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
         else:
             narrow(a, a_at, row, term, b, at, of_b, out, out_at, of_out, inner, apart)
-        i += 1 if few else ROWS
+        i += rows
 
 
 @loop
@@ -157,16 +165,20 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
     few, j, source, target = n < width, 0, b, out
     aside = few or turned == RIGHT  # columns of b are copied, so that they lie side by side
     if aside:
-        source = np.zeros((inner, 2 * width), out.dtype)
+        source = np.zeros((inner, MANY * width), out.dtype)
     if few:  # a vector of columns, of which some are 0
         target = np.empty((n_rows, width), out.dtype)
     while j < n:
-        w = min(2 * width, n - j) if n - j > width else width  # two vectors may overlap
+        if n_rows >= ROWS:
+            w = min(2 * width, n - j) if n - j > width else width  # two vectors may overlap
+        else:
+            w = MANY * width if n >= MANY * width else width
         j = max(0, min(j, n - w))
         for q in range(inner if aside else 0):
             for i in range(min(w, n)):
                 source[q, i] = b[j + i, q] if turned == RIGHT else b[q, j + i]
-        strip(a, turned == LEFT, source, 0 if aside else j, inner, target, j, w - width)
+        apart = w - width if n_rows >= ROWS or w == width else width
+        strip(a, turned == LEFT, source, 0 if aside else j, inner, target, j, apart)
         j += w
     if few:
         for i in range(n_rows):
