@@ -69,6 +69,19 @@ budgets = st.one_of(
 )
 
 
+@given(budgets, st.lists(st.integers(0, 3), max_size=60))
+def test_the_same_budget_again_changes_no_bit(budget, wanted):
+    manager, other = BudgetManager(budget), BudgetManager(budget)
+    for n_wanted in wanted:
+        for each in (manager, other):
+            each.round()
+            for _ in range(n_wanted):
+                if each.left >= 1:
+                    each.spend()
+        manager.change(Budget(budget.limit, budget.horizon, budget.burst))
+        assert vars(manager) == vars(other)
+
+
 @given(st.lists(st.tuples(budgets, st.lists(st.integers(0, 3), max_size=60)), max_size=5))
 def test_what_a_budget_allows_however_often_it_is_set(parts):
     """A total counts what was asked for. A bucket is not refilled by setting it, and after a total

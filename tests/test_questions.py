@@ -132,6 +132,17 @@ def test_labels_that_answer_nothing_are_told_once(recwarn):
     assert "answer(decide_one(x).query, y)" in told
 
 
+def test_labels_that_come_too_late_are_told_so(monkeypatch, recwarn):
+    monkeypatch.setattr(questions, "PATIENCE", 50)
+    model = sampler(gamma=1e12)
+    for t, (x, _) in enumerate(STREAM[:120]):
+        model.predict_one(x)
+        if t >= 60:
+            model.learn_one(*STREAM[t - 60])
+    (told,) = [str(each.message) for each in recwarn]
+    assert told.endswith("A question waits for 50 rounds: later labels answer none.")
+
+
 @pytest.mark.parametrize("n_features", [4, 9])
 def test_labels_that_nobody_asked_for_seldom_take_a_question(n_features):
     """Of a pipeline whose scaler moves, with as many such labels as answers, 50 rounds late."""
@@ -236,13 +247,14 @@ def test_a_decision_says_what_both_predictions_say_and_costs_one_round(kind):
     assert models[0].n_queries > 5
 
 
-def test_the_example_is_learned_as_it_was_seen():
+@pytest.mark.parametrize("by", ["name", "features"])
+def test_the_example_is_learned_as_it_was_seen(by):
     """However far the scaler has moved, and whatever the caller has done to x."""
     model = active.INeurALSampler(preprocessing.StandardScaler() | small(), seed=1)
     for x, y in STREAM[:20]:
         model.predict_one(x)
         model.learn_one(x, y)
-    x, seen = dict(STREAM[20][0]), []
+    x, same, seen = dict(STREAM[20][0]), STREAM[20][0], []
     query = model.decide_one(x).query
     expected = model.classifier["StandardScaler"].transform_one(x)
     x.clear()
@@ -251,8 +263,12 @@ def test_the_example_is_learned_as_it_was_seen():
     means = dict(model.classifier["StandardScaler"].means)
     learn = model.classifier[-1].learn_one
     model.classifier[-1].learn_one = lambda x, y, **given: (seen.append((x, given)), learn(x, y))
-    model.answer(query, 1, w=2.0)
+    if by == "name":
+        model.answer(query, 1, w=2.0)
+    else:
+        model.learn_one(same, 1, w=2.0)
     assert seen == [(expected, {"w": 2.0})]
+    assert query not in [each.query for each in model.queries()]
     assert model.classifier["StandardScaler"].means == means
 
 
@@ -411,6 +427,28 @@ def test_corrected_labels_cost_little():
     clean, corrected = accuracy(0.0, False), accuracy(0.2, True)
     assert corrected > clean - 0.02
     assert accuracy(0.2, False) < clean - 0.01
+
+
+@pytest.mark.parametrize("way", ["corrected", "withdrawn"])
+def test_a_slip_among_known_classes_is_not_searched_for(way, recwarn):
+    """Nobody named it: random asks would take its labels from close calls until the end."""
+    asked = []
+    for slips in ([], [30]):
+        model = active.INeurALSampler(small(), budget=0.1, seed=1)
+        for x, y in blobs(1500, n_features=4, n_classes=3, seed=1):
+            if (query := model.decide_one(x).query) is None:
+                continue
+            if model.n_queries in slips:
+                slips.clear()
+                model.answer(query, "slip")
+                if way == "withdrawn":
+                    model.withdraw(query)
+                    continue
+            model.answer(query, y)
+        asked.append(model.n_by_reason["random"])
+    assert model.classifier.unseen_labels == ("slip",)
+    assert asked[1] <= 1.5 * asked[0]
+    assert not recwarn
 
 
 @pytest.mark.parametrize("classes", [None, ("good", "bad")])
@@ -859,6 +897,10 @@ def test_a_step_that_changes_x_in_place_changes_no_question():
         evaluate.progressive_val_score(datasets.Phishing().take(300), model, metrics.Accuracy())
         assert model.n_queries > 30
         assert not model.n_pending
+        x = {"https": 1.0}
+        model.predict_one(x)
+        model.learn_one(x, True)
+        assert x == {"https": 1.0}
 
 
 def test_a_label_is_late_by_the_examples_learned_since():

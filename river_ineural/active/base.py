@@ -30,7 +30,7 @@ from river_ineural.active.pipelines import (
 )
 from river_ineural.active.query import FIRST, audited, few_classes
 from river_ineural.active.query import gap as gap_of
-from river_ineural.active.questions import Answered, Questions
+from river_ineural.active.questions import Answered, Asked, Questions
 from river_ineural.classifier.locks import Locked, Order, lock
 from river_ineural.features.keys import check_names
 from river_ineural.features.labels import LabelIndex
@@ -291,9 +291,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             found = self._questions.get(query, self._budget_manager.n_rounds)
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
-                model, example = self.classifier, found.x
-                if found.passed and not (filters(model) or learns_labels(model)):
-                    model, example = last_step(model), found.example  # steps have learned x
+                model, example = as_predicted(self.classifier, found)
                 self._learn(model, example, y, lateness(self, query) | kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
@@ -341,7 +339,9 @@ class BudgetedSampler(Locked, Counts, Pairs):
             y, kwargs = LabelIndex.checked(y), of_given(kwargs)
             waited, now = asked and bool(self._questions.waiting), self._budget_manager.n_rounds
             query, distance = self._questions.find(x, now) if asked else (None, 0.0)
-            self._learn(self.classifier, x, y, lateness(self, query) | kwargs, query)
+            same = None if distance else self._questions.waiting.get(query or 0)
+            model, x = as_predicted(self.classifier, same) if same else (self.classifier, x)
+            self._learn(model, x, y, lateness(self, query) | kwargs, query)
             if waited:
                 self._questions.heard(query, distance)
             if query is None and (complaint := self._questions.complaint()):
@@ -407,6 +407,15 @@ def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -
             f"Label {before!r} was corrected or taken back, but a step before the model has "
             "learned it for good: TargetAgg and others that learn labels forget none."
         )
+
+
+def as_predicted(classifier: Any, asked: Asked) -> tuple[Any, Any]:
+    """The part of a classifier that learns the label of a question, and the example as it was when
+    it was predicted: steps that have moved since would make another of it.
+    """
+    if asked.passed and not (filters(classifier) or learns_labels(classifier)):
+        return last_step(classifier), asked.example
+    return classifier, asked.x
 
 
 def lateness(model: BudgetedSampler, query: int | None) -> dict[str, int]:

@@ -231,6 +231,8 @@ class BudgetManager:
         to its own depth. After a total, or no limit, it holds what it would hold now if it had been
         full at the start only.
         """
+        if repr(budget) == repr(self.budget):  # 1 is not 1.0
+            return
         held = None if self.bucket is None else self.left
         self._full(budget)
         if self.bucket is not None and self.rate is not None:

@@ -43,6 +43,12 @@ def check_width(name: str, width: Any) -> Any:
     return width
 
 
+def sought(learner: Any, labels: list[ClfTarget]) -> list[ClfTarget]:
+    """Those of these labels that were named beforehand, and are no slips or forgotten ones."""
+    known = getattr(learner, "classes", labels) or ()
+    return [label for label in labels if label in known]
+
+
 class INeurALSampler(BudgetedSampler):
     """I-NeurAL: ask when the gap between the top two scores is small, else learn the prediction.
 
@@ -142,7 +148,8 @@ class INeurALSampler(BudgetedSampler):
         self._confirmed_gap = rule.SURE  # the largest gap at which a label has confirmed î
         self._seen: dict[ClfTarget, tuple[int, int]] = {}  # labels, and the number of the first
         self._late = False  # whether a class has come late and has few labels
-        self._unseen: list[ClfTarget] | None = None  # named classes without a label; None: look
+        self._unseen: list[ClfTarget] | None = None  # classes without a label; None: look
+        self._sought: list[ClfTarget] = []  # those that were named
         self.n_pseudo_labels = 0
 
     def _replaced(self, classifier: Classifier) -> None:
@@ -211,10 +218,12 @@ class INeurALSampler(BudgetedSampler):
             return UNWANTED
         if self._unseen is None:
             self._unseen = list(getattr(learner, "unseen_labels", ()))
-        if unseen := self._unseen:
-            self._warn_once(f"No label of {unseen[0]!r} has come: it is looked for at random.")
-        if n_classes - len(unseen) < 2:
-            return self._of_few_classes(n_classes - len(unseen))
+            self._sought = sought(learner, self._unseen)
+        if self._sought:
+            text = f"No label of {self._sought[0]!r} has come: it is looked for at random."
+            self._warn_once(text)
+        if (n_seen := n_classes - len(self._unseen)) < 2:
+            return self._of_few_classes(n_seen)
         if self._confirmed_gap > rule.SURE:
             self._confirmed_gap = rule.faded_gap(self._confirmed_gap, manager.rate)
         changing, share, threshold, full = self._levels(manager, learner, n_classes, beta)
@@ -240,7 +249,7 @@ class INeurALSampler(BudgetedSampler):
         manager = self._budget_manager
         unconfirmed = not only and margin > self._confirmed_gap + rule.STEP
         n_pending = self._questions.count(manager.n_rounds) if unconfirmed else 0
-        n_silent, searching = manager.n_rounds - self._last_ask, bool(self._unseen)
+        n_silent, searching = manager.n_rounds - self._last_ask, bool(self._sought)
         random = self._rng.random
         return rule.random_ask(manager, share, unconfirmed, n_pending, n_silent, searching, random)
 

@@ -83,7 +83,9 @@ class ChangingLearner(Learner, Protocol):
         ...
 
     unseen_labels: tuple[ClfTarget, ...]
-    """Known labels without a learned example: they are searched for at random."""
+    """Known labels without a learned example. If the learner has `classes`, those named there are
+    searched for at random, else all.
+    """
 
     def explained_one(
         self, x: dict[FeatureName, Any]

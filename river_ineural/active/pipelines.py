@@ -184,6 +184,7 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any], of_step
             union = TransformerUnion()
             union.transformers["step"], steps[i] = steps[i], union
         classifier = type(classifier)(*steps, last) if odd else classifier
+        x = copy.copy(x)  # a step may change it in place
     classifier.learn_one(x, y, **kwargs)
 
 

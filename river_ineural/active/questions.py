@@ -209,10 +209,13 @@ class Questions:
         if self.told or not (MANY <= n <= n_waiting and n >= MOSTLY * m):
             return None
         self.told = True
+        said = f"{n} of {m} labels answered no question, while {n_waiting} questions wait."
+        if self.forgotten:
+            return f"{said} A question waits for {PATIENCE:,} rounds: later labels answer none."
         return (
-            f"{n} of {m} labels answered no question, while {n_waiting} questions wait. If they "
-            "were asked for, their features are not those that were predicted: learn such a label "
-            "by the name of its question, which no feature changes: answer(decide_one(x).query, y)."
+            f"{said} If they were asked for, their features are not those that were predicted: "
+            "learn such a label by the name of its question, which no feature changes: "
+            "answer(decide_one(x).query, y)."
         )
 
     def _nearest(self, x: Mapping[Any, Any], now: int) -> tuple[int | None, float]:

@@ -31,7 +31,7 @@ from river_ineural.features.labels import read_as
 from river_ineural.features.values import LARGEST
 
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
-NO_LABEL = ("", "?", "NA", "NaN", "nan", "null")  # "none" and "-" are classes
+NO_LABEL = "", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"  # "none" is a class
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger

@@ -157,6 +157,7 @@ class OfINeurALSampler(OfSampler):
     _seen: dict[Any, tuple[Count, Count]]
     _late: bool
     _unseen: list[Any] | None
+    _sought: list[Any]
     n_pseudo_labels: Count
 
 
