@@ -325,6 +325,8 @@ def test_steps_that_learn_labels_make_a_late_example_anew(kind):
                 model.answer(query, y)
             elif query:
                 model.learn_one(x, y)
+        union, _ = model.classifier.steps.values()
+        assert union.transformers["TargetAgg"].state.max() > 0
     assert said[: len(stream)] == said[len(stream) :]
 
 
