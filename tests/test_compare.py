@@ -845,9 +845,10 @@ def test_what_is_odd_about_labels_is_told_of(tmp_path):
     path.write_text("x,y\n1,no\n2,yes\n3,No\n4,yes\n")
     (note,) = read_table(path, "y").notes
     assert note.startswith("labels 'no' and 'No' are two classes")
-    path.write_text("x,y\n1,NA\n2,yes\n3,NA\n4,yes\n")
-    with pytest.raises(ValueError, match=r"are 1 classes .*; 2 rows are left out, because 'NA'"):
-        read_table(path, "y")
+    for missing in ("NA", "NULL", "N/A", "#N/A", "<NA>"):
+        path.write_text(f"x,y\n1,{missing}\n2,yes\n3,{missing}\n4,yes\n")
+        with pytest.raises(ValueError, match=f"are 1 classes .*; 2 rows are .* '{missing}'"):
+            read_table(path, "y")
 
 
 def test_labels_of_one_number_are_told_of(tmp_path):

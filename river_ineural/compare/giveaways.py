@@ -42,9 +42,13 @@ def giveaways(table: Table) -> Iterator[str]:
 
 def mistakes(values: pd.Series[Any], labels: pd.Series[str]) -> int:
     """Mistakes of the commonest label of each value: each half of the rows by that of the other."""
-    codes = pd.Series(pd.factorize(values, use_na_sentinel=False)[0])
+    codes, _ = pd.factorize(values, use_na_sentinel=False)
+    classes, known = pd.factorize(labels, sort=True)  # of equally common ones the first
     half, wrong = np.arange(len(labels)) % 2 == 0, 0
     for one, other in ((half, ~half), (~half, half)):
-        commonest = labels[one].groupby(codes[one]).agg(lambda of: of.mode().iloc[0])
-        wrong += int((codes[other].map(commonest) != labels[other]).sum())
+        pairs, counts = np.unique(codes[one] * len(known) + classes[one], return_counts=True)
+        pairs = pairs[np.lexsort((-pairs, counts))]  # the commonest label of each value last
+        commonest = np.full(codes.max() + 1, -1)
+        commonest[pairs // len(known)] = pairs % len(known)  # the last one stays
+        wrong += int((commonest[codes[other]] != classes[other]).sum())
     return wrong

@@ -104,10 +104,6 @@ def read_table(
             )
     if target in drop:
         raise ValueError(f"--drop {target!r} is the column of the labels, which --target names")
-    if [*cells.attrs["names"].values()].count(target) > 1:
-        raise ValueError(
-            f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
-        )
     missing = cells[target].isin(NO_LABEL)
     for label, n in cells[target][missing].value_counts().items():
         notes.append(f"{n:,} rows are left out, because {label!r} is not a label")
@@ -240,8 +236,12 @@ def read_cells(
     renamed = [(name, was) for name, was in names.items() if was and name != was]
     notes += [f"a second column {was!r} is called {name!r}" for name, was in renamed]
     cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
-    cells.attrs["names"] = names
+    if [*names.values()].count(target) > 1:
+        raise ValueError(
+            f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"
+        )
     if as_written:
+        cells.attrs["names"] = names  # of a table that is read on, each operation would copy them
         return cells, notes
     empty = cells.isna() | (cells == "")
     ends = [name for name in cells if not names[name] and empty[name].all()]
