@@ -59,7 +59,9 @@ ONE_DAY = "it: left out: its times only grow, or are all the same"
 KINDS = [f"c{i}" for i in (*range(90), 0)]
 SIZES = {"it": [1986.7, 1797, 2032]}, ""
 LARGE = [f"{10**17}", f"{2 * 10**17}"] * 20
+LARGEST = [f"{1 + i / 100}e+17" for i in range(40)]
 BEYOND = f"it: read as text: numbers such as {10**17} are beyond 10¹⁵: use a larger unit"
+NO_TWO = "it: left out: 40 different texts in 40 rows, as ids have"
 COLUMNS = {  # cells and options; features, and what is said
     "numbers": (["1", " 2.5", "-3e2"], {}, {"it": [1, 2.5, -300]}, ""),
     "gaps": (["1", "", "?", "-", "NA", "2"], {}, {"it": [1, *[np.nan] * 4, 2]}, ""),
@@ -155,6 +157,9 @@ COLUMNS = {  # cells and options; features, and what is said
     "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large ids": ([f"{10**17 + i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large numbers": (LARGE, {}, {"it": LARGE}, BEYOND),
+    "large numbers, each another": (
+        *(LARGEST, {}, {}, f"{NO_TWO}; {BEYOND.replace(LARGE[0], '1e+17')}"),
+    ),
     "few ids": ([f"c{i}" for i in range(21)], {}, {}, LEFT_OUT["ids"].replace("150", "21")),
     "a few kinds": (KINDS, {}, {"it": KINDS}, ""),
     "one day": (["2024-11-05"] * 30, {}, {}, ONE_DAY),

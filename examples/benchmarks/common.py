@@ -53,7 +53,8 @@ def options(
     """Parse the command line of a benchmark; `path` of the result is the file of its rows.
 
     `usual` maps the names of the benchmark's files to their default shares of the labels. If there
-    are several files, the first argument chooses one. Runs with `--rounds` have their own file.
+    are several files, the first argument chooses one. Runs with `--rounds`, or
+    from another `--first` seed on, have their own file.
     `names` maps each further argument, such as `learners`, to its values, or to None for any value.
     """
     parser = argparse.ArgumentParser(description=what)
@@ -65,13 +66,15 @@ def options(
     if any(usual.values()):
         parser.add_argument("--budgets", nargs="+", type=float, help="shares of the labels")
     parser.add_argument("--seeds", type=int, default=seeds, help=f"runs a cell ({seeds})")
+    parser.add_argument("--first", type=int, default=0, help="seed (0), into NAME-from-FIRST.csv")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--rounds", type=int, help="of each stream, into NAME-ROUNDS.csv")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the CSV file")
     parser.add_argument("--assets", type=Path, help="draw the figure into this folder")
     given = parser.parse_args()
     given.budgets = given.budgets or usual[given.name]
-    given.path = given.out / f"{given.name}{f'-{given.rounds}' if given.rounds else ''}.csv"
+    parts = given.rounds and f"-{given.rounds}", given.first and f"-from-{given.first}"
+    given.path = given.out / f"{given.name}{''.join(filter(None, parts))}.csv"
     return given
 
 
@@ -124,9 +127,8 @@ def run(
     `learners` are the default learners; `more` sets further fields of the cells.
     """
     at = {"rounds": given.rounds, **more}
-    chosen = itertools.product(
-        range(given.seeds), given.budgets, given.streams, given.learners or learners
-    )
+    seeds = range(given.first, given.first + given.seeds)
+    chosen = itertools.product(seeds, given.budgets, given.streams, given.learners or learners)
     cells = [Cell(stream, learner, budget, seed, **at) for seed, budget, stream, learner in chosen]
     run_cells([c for c in cells if not skip(c)], given.path, columns, measure, given.jobs)
     return read(given.path)

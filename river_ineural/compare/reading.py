@@ -283,7 +283,8 @@ def read_column(
         bare = plain.str.replace(point, ".", regex=False)
     numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
     large = int(((numbers.abs() > LARGEST) & np.isfinite(numbers)).sum())
-    if large >= max(1.0, NEARLY_ALL * len(given)) and text.duplicated().any():  # else they are ids
+    ids = not (text.duplicated().any() or text.str.contains("[.eE]").any())
+    if large >= max(1.0, NEARLY_ALL * len(given)) and not ids:
         note = f"read as text: numbers such as {text.iloc[0]} are beyond 10¹⁵: use a larger unit"
         return text.reindex(cells.index), note
     numbers = numbers.where(numbers.abs() <= LARGEST)
