@@ -134,6 +134,13 @@ def without(rows: pd.DataFrame, under: str, stream: str, over: str = OWN) -> str
     return number(geometric(compared(rows, under, over).drop(stream)), "2")
 
 
+def on_other_seeds(rows: pd.DataFrame) -> str:
+    """`changes.over_river` on the streams and seeds of these rows, and on its own seeds."""
+    streams = [stream for stream in PANEL if stream in {*rows["stream"]} - {"luxembourg"}]
+    each = (ratios(common.best(one), OWN, BEST, streams) for one in (rows, rows_of("changes")))
+    return " instead of ".join(number(geometric(found), "2") for found in each)
+
+
 def of_parts(rows: pd.DataFrame) -> str:
     """Mistakes without f2 over those with f2, with the forest and without, a line per stream."""
     both = [compared(rows, *pair) for pair in ((OWN, "f1 and forest"), ("f1 and f2", "f1 alone"))]
@@ -243,6 +250,7 @@ FIGURES: dict[str, Figure] = {
     "changes.together": changes.together,
     # One run of River's best asked for only six labels of luxembourg, and made 978 mistakes.
     "changes.over_river": partial(without, under=BEST, stream="luxembourg"),
+    "changes-from-100.over_river": on_other_seeds,
     "changes.over_moa": lambda rows: number(
         geometric(ratios(common.best(rows), OWN, MOAS, PANEL)), "2"
     ),
