@@ -328,10 +328,10 @@ class BudgetedSampler(Locked, Counts, Pairs):
     ) -> None:
         """Learn a label; `kwargs` go to the classifier, a weight `w` if it takes one.
 
-        The label answers the oldest question of equal features. Else it answers the one whose
-        features it resembles, if that is clear, or none. `answer` needs no features. A label that
-        nobody asked for answers none with `asked=False`. Ctrl-C takes effect after this call, so
-        that the classifier and the sampler agree.
+        The label answers the oldest question of equal features, and its example is learned as it
+        was predicted. Else it answers the one whose features it resembles, if that is clear, or
+        none. A label that nobody asked for answers none with `asked=False`. Ctrl-C takes effect
+        after this call, so that the classifier and the sampler agree.
         """
         with self._lock, uninterrupted():
             if not self._n_labels:
