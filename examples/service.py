@@ -288,7 +288,7 @@ def main() -> None:
             if rows.n_predicted == len(rows):
                 over = "all rows are predicted: no more are asked for; another --folder begins anew"
                 print(over, file=sys.stderr)
-            elif used_up and health["n_queries"]:
+            elif used_up and health["n_queries"] and not health["n_waiting"]:
                 print("all labels are used: a larger --budget asks for more", file=sys.stderr)
         print(f"page to label on: http://{given.host}:{given.port}/", file=sys.stderr)
     except (RuntimeError, ValueError, OSError, SaveError, sqlite3.Error) as error:

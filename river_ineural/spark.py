@@ -223,6 +223,8 @@ class KeyLearner:
             if value is None:
                 raise ValueError(f"{name!r} is null.")
         id, x, y = row["id"], row["features"], row["label"]
+        if isinstance(y, str) and not y.strip():
+            raise ValueError("'label' is empty: make null of it where there is none.")
         if x is not None and y is None:
             return "prediction", self.predict(id, x)
         if x is not None:

@@ -338,16 +338,18 @@ def test_classes_that_are_none_are_refused_before_the_file_is_read(named, monkey
     assert "--classes takes two different labels or more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("after", ["a question", "all labels", "all rows"])
+@pytest.mark.parametrize("after", ["a question", "the last one", "all labels", "all rows"])
 def test_a_start_says_why_no_more_is_asked_for(after, file, monkeypatch, capsys):
     if after == "all rows":
         file.write_text("".join(file.read_text().splitlines(keepends=True)[:12]))
     with serving(file, budget=2, classes=()) as http:
         while after != "a question" and not (found := sent(http, "/next"))["done"]:
-            if found["question"] and after == "all labels":
-                sent(http, "/skips", id=found["question"]["id"])
-            elif found["question"]:
+            if found["question"] and after == "all rows":
                 sent(http, "/withdrawals", id=found["question"]["id"])
+            elif found["question"] and after == "the last one" and not found["left"]:
+                break
+            elif found["question"]:
+                sent(http, "/skips", id=found["question"]["id"])
     opened = []
     monkeypatch.setattr(
         service, "Journal", lambda *args, **how: opened.append(Journal(*args, **how)) or opened[0]

@@ -1,9 +1,11 @@
 """Questions by name: answered, corrected and withdrawn; and labels that come with features."""
 
 import copy
+import enum
 import itertools
 import json
 import pickle
+from decimal import Decimal
 
 import hypothesis.strategies as st
 import kept
@@ -901,6 +903,24 @@ def test_a_step_that_changes_x_in_place_changes_no_question():
         model.predict_one(x)
         model.learn_one(x, True)
         assert x == {"https": 1.0}
+
+
+class Kind(str, enum.Enum):  # noqa: UP042  # a StrEnum is written as plain text is
+    OLD = "old"
+    NEW = "new"
+
+
+def test_steps_learn_the_type_that_they_predict():
+    """Of a question plain values are kept, of which an encoder would make other features."""
+    steps = preprocessing.OneHotEncoder() | SoftmaxRegression()
+    model = active.RandomSampler(steps, p=1.0, seed=1)
+    for t in range(20):
+        x = {"kind": [*Kind][t % 2], "size": Decimal(f"{t % 2}.50")}
+        model.predict_one(x)
+        model.learn_one(x, t % 2)
+    assert model.n_pending == 0
+    learned = {name for weights in model.classifier[-1].weights.values() for name in weights}
+    assert learned == {"kind_Kind.OLD", "kind_Kind.NEW", "size_0.50", "size_1.50"}
 
 
 def test_a_label_is_late_by_the_examples_learned_since():

@@ -128,6 +128,7 @@ BAD = {
     "a feature that is no number": row("x", 1, {**GOOD, "age_of_domain": float("nan")}),
     "text without the option": row("x", 1, {**GOOD, "age_of_domain": "old"}),
     "no features and no label": row("x", 1),
+    "an empty label": row("0", 1, label=" "),
     "no id": row(None, 1, GOOD),
     "no place": row("x", None, GOOD),
     "an id that waits": row("0", 1, GOOD),

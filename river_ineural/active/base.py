@@ -291,7 +291,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
             found = self._questions.get(query, self._budget_manager.n_rounds)
             self._questions.told = True  # of names
             if not isinstance(found, Answered):
-                model, example = as_predicted(self.classifier, found)
+                model, example = as_predicted(self.classifier, found, found.x)
                 self._learn(model, example, y, lateness(self, query) | kwargs, query)
             elif found.label != y:
                 self._correct(query, found.label, y)
@@ -340,8 +340,8 @@ class BudgetedSampler(Locked, Counts, Pairs):
             waited, now = asked and bool(self._questions.waiting), self._budget_manager.n_rounds
             query, distance = self._questions.find(x, now) if asked else (None, 0.0)
             same = None if distance else self._questions.waiting.get(query or 0)
-            model, x = as_predicted(self.classifier, same) if same else (self.classifier, x)
-            self._learn(model, x, y, lateness(self, query) | kwargs, query)
+            model, example = as_predicted(self.classifier, same, x)
+            self._learn(model, example, y, lateness(self, query) | kwargs, query)
             if waited:
                 self._questions.heard(query, distance)
             if query is None and (complaint := self._questions.complaint()):
@@ -409,13 +409,13 @@ def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -
         )
 
 
-def as_predicted(classifier: Any, asked: Asked) -> tuple[Any, Any]:
-    """The part of a classifier that learns the label of a question, and the example as it was when
-    it was predicted: steps that have moved since would make another of it.
+def as_predicted(classifier: Any, asked: Asked | None, x: Any) -> tuple[Any, Any]:
+    """The part of a classifier that learns the label of a question with features x, and the example
+    as it was when it was predicted: steps that have moved since would make another of it.
     """
-    if asked.passed and not (filters(classifier) or learns_labels(classifier)):
+    if asked and asked.passed and not (filters(classifier) or learns_labels(classifier)):
         return last_step(classifier), asked.example
-    return classifier, asked.x
+    return classifier, x
 
 
 def lateness(model: BudgetedSampler, query: int | None) -> dict[str, int]:

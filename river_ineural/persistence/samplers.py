@@ -157,7 +157,6 @@ class OfINeurALSampler(OfSampler):
     _seen: dict[Any, tuple[Count, Count]]
     _late: bool
     _unseen: list[Any] | None
-    _sought: list[Any]
     n_pseudo_labels: Count
 
 
