@@ -53,9 +53,9 @@ def options(
     """Parse the command line of a benchmark; `path` of the result is the file of its rows.
 
     `usual` maps the names of the benchmark's files to their default shares of the labels. If there
-    are several files, the first argument chooses one. Runs with `--rounds`, or
-    from another `--first` seed on, have their own file.
-    `names` maps each further argument, such as `learners`, to its values, or to None for any value.
+    are several files, the first argument chooses one. Runs with `--rounds`, or from another seed on
+    by `--first`, have their own file. `names` maps each further argument, such as `learners`, to
+    its values, or to None for any value.
     """
     parser = argparse.ArgumentParser(description=what)
     parser.set_defaults(name=next(iter(usual)), budgets=None)

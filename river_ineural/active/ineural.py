@@ -45,8 +45,8 @@ def check_width(name: str, width: Any) -> Any:
 
 def sought(learner: Any, labels: list[ClfTarget]) -> list[ClfTarget]:
     """Those of these labels that were named beforehand, and are no slips or forgotten ones."""
-    known = getattr(learner, "classes", labels) if labels else None
-    return [label for label in labels if label in known] if known else []
+    known = getattr(learner, "classes", labels) or ()
+    return [label for label in labels if label in known]
 
 
 class INeurALSampler(BudgetedSampler):
@@ -217,7 +217,7 @@ class INeurALSampler(BudgetedSampler):
             return UNWANTED
         if self._unseen is None:
             self._unseen = list(getattr(learner, "unseen_labels", ()))
-        if names := sought(learner, self._unseen):
+        if self._unseen and (names := sought(learner, self._unseen)):
             self._warn_once(f"No label of {names[0]!r} has come: it is looked for at random.")
         if (n_seen := n_classes - len(self._unseen)) < 2:
             return self._of_few_classes(n_seen)
@@ -246,8 +246,10 @@ class INeurALSampler(BudgetedSampler):
         manager = self._budget_manager
         unconfirmed = not only and margin > self._confirmed_gap + rule.STEP
         n_pending = self._questions.count(manager.n_rounds) if unconfirmed else 0
-        n_silent, learner = manager.n_rounds - self._last_ask, find_learner(self.classifier)[0]
-        searching, random = bool(sought(learner, self._unseen or [])), self._rng.random
+        n_silent, searching = manager.n_rounds - self._last_ask, False
+        if self._unseen:
+            searching = bool(sought(find_learner(self.classifier)[0], self._unseen))
+        random = self._rng.random
         return rule.random_ask(manager, share, unconfirmed, n_pending, n_silent, searching, random)
 
     def _probabilities(self, scores: dict[ClfTarget, float]) -> dict[ClfTarget, float]:

@@ -171,13 +171,13 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
     while j < n:
         if n_rows >= ROWS:
             w = min(2 * width, n - j) if n - j > width else width  # two vectors may overlap
+            apart = w - width
         else:
-            w = MANY * width if n >= MANY * width else width
+            w, apart = (MANY * width, width) if n >= MANY * width else (width, 0)
         j = max(0, min(j, n - w))
         for q in range(inner if aside else 0):
             for i in range(min(w, n)):
                 source[q, i] = b[j + i, q] if turned == RIGHT else b[q, j + i]
-        apart = w - width if n_rows >= ROWS or w == width else width
         strip(a, turned == LEFT, source, 0 if aside else j, inner, target, j, apart)
         j += w
     if few:
