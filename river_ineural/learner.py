@@ -26,8 +26,10 @@ Columns = NDArray[np.int64]
 
 ROWS_A_PASS = 1024  # of a frame: bounds the memory of its pass
 PSEUDO_LABEL_STEPS = 0.35  # for each pseudo-labelled example
+EXPLORATION_SHARE = 0.125  # of the steps after a given label, in which f2 takes part
+BEYOND = 2  # times as many steps beyond 256 features, and as large a share: more is to be learned
 SPARSE_STEPS = 0.25  # of the steps, where examples have few of many features
-MOST_STEPS = 1000  # of a model that is trained anew from the history
+ANEW, MOST_STEPS = 2, 1000  # times as many for what a new model starts from; and at most
 WIDE = 2048  # numbers in a context above which f2 learns in a quarter of its steps: they are long
 COUNTED = 2  # contexts of an example that count towards those of a batch, at most
 
@@ -180,6 +182,11 @@ class Model:
             self.steps_due += self._steps(PSEUDO_LABEL_STEPS * len(x))
         return change
 
+    @property
+    def _more(self) -> int:
+        """Times as many steps."""
+        return 1 if self.scaling.narrow else BEYOND
+
     def _steps(self, n: float) -> float:
         """So many steps, or fewer where examples have few of many features."""
         return n * (SPARSE_STEPS if self.scaling.sparse else 1)
@@ -197,9 +204,9 @@ class Model:
 
         f2 takes part in a share of the steps that are taken after given labels.
         """
-        due = self.steps_due + self._steps(n_steps)
+        due = self.steps_due + self._steps(n_steps * self._more)
         shape, exploring = self.networks.shape, []
-        share = self.networks.recipe.exploration_share * (shape.explores and not pseudo_label)
+        share = EXPLORATION_SHARE * self._more * (shape.explores and not pseudo_label)
         if not shape.outputs and shape.n_classes * shape.n_features > WIDE:
             share /= 4
         for _ in range(int(due)):
@@ -254,4 +261,4 @@ class Model:
             n += len(x)
         n = min(n, self.history.n_labelled)
         self.explorers.learn(self.history, self.scaling, n)
-        self.train(min(MOST_STEPS, n_steps * n), lr)
+        self.train(min(MOST_STEPS, ANEW * n_steps * n) / self._more, lr)

@@ -161,6 +161,11 @@ class ReferenceClassifier:
         return self.room > 256
 
     @property
+    def more(self):
+        """Times as many steps where there are many features."""
+        return 2 if self.wide else 1
+
+    @property
     def sparse(self):
         """Whether examples have less than a sixteenth of many features, those that are not 0."""
         return self.wide and 0 < self.n_there < self.room / 16
@@ -562,7 +567,7 @@ class ReferenceClassifier:
         arrived = [self.arrived(e["x"], self.labels[e["label"]], e["weight"]) for e in new]
         self.store(arrived, False)
         self.teach_explorers(len(new))
-        self.take_steps(min(1000, self.n_steps * len(new)), False)
+        self.take_steps(min(1000, 2 * self.n_steps * len(new)) / self.more, False)
 
     def learn_anew(self):
         """From the labels since the change, and from what older ones are worth."""
@@ -590,17 +595,17 @@ class ReferenceClassifier:
         self.store([self.arrived(x, self.labels[label], w) for x, label, w in kept], False)
         n = len(self.rings[0])
         self.teach_explorers(n)
-        self.take_steps(min(1000, self.n_steps * n), False)
+        self.take_steps(min(1000, 2 * self.n_steps * n) / self.more, False)
 
     # Algorithm 2
 
     def take_steps(self, n, pseudo_label):
-        """A fraction is carried over; f2 takes part in a quarter of those after given labels."""
-        self.steps_due += n * (0.25 if self.sparse else 1)
+        """A fraction is carried over; f2 takes part in a share of those after given labels."""
+        self.steps_due += n * self.more * (0.25 if self.sparse else 1)
         while self.steps_due >= 1:
             self.steps_due -= 1
             if self.n_networks > 1 and not pseudo_label:
-                self.explorations_due += 0.25
+                self.explorations_due += 0.125 * self.more
             exploring = self.explorations_due >= 1
             self.explorations_due -= exploring
             self.step(exploring)

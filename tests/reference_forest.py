@@ -9,7 +9,7 @@ from collections import deque
 import numpy as np
 
 TREES, NODES, EXAMPLES = 64, 511, 768
-SELDOM, ANEW = 0.3, 60
+SELDOM, ANEW = 0.3, 45
 WORD = 2**64 - 1
 UP_TO = [sum(math.exp(-1) / math.factorial(i) for i in range(n + 1)) for n in range(7)]  # P(≤ n)
 BOUNDS = [int(2**32 * part) for part in UP_TO]

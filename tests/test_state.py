@@ -22,7 +22,7 @@ FRAME = pd.DataFrame([x for x, _ in STREAM[:40]]).fillna(0.0)
 VARIANTS = {
     "default": {},
     "deep": {"n_layers": 3},
-    "f1 alone": {"explorers": ()},
+    "f1 alone": {"explorers": (), "n_steps": 8.0},  # sure enough for pseudo-labels
     "an output a class": {"kind": NeurONAL},
     "a deep output a class": {"kind": NeurONAL, "n_layers": 3},
 }

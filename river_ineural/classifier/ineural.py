@@ -45,9 +45,9 @@ class INeurAL(NeuralClassifier):
         Contexts b of each step, in [1, 65,536]. They are drawn as ⌈b/2⌉ whole examples, also with
         more than two classes, where ⌈b/k⌉ would be too few to learn from.
     n_steps
-        Steps after each example whose label was given, in [0, 1,000]; a quarter of them if examples
-        have few of many features, as of words. A fraction of a step is carried over to the next
-        example. `n_steps` and `lr` may be set later on.
+        Steps after each example whose label was given, in [0, 1,000]; twice as many beyond 256
+        features, or half as many if examples have few of them, as of words. A fraction of a step is
+        carried over to the next example. `n_steps` and `lr` may be set later on.
     capacity
         Examples in the history, in [2, 1,000,000]. A quarter of it is for pseudo-labelled examples,
         which never replace an example whose label was given.
@@ -104,7 +104,7 @@ class INeurAL(NeuralClassifier):
     Ban, Zhang, Tong, Banerjee, He: Improved Algorithms for Neural Active Learning. NeurIPS 2022.
     """
 
-    _recipe = Recipe(exploration_lr=1e-3, exploration_share=0.25, balance=0.0, span=50)
+    _recipe = Recipe(exploration_lr=1e-3, balance=0.0, span=50)
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class INeurAL(NeuralClassifier):
         n_layers: int = 2,
         lr: float = 1.4e-3,
         batch_size: int = 64,
-        n_steps: float = 8.0,
+        n_steps: float = 4.0,
         capacity: int = 8192,
         explorers: tuple[str, ...] = ("network", "forest", "discriminant", "last_label"),
         drift_detector: base.BinaryDriftDetector | str | None = "cusum",

@@ -79,7 +79,7 @@ class NeurONAL(NeuralClassifier):
     """
 
     _outputs = True
-    _recipe = Recipe(exploration_lr=3e-3, exploration_share=0.25, balance=0.5, span=24)
+    _recipe = Recipe(exploration_lr=3e-3, balance=0.5, span=24)
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class NeurONAL(NeuralClassifier):
         n_layers: int = 2,
         lr: float = 3e-3,
         batch_size: int = 128,
-        n_steps: float = 8.0,
+        n_steps: float = 4.0,
         capacity: int = 8192,
         explorers: tuple[str, ...] = ("network", "forest", "discriminant", "last_label"),
         drift_detector: base.BinaryDriftDetector | str | None = "cusum",

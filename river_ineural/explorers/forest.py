@@ -23,7 +23,7 @@ NODES = 511  # of a tree, at most
 EXAMPLES = 768  # of which trees are grown, at most
 TRIED, OF_MANY, MOST_TRIED = 16, 4, 256  # features of which a node takes the best: `n_tried`
 DENSE = 0.4  # of more than 256 features: trees of words or digits, which have fewer, are worse
-MOST_ANEW, POWER = 60, 1.5  # labels up to which all trees are grown; how fast it then falls
+MOST_ANEW, POWER = 45, 1.5  # labels up to which all trees are grown; how fast it then falls
 SELDOM = 0.3  # trees due at a label, at least
 PARTS = "feature", "threshold", "child"  # of each node
 NODE = np.dtype([("threshold", "f8"), ("child", "i4"), ("feature", "i2")], align=True)
@@ -64,7 +64,7 @@ class Forest:
     variable of mean 1 says, always the same for a tree and an example. So a label that a sample
     does not hold leaves its tree as it is. Each node takes the best of `n_tried` features.
 
-    Up to 60 labels all trees are grown at each label. With n labels a part (60 / n)^(3/2) of them
+    Up to 45 labels all trees are grown at each label. With n labels a part (45 / n)^(3/2) of them
     is due, and at least three every ten labels, the oldest first. So the work for a label is
     bounded, and the forest follows the stream. With 100 / n a stream took 1.15 of the time and made
     0.996 +- 0.004 of the mistakes (13 tables, three seeds).

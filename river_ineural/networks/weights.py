@@ -41,8 +41,6 @@ class Recipe(NamedTuple):
     ----------
     exploration_lr
         Learning rate η2 of f2.
-    exploration_share
-        Share of the steps after a given label in which f2 takes part.
     balance
         The error at the class of an example weighs (k - 1)^balance times as much as the error at
         each other class. With 0, f1 estimates P(y = i | x), else a monotone function of it.
@@ -51,7 +49,6 @@ class Recipe(NamedTuple):
     """
 
     exploration_lr: float
-    exploration_share: float
     balance: float
     span: int
 
