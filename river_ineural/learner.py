@@ -184,7 +184,7 @@ class Model:
 
     @property
     def _more(self) -> int:
-        """Times as many steps."""
+        """As many times the steps at a label are taken, and f2's share of them."""
         return 1 if self.scaling.narrow else BEYOND
 
     def _steps(self, n: float) -> float:
@@ -204,9 +204,10 @@ class Model:
 
         f2 takes part in a share of the steps that are taken after given labels.
         """
-        due = self.steps_due + self._steps(n_steps * self._more)
+        more = self._more
+        due = self.steps_due + self._steps(n_steps * more)
         shape, exploring = self.networks.shape, []
-        share = EXPLORATION_SHARE * self._more * (shape.explores and not pseudo_label)
+        share = EXPLORATION_SHARE * more * (shape.explores and not pseudo_label)
         if not shape.outputs and shape.n_classes * shape.n_features > WIDE:
             share /= 4
         for _ in range(int(due)):
