@@ -906,7 +906,8 @@ class ReferenceSampler:
 
     def __init__(self, classifier, gamma, width, budget, horizon, seed):
         self.classifier, self.gamma, self.width = classifier, gamma, width
-        self.budget, self.horizon, self.rng = budget, horizon, random.Random(seed)
+        self.budget, self.horizon = budget, horizon
+        self.rng = random.Random(f"sampler {seed}")
         self.t = self.n_queries = self.n_pseudo_labels = 0
         self.n_labels = self.n_waiting = 0  # told by whoever learns
         self.heard, self.confirmed_gap, self.reasons, self.n_refuted = [], 1.0, [], 0

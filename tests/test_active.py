@@ -4,6 +4,7 @@ import _thread
 import copy
 import datetime as dt
 import math
+import random
 import statistics
 import time
 from fractions import Fraction
@@ -277,6 +278,17 @@ def test_a_sampler_takes_what_the_first_step_takes(kind, delay):
         assert metric.get() > 0.8
         assert model.n_queries > 0
         assert model.n_pending == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stream_drawn_from_the_same_seed_does_not_decide_what_is_asked(seed):
+    model, asked = active.RandomSampler(SoftmaxRegression(), p=0.1, seed=seed), []
+    rng = random.Random(seed)
+    for _ in range(2_000):
+        value = rng.random()
+        if model.predict_one({"a": value})[1]:
+            asked.append(value)
+    assert statistics.mean(asked) == pytest.approx(0.5, abs=0.1)  # 5 standard errors
 
 
 @pytest.mark.parametrize("kind", [active.RandomSampler, active.MarginSampler])

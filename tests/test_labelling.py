@@ -237,7 +237,7 @@ def test_a_column_that_is_the_answer_is_told_of_at_the_end(file):
     words = ("small" if label == "low" else "large" for label in TRUTH)
     rows = [f"{line},{word}" for line, word in zip(lines, words, strict=True)]
     file.write_text("\n".join([f"{header},kind", *rows]))
-    with serving(file, budget=60) as http:
+    with serving(file, budget=120) as http:
         first = asked(http)
         assert first["question"]["suggestion"] is None  # nobody has said anything
         answer_all(http, answers := {}, [])

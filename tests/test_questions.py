@@ -170,7 +170,7 @@ def test_labels_that_nobody_asked_for_seldom_take_a_question(n_features):
     assert taken < 0.2 * len(asked)
 
 
-@pytest.mark.filterwarnings("ignore:10 of 10 labels answered no question")
+@pytest.mark.filterwarnings("ignore:10 of 1[0-3] labels answered no question")
 def test_labels_of_other_rows_take_no_question_where_most_values_are_zero():
     """Such rows differ in one or two features, and are near to many; some are all 0."""
     rng = np.random.default_rng(5)
@@ -896,7 +896,7 @@ def test_a_step_that_changes_x_in_place_changes_no_question():
     for kind in (active.MarginSampler, active.RandomSampler, active.INeurALSampler):
         last = small() if kind is active.INeurALSampler else tree.HoeffdingTreeClassifier()
         model = kind(compose.Renamer({"https": "ssl"}) | last, budget=60, seed=1)
-        evaluate.progressive_val_score(datasets.Phishing().take(300), model, metrics.Accuracy())
+        evaluate.progressive_val_score(datasets.Phishing().take(400), model, metrics.Accuracy())
         assert model.n_queries > 30
         assert not model.n_pending
         x = {"https": 1.0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import random
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -90,6 +91,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         audit: float = 0.0,
     ) -> None:
         super().__init__(classifier, seed=check_seed(seed))  # type: ignore[arg-type]  # a pipeline
+        self._rng = generator(self.seed)
         self.audit = audit
         self.budget = budget
         self.horizon = horizon
@@ -234,7 +236,6 @@ class BudgetedSampler(Locked, Counts, Pairs):
         --------
         >>> from river import linear_model
         >>> from river_ineural import active
-
         >>> classifier = linear_model.LogisticRegression()
         >>> model = active.RandomSampler(classifier, p=1.0, seed=1)
         >>> decision = model.decide_one({"a": 1.0})
@@ -397,6 +398,11 @@ class BudgetedSampler(Locked, Counts, Pairs):
         from river import linear_model
 
         yield {"classifier": linear_model.SoftmaxRegression()}
+
+
+def generator(seed: int | None) -> random.Random:
+    """Draws other numbers than `random.Random(seed)`, from which the stream may have been drawn."""
+    return random.Random(seed if seed is None else f"sampler {seed}")
 
 
 def tell_of_steps(classifier: Any, before: ClfTarget | None, warned: set[str]) -> None:

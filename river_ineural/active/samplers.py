@@ -51,7 +51,7 @@ class RandomSampler(BudgetedSampler):
     >>> model = active.RandomSampler(classifier, p=0.2, budget=100, seed=1)
     >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
     >>> evaluate.progressive_val_score(stream, model, accuracy)
-    Accuracy: 88.88%
+    Accuracy: 85.44%
     >>> model.n_queries
     100
     """
@@ -116,7 +116,7 @@ class MarginSampler(BudgetedSampler):
     >>> model = active.MarginSampler(classifier, budget=budget, seed=1)
     >>> stream, accuracy = datasets.Phishing(), metrics.Accuracy()
     >>> evaluate.progressive_val_score(stream, model, accuracy)
-    Accuracy: 87.91%
+    Accuracy: 88.39%
     >>> model.n_queries, model.n_rounds
     (125, 1250)
 
