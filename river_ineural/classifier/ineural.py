@@ -18,7 +18,8 @@ class INeurAL(NeuralClassifier):
     its probabilities s, and the last label by the probability b of each class, given that label.
     The class with the highest score is predicted (Algorithm 1, lines 6 and 8):
 
-        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2) + ω (v_i - p_i) + ψ (s_i - p_i) + λ (b_i - p_i)
+        f(x_i) = f1(x_i; θ1) + α f2(φ(x_i); θ2)
+                 + ω (v_i - p_i) + ψ (s_i - p_i) + λ (b_i - p_i)
 
     p is f1 clipped to [0, 1]. α, ω, ψ and λ are the trust in each explorer. They follow by least
     squares from the given labels, each predicted before it is learned

@@ -106,10 +106,11 @@ def nearest_distribution(scores: dict[Label, float]) -> dict[Label, float]:
 
 def table(parts: dict[str, list[float]], scores: dict[Any, float], trust: dict[str, float]) -> str:
     """A table of f1 and what explorers add, (k,) each, and the score; the gap; the trust."""
-    heads = (*parts, "score")
-    lines = [f"{'class':<16}" + "".join(f"{head:>14}" for head in heads)]
-    for label, *row in zip(scores, *parts.values(), scores.values(), strict=True):
-        lines.append(f"{label!s:<16}" + "".join(f"{value:>14.5f}" for value in row))
+    named = (*parts.items(), ("score", scores.values()))
+    columns = [["class", *map(str, scores)]]
+    columns += [[name, *(f"{value:9.5f}" for value in values)] for name, values in named]
+    widths = [max(map(len, column)) for column in columns]
+    lines = ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
     trusted = ", ".join(f"{name} {value:.3f}" for name, value in trust.items())
     best, runner_up = (*sorted(scores.values(), reverse=True), 0.0, 0.0)[:2]
     gap = best - runner_up if len(scores) > 1 else 0.0
