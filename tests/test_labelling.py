@@ -414,6 +414,31 @@ def test_an_estimate_of_the_accuracy_is_told_where_there_are_labels(value, n_lab
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_page_goes_on_where_another_page_was_first(file):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    with serving(file) as http, sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(str(http.base_url))
+        first = page.locator("#name", has_text="row ").text_content(timeout=60_000)
+        sent(http, "/labels", id=first, label="low")  # as another page does
+        page.keyboard.press("2")
+        page.locator("#name", has_text=re.compile(rf"^(?!{first}$)row")).text_content()
+        told = f"{first} got another label on another page, which stays. Undo shows it again."
+        assert page.locator("#problem").text_content() == told
+        page.keyboard.press("u")
+        assert page.locator("#name").text_content() == first
+        page.keyboard.press("2")  # corrects it
+        page.locator("#name", has_text=re.compile(rf"^(?!{first}$)row")).text_content()
+        assert page.locator("#problem").text_content() == ""
+        lines = http.get("/rows.csv").text.splitlines()
+        label, _, by = lines[int(first.removeprefix("row "))].split(",")[-3:]
+        assert (label, by) == ("high", "person")
+        browser.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_twenty_questions_by_keyboard_on_a_narrow_screen(file, scheme):
     sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
