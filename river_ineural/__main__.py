@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
+import pandas as pd  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
 import river_ineural
@@ -61,6 +62,7 @@ def compile_loops(options: argparse.Namespace, command: str) -> str:
         for x, y in examples:
             model.predict_one(x)
             model.learn_one(x, y)
+        model.classifier.predict_many(pd.DataFrame([x, x]))  # as a change of the stream scores
     print(f"compiled {jit.notices.n} functions in {jit.notices.spent:.0f} s")
     return ""
 

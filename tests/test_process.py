@@ -347,11 +347,12 @@ def test_a_long_compilation_is_told_once_and_each_function_is_logged(monkeypatch
 
 @pytest.mark.slow
 def test_loops_compiled_beforehand_are_not_compiled_at_first_use():
-    """As in a Dockerfile, which runs the command once: no other types come later."""
+    """As in a Dockerfile, which runs the command once: no other types later, nor at a change."""
     use = """
 import sys
 from numba.core.dispatcher import Dispatcher
 from river_ineural import INeurAL, NeurONAL, __main__, active
+from river_ineural.datasets import KnownPosterior
 def types():
     modules = [each for name, each in sys.modules.items() if name.startswith("river_ineural.")]
     found = {id(part): part for each in modules for part in vars(each).values()}
@@ -361,10 +362,10 @@ __main__.main(["compile"])
 before = types()
 for kind in (INeurAL, NeurONAL):
     model = active.INeurALSampler(kind(seed=1), seed=1)
-    for i in range(100):
-        x = {"a": i % 7, "b": i / 9}
+    for t, (x, y) in enumerate(KnownPosterior(margin=1.0, seed=1).take(100)):
         model.predict_one(x)
-        model.learn_one(x, i % 2)
+        model.learn_one(x, bool(y) != (t >= 50))
+    assert model.drifts
 print("types", before, types())
 """
     before, after = python("-c", use).stdout.partition("types")[2].split()
