@@ -3,6 +3,7 @@
 import copy
 import itertools
 import math
+import random
 import signal
 from collections import Counter
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import base, linear_model
+from river import base, datasets, linear_model, naive_bayes
 from scipy import stats
 
 from river_ineural import INeurAL, active, load, save
@@ -344,6 +345,26 @@ def test_one_random_label_does_not_count_as_many():
         told.round(now, "good", 0.5, 0.0, False)
     assert told.estimate().low < 0.3
     assert told.estimate().high > 0.8
+
+
+def test_intervals_hold_where_labels_come_late():
+    """A quarter of the rounds are better than all that labels have told of: half missed it."""
+    missed = 0
+    for seed in range(20):
+        rows, asked, right = list(datasets.Phishing())[:800], [], 0
+        random.Random(f"order {seed}").shuffle(rows)
+        model = active.RandomSampler(naive_bayes.GaussianNB(), p=0.15, seed=seed)
+        for t, (x, y) in enumerate(rows):
+            decision = model.decide_one(x)
+            right += decision.label == y
+            if decision.asked:
+                asked.append((t + 200, decision.query, y))
+            while asked and asked[0][0] <= t:
+                model.answer(*asked.pop(0)[1:])
+        missed += not model.accuracy.low <= right / 800 <= model.accuracy.high
+        latest = model.accuracy_since(150)
+        assert latest.n_labels == 0
+    assert missed <= 2
 
 
 def test_intervals_hold_where_a_change_has_made_a_model_sure_and_wrong():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from typing import NamedTuple
@@ -92,7 +93,8 @@ class Accuracy:
     So the regression counts as seven random labels, or as those among which it expects a wrong one
     if these are more. The interval is that of a gamma distribution with the shape a + W, as of
     counts: half an error is added for its upper end. Of rounds in which the budget allowed no
-    question, the regression alone tells, and it is wider.
+    question, or whose labels are all still to come, the regression alone tells, as if a single
+    error had shown it, and the interval is wider.
 
     Most labels are of unsure rounds. A model that is sure and wrong would look right until a random
     label finds it. So the larger of two bounds on errors holds. Let E θ be wrong, and v 2.3 times
@@ -256,8 +258,17 @@ class Accuracy:
 
     def estimate(self, rounds: int | None = None) -> Estimate:
         """The accuracy of the latest rounds; None: of all."""
-        sums = self.sums(rounds)
+        sums, n_late = self.sums(rounds), self._n_late()
+        late = self.sums(n_late if rounds is None else min(n_late, rounds))
+        sums[CLOSED] += late[EXPECTED] - late[CLOSED]
+        sums[SPREAD] -= late[SPREAD]
         return self._share_right(sums, max(0.0, sums[LIKELY]))
+
+    def _n_late(self) -> int:
+        """The latest rounds, from the first question on after which no label has come."""
+        latest = itertools.takewhile(lambda one: one[1].y is None, reversed(self.noted.items()))
+        waiting = [query for query, _ in latest]
+        return sum(self.spans) + 1 - waiting[-1] if waiting else 0
 
     def of_class(self, label: ClfTarget) -> ClassEstimate:
         """Precision and recall of a class; ValueError if there are too few labels."""
@@ -317,7 +328,7 @@ class Accuracy:
                 return 0.0
             mean = shape / per * expected
             spared = 1 - min(0.98, mean / unlabelled)  # binomial, not Poisson
-            spread = spared * (1 / shape + closed * closed / own + 1 / mean)
+            spread = spared * (1 / shape + closed * closed + 1 / mean)
             cube = 1 - spread / 9 + z * math.sqrt(spread) / 3  # Wilson and Hilferty, 1931
             return min(unlabelled, mean * max(0.0, cube) ** 3)
 
