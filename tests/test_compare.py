@@ -57,6 +57,7 @@ USELESS = "it: 1 cells such as {!r} are not numbers, so missing"
 PRICES = "it: read without $"
 ONE_DAY = "it: left out: its times only grow, or are all the same"
 KINDS = [f"c{i}" for i in (*range(90), 0)]
+OR_FAR = ", or not of 1678 to 2261"
 SIZES = {"it": [1986.7, 1797, 2032]}, ""
 LARGE = [f"{10**17}", f"{2 * 10**17}"] * 20
 LARGEST = [f"{1 + i / 100}e+17" for i in range(40)]
@@ -137,8 +138,23 @@ COLUMNS = {  # cells and options; features, and what is said
     "years and sizes": (["1986.7", "1797", "2032"], {"date_format": "%Y"}, *SIZES),
     "a day that is none": (
         *(["13/02/2024", "31/13/2024", "14/02/2024"], {"date_format": "%d/%m/%Y"}, {}),
-        "it: left out: '31/13/2024' is not written as --date-format '%d/%m/%Y'",
+        f"it: left out: '31/13/2024' is not written as --date-format '%d/%m/%Y'{OR_FAR}",
     ),
+    "days and one that is none": (
+        *(["2024-02-29", "2023-12-31", *["2024-02-29"] * 8, "0000-00-00"], {}),
+        {name: [*days[:2], *days[:1] * 8, np.nan] for name, days in DAYS.items()},
+        "it: 1 cells such as '0000-00-00' are not times, so missing",
+    ),
+    "days and many that are none": (
+        *(["2024-02-29", "0000-00-00", "2023-12-31"], {}, {}),
+        f"it: left out: '0000-00-00' is not written as '2024-02-29'{OR_FAR}",
+    ),
+    "points between thousands alone": (
+        *(["16.410", "894", "43.737"], {}, {"it": [16410, 894, 43737]}),
+        "guessed --decimal ','; it: read without dots between thousands",
+    ),
+    "three decimals": (["16.410", "1894", "43.737"], {}, {"it": [16.41, 1894, 43.737]}, ""),
+    "three decimals in each": (["16.410", "894.000", "1.737"], {}, {"it": [16.41, 894, 1.737]}, ""),
     "nine numbers of ten": (
         [*map(str, range(9)), "none"],
         *({}, {"it": [*range(9), np.nan]}, USELESS.format("none")),
@@ -269,7 +285,7 @@ READ = {  # a text, options; the features, and the labels
         "ab",
     ),
     "separators at all ends": ("x,y,\n1,a,\n2,b,\n", {}, [1, 2], "ab"),
-    "labels that are missing": ("x,y\n1,a\n2,NA\n3,NaN\n4,?\n5,b\n6,\n", {}, [1, 5], "ab"),
+    "labels that are missing": ("x,y\n1,a\n2,NA\n3,NaN\n4,?\n5,b\n6,\n7,n/a\n", {}, [1, 5], "ab"),
     "labels none and -": ("x,y\n1,none\n2,-\n", {}, [1, 2], ["none", "-"]),
     "labels that are numbers": ("x,y\n1,0\n2,1\n3,0\n", {}, [1, 2, 3], "010"),
     "labels 1 and 1.0": ("x,y\n1,1.0\n2,1\n3,0\n", {}, [1, 2, 3], "110"),
@@ -296,7 +312,7 @@ def test_what_a_file_holds(text, options, values, labels, tmp_path):
     np.testing.assert_array_equal(table.features.iloc[:, 0], values)
     notes = [note for note in table.notes if not note.startswith("guessed")]
     left_out = sum(int(note.split(" rows are left out")[0]) for note in notes)
-    assert left_out == (4 if "NA" in str(text) else 0)
+    assert left_out == (5 if "NA" in str(text) else 0)
 
 
 ARFF = """% a comment

@@ -34,6 +34,7 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
     if not how.get("decimal"):
         cells = pd.read_csv(path, nrows=1000, **{**text, "sep": how["sep"]})
         commas = any(has_decimal_commas(cells[name].dropna()) for name in cells)
+        commas |= how["sep"] != "," and has_points_of_thousands(cells)
         how["decimal"] = "," if commas else "."
         notes += ["guessed --decimal ','"] * commas
     return notes
@@ -83,3 +84,21 @@ def has_decimal_commas(text: pd.Series[str]) -> bool:
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*").mean()
     return bool(len(commas) and numbers >= NEARLY_ALL > thousands)
+
+
+def has_points_of_thousands(cells: pd.DataFrame) -> bool:
+    """Whether no point in a number is a decimal one: 16.410 stands beside 894, and not beside 1000.
+
+    All points then have three digits behind them, in all columns.
+    """
+    found = False
+    for name in cells:
+        text = without_signs(cells[name].dropna())
+        pointed = text[text.str.fullmatch(r"[+-]?\d*\.\d*")]
+        if len(pointed):
+            whole = text[text.str.fullmatch(r"[+-]?\d+")].str.lstrip("+-").str.len()
+            thousands = pointed.str.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+            if not thousands.all() or (whole > 3).any():
+                return False
+            found |= len(whole) > 0
+    return found

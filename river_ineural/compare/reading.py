@@ -31,7 +31,7 @@ from river_ineural.features.labels import read_as
 from river_ineural.features.values import LARGEST
 
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
-NO_LABEL = "", "?", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"  # "none" is a class
+NO_LABEL = "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"  # not "none"
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
@@ -296,17 +296,23 @@ def read_column(
         if len(odd):
             note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
-    if (times := to_times(text, None)).notna().all():
+    times = to_times(text, None)
+    none = text[times.isna()]
+    if len(none) <= (1 - NEARLY_ALL) * len(text):
+        if len(none):
+            note = f"{len(none):,} cells such as {none.iloc[0]!r} are not times, so missing"
         return times.reindex(cells.index), note
     if text.str.fullmatch(DATE).all():
         found = [form for form in FORMATS if to_times(text, form).notna().all()]
         if len(found) == 1:
             note = f"guessed --date-format {found[0]!r}"
             return to_times(text, found[0]).reindex(cells.index), note
-        cell, why = text.iloc[0], "is a time: write all alike and say --date-format, as '%d/%m/%Y'"
+        cell, why = none.iloc[0], "is a time: write all alike and say --date-format, as '%d/%m/%Y'"
         if date_format:
             cell = text[to_times(text, date_format).isna()].iloc[0]
-            why = f"is not written as --date-format {date_format!r}"
+            why = f"is not written as --date-format {date_format!r}, or not of 1678 to 2261"
+        elif len(none) < len(text):
+            why = f"is not written as {text[times.notna()].iloc[0]!r}, or not of 1678 to 2261"
         return pd.Series(np.nan, cells.index), f"left out: {cell!r} {why}"
     odd = bare[numbers.isna()]
     if odd.str.match(MARKED).mean() >= NEARLY_ALL:
