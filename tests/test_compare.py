@@ -141,8 +141,8 @@ COLUMNS = {  # cells and options; features, and what is said
         f"it: left out: '31/13/2024' is not written as --date-format '%d/%m/%Y'{OR_FAR}",
     ),
     "days and one that is none": (
-        *(["2024-02-29", "2023-12-31", *["2024-02-29"] * 8, "0000-00-00"], {}),
-        {name: [*days[:2], *days[:1] * 8, np.nan] for name, days in DAYS.items()},
+        *(["2024-02-29", "2023-12-31", *["2024-02-29"] * 7, "0000-00-00"], {}),
+        {name: [*days[:2], *days[:1] * 7, np.nan] for name, days in DAYS.items()},
         "it: 1 cells such as '0000-00-00' are not times, so missing",
     ),
     "days and many that are none": (

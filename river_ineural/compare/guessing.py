@@ -97,8 +97,7 @@ def has_points_of_thousands(cells: pd.DataFrame) -> bool:
         pointed = text[text.str.fullmatch(r"[+-]?\d*\.\d*")]
         if len(pointed):
             whole = text[text.str.fullmatch(r"[+-]?\d+")].str.lstrip("+-").str.len()
-            thousands = pointed.str.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}")
-            if not thousands.all() or (whole > 3).any():
+            if without_thousands(pointed, ".", ",") is pointed or (whole > 3).any():
                 return False
             found |= len(whole) > 0
     return found

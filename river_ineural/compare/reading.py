@@ -260,7 +260,7 @@ def read_column(
     cells: pd.Series[Any], date_format: str | None, category: bool, marks: Mapping[Any, Any]
 ) -> tuple[pd.Series[Any], str]:
     """The values of a column that pandas has read, and a note for the reader. Values are float64 if
-    nine of ten cells are numbers or booleans, times if all are, else text; a category is text. In
+    nine of ten cells are numbers or booleans, times if so many are, else text, as a category is. In
     numbers are `marks`, "decimal" and "thousands".
     """
     given, note = cells.dropna().infer_objects(), ""
@@ -298,7 +298,7 @@ def read_column(
         return numbers.reindex(cells.index), note
     times = to_times(text, None)
     none = text[times.isna()]
-    if len(none) <= (1 - NEARLY_ALL) * len(text):
+    if len(text) - len(none) >= NEARLY_ALL * len(text):  # as of numbers
         if len(none):
             note = f"{len(none):,} cells such as {none.iloc[0]!r} are not times, so missing"
         return times.reindex(cells.index), note
