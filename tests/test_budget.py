@@ -347,7 +347,18 @@ def test_labels_of_one_class_last_until_a_known_end(budget):
     assert np.histogram(asked, 4, (1_000, 4_000))[0].min() >= 10
 
 
+@pytest.mark.parametrize("kind", [active.MarginSampler, partial(active.INeurALSampler, gamma=1e6)])
+def test_labels_of_the_classifier_before_count_for_no_other(kind):
+    """Any classifier gets its first ten labels, and nobody is told that 100 were of one class."""
+    model = kind(Scored(), budget=0.05, seed=1)
+    [*rounds(model, STREAM)]
+    n, model.classifier = model._n_labels, Scored()
+    assert n >= 10 > model._n_labels
+    assert all(model.predict_one(x)[1] for x, _ in STREAM[:10])
+
+
 @pytest.mark.parametrize("budget", [0.05, 120, Budget(120, horizon=9_000)])
+@pytest.mark.filterwarnings("ignore:Only one class was seen in 10 labels")
 def test_a_new_classifier_gets_its_first_labels(budget):
     """Though what is left of the budget is held back while one class is known."""
     model = active.INeurALSampler(small(), gamma=1e6, budget=budget, seed=1)

@@ -102,7 +102,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         self._budget_manager = BudgetManager(combined(self.budget, self.horizon))
         self._questions = Questions()
         self._accuracy = Accuracy()
-        self._n_labels = 0  # learned in all, asked for or not
+        self._n_labels = 0  # that this classifier has learned, asked for or not
         self._warned = set[str]()  # of what
         self._lock = lock(self._order)
 
@@ -110,7 +110,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         """Take a classifier that has learned none of the labels so far."""
         with self._lock:
             self._questions.unlink()
-            self._n_drifts = n_drifts(classifier)
+            self._n_drifts, self._n_labels = n_drifts(classifier), 0
 
     def _set_together(self, given: dict[str, Any]) -> dict[str, Any]:
         """Set a budget and a horizon, which are checked together, if both are given."""

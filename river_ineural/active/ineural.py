@@ -155,6 +155,7 @@ class INeurALSampler(BudgetedSampler):
         with self._lock:
             super()._replaced(classifier)
             self._unseen, self._n_learned = None, self._budget_manager.n_rounds
+            self._seen, self._late = {}, False
 
     def _round(self, x: dict[FeatureName, Any], kwargs: dict[str, Any]) -> Round:
         """One round of Algorithm 1, lines 3 to 13 and 18."""
