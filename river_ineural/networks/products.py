@@ -157,15 +157,15 @@ def product(a: Array, b: Array, turned: np.int64, out: Array) -> None:
         rows = b
         if turned == NEITHER:
             rows = np.empty((n, inner), out.dtype)
-            for q in range(inner):
-                for j in range(n):
+            for j in range(n):
+                for q in range(inner):
                     rows[j, q] = b[q, j]
         sums(a, rows, out)
         return
     few, j, source, target = n < width, 0, b, out
     aside = few or turned == RIGHT  # columns of b are copied, so that they lie side by side
     if aside:
-        source = np.zeros((inner, MANY * width), out.dtype)
+        source = np.zeros((inner, width * min(MANY, -(-n // width))), out.dtype)
     if few:  # a vector of columns, of which some are 0
         target = np.empty((n_rows, width), out.dtype)
     while j < n:
