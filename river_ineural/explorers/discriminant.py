@@ -183,7 +183,7 @@ def fit(x: Array, classes: Array, w: Array, k: int, before: Fit = NO_FIT) -> Fit
     n, d = x.shape
     share = w * (n / w.sum())  # weights, of which the mean is 1
     each = np.eye(k)[classes] * share[:, None]
-    counts, mean = each.sum(axis=0), (share[:, None] * x).sum(axis=0) / n
+    counts, mean = each.sum(axis=0), product(each.T, x).sum(axis=0) / n
     apart = x - mean
     squares = product(each.T, apart**2)  # (k, d)
     spread = np.sqrt(squares.sum(axis=0) / n)
@@ -200,7 +200,8 @@ def fit(x: Array, classes: Array, w: Array, k: int, before: Fit = NO_FIT) -> Fit
     squared, plain = -0.5 * varies / variances, means / variances
     constant = -0.5 * (means * plain + varies * np.log(variances)).sum(axis=1)
     log_shares = np.where(counts > 0, np.log((counts + 1) / (n + k)), -np.inf)
-    z = np.vstack([(apart * scale).T, np.ones(n)])
+    z = np.ones((d + 1, n))
+    np.multiply(apart.T, scale[:, None], out=z[:d])
     slopes = logistic(z, each.T, log_shares, moved(before, mean, spread, k))
     forms = np.array([(np.zeros((k, d)), slopes[:, :d]), (squared, plain)])
     at = np.array([mean * varies, scale])
