@@ -63,7 +63,7 @@ class ReferenceDiscriminant:
                         loss = min(9.0, -np.log(max(s, 1e-99)))
                         self.losses[form, t] = 0.99 * self.losses[form, t] + loss
         self.n_new += n
-        if 30 * self.n_new >= len(x):
+        if (30 if self.speaks else 15) * self.n_new >= len(x):
             self.fit(x, classes, w, k)
 
     def fit(self, x, classes, w, k):

@@ -19,7 +19,7 @@ Floats = NDArray[np.floating[Any]]
 Fit = tuple[Array, Array, Array]  # see `fit`
 
 EXAMPLES = 768  # of which discriminants are fitted, the latest, at most
-OFTEN = 30  # they are fitted anew when new labels are this part of their examples
+OFTEN, SELDOM = 30, 15  # fitted anew when new labels are this part of the examples; if silent
 TEMPERATURES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 FADING = 0.99  # of earlier losses, at each that follows
 WORST = 9.0  # loss of a label, at most
@@ -63,11 +63,12 @@ class Discriminant:
     with it they have the same ones as without the explorer.
 
     It is fitted to the latest 768 labelled examples, with their weights, anew when new labels are a
-    thirtieth of them. Logistic regression takes Newton's steps from the fit before, or after a
-    correction from 0, down the sum of losses at T = 1 and of ½ Σ_i (|w_i|² + b_i² / 100): five, or
-    until a whole one takes less than a hundredth off. One that goes up is halved. The second
-    derivatives by weights of two different classes are taken for 0, and those of a class times
-    n / (n - 1) for n classes. With many classes and features, an upper bound stands for all.
+    thirtieth of them, or a fifteenth while it is silent. Logistic regression takes Newton's steps
+    from the fit before, or after a correction from 0, down the sum of losses at T = 1 and of
+    ½ Σ_i (|w_i|² + b_i² / 100): five, or until a whole one takes less than a hundredth off. One
+    that goes up is halved. The second derivatives by weights of two different classes are taken for
+    0, and those of a class times n / (n - 1) for n classes. With many classes and features, an
+    upper bound stands for all.
 
     So that few labels suffice for naive Bayes, means are drawn to that of all classes, as one label
     there would do, variances within classes to those of all, and variances of a class to those
@@ -135,7 +136,7 @@ class Discriminant:
         x, classes, w, _ = history.examples(history.labelled(min(n, EXAMPLES)))
         judge(x, classes, w, *self.fit, TEMPERATURES, self.losses)
         self.n_new += n
-        if self.n_new * OFTEN >= min(history.n_labelled, EXAMPLES):
+        if self.n_new * (OFTEN if self.speaks else SELDOM) >= min(history.n_labelled, EXAMPLES):
             self.relearn(history, self.fit)
         else:
             self._choose()

@@ -66,8 +66,7 @@ class Forest:
 
     Up to 45 labels all trees are grown at each label. With n labels a part (45 / n)^(3/2) of them
     is due, and at least three every ten labels, the oldest first. So the work for a label is
-    bounded, and the forest follows the stream. With 100 / n a stream took 1.15 of the time that it
-    took with (60 / n)^(3/2), and made 0.996 +- 0.004 of the mistakes (13 tables, three seeds).
+    bounded, and the forest follows the stream.
 
     Parameters
     ----------
