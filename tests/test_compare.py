@@ -234,6 +234,11 @@ def test_rows_are_sorted_by_their_times(file):
     assert table.shares.to_dict() == frame["y"].value_counts(normalize=True).to_dict()
 
 
+def test_months_may_be_seasons(tmp_path):
+    _, said = read(["2008-09", "2009-10", "2010-11"], tmp_path)
+    assert "it: read as months: --categories it reads text" in said
+
+
 def test_times_may_be_numbers_beside_days(tmp_path):
     """Or days that are numbers."""
     path = tmp_path / "a.csv"
@@ -741,6 +746,12 @@ def test_the_verdict(learners, said):
     assert said in found
     assert bool(said) == bool(found)
     assert ("Up to" in found) == ("Up to" in said)
+
+
+def test_learners_that_are_alike_asked_for_so_many_labels():
+    """The best one alone had been named, of which the others needed a third."""
+    alike = outcome("A", range(9), 399.0), outcome("B", range(9), 148.0)
+    assert "With 148 to 399 labels the differences" in verdict.verdict(alike)
 
 
 def test_seeds_that_disagree_are_no_verdict():

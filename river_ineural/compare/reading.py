@@ -301,6 +301,8 @@ def read_column(
     if len(text) - len(none) >= NEARLY_ALL * len(text):  # as of numbers
         if len(none):
             note = f"{len(none):,} cells such as {none.iloc[0]!r} are not times, so missing"
+        elif text.str.fullmatch(r"\d{4}-\d\d").all():
+            note = f"read as months: --categories {given.name} reads text"
         return times.reindex(cells.index), note
     if text.str.fullmatch(DATE).all():
         found = [form for form in FORMATS if to_times(text, form).notna().all()]

@@ -46,11 +46,14 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     if len(ran) < 2:
         return ""
     best, second = ran[:2]
-    labels = f"With {(n := round(best.row['labels'])):,} label{'s' * (n != 1)}"
     one = "" if len(best.totals) > 1 else ONE_SEED
-    alike = [each.name for each in ran[1:] if lead(best, each) < SURE]
-    if alike:
-        names = f"{', '.join([best.name, *alike[:-1]])} and {alike[-1]}"
+    alike = [best, *(each for each in ran[1:] if lead(best, each) < SURE)]
+    asked = [round(each.row["labels"]) for each in alike]
+    least, n = min(asked), max(asked)
+    labels = f"With {f'{least:,} to ' * (least < n)}{n:,} label{'s' * (n != 1)}"
+    if alike[1:]:
+        *others, last = [each.name for each in alike]
+        names = f"{', '.join(others)} and {last}"
         return f"{labels} the differences between {names} may be chance: take the simplest.{one}"
     ratio = best.mistakes[-1] / second.mistakes[-1]
     said = f"{labels} take {best.name}: it makes {ratio:.2f} times the mistakes of {second.name}."
@@ -59,8 +62,9 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     until, rival = int(ahead[early].argmax()) + 1, ran[1 + early]
     if until >= EARLY * len(best.mistakes) and lead(rival, best, until) >= SURE:
         some = rival.mistakes[until - 1] / best.mistakes[until - 1]
-        asked = best.labels[until - 1]
-        said += f" Up to {asked:,.0f} labels, in row {until:,}, take {rival.name}: "
+        said += (
+            f" Up to {best.labels[until - 1]:,.0f} labels, in row {until:,}, take {rival.name}: "
+        )
         said += f"it made {some:.2f} times the mistakes of {best.name}."
     return said + one
 
