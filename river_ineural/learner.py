@@ -102,7 +102,8 @@ class Model:
     def score(self, x: Values, every: bool = True) -> Said:
         """Lines 5 to 7: f1, f2 and f of every class, for raw x (B, d).
 
-        Without `every`, an explorer that is not trusted, f2 too, is not asked and counts as 0.
+        Without `every`, for a prediction: an explorer that is not trusted, f2 too, is not asked and
+        counts as 0, and the last label gets older.
         """
         if len(x) > ROWS_A_PASS:
             starts = range(0, len(x), ROWS_A_PASS)
@@ -115,6 +116,8 @@ class Model:
         for trust, estimate in zip(explorers.trust, found[1:-1], strict=True):
             if trust:
                 found[-1] += trust * estimate  # line 6
+        if not every:
+            explorers.note_predictions(len(x))
         return Said(found, slice(1, -1), explorers.trust)
 
     def score_one(self, values: Values, columns: Columns, every: bool = True) -> Said:
@@ -132,6 +135,8 @@ class Model:
                 found[row] = each.estimate(loops.raw, f1)
             if explorers.trust[i]:
                 scores += explorers.trust[i] * found[row]
+        if not every:
+            explorers.note_predictions(1)
         return Said(found, explorers.rows, explorers.trust)
 
     def without_last(self, said: Said) -> Floats:

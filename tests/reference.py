@@ -125,7 +125,9 @@ class ReferenceClassifier:
         self.discriminant = ReferenceDiscriminant()
         self.follow_labels()
         self.forest, self.order, self.lasting = ReferenceForest(self.of_trees), [], False
+        self.predictions = []  # between each label and the one before
         self.late = 0  # examples learned between the next label and its example
+        self.predicted = 0  # examples since the last label
         self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
         self.recovery = None
         self.formers, self.evidence = [], 0.0  # and of a former one, that it is the better one
@@ -218,10 +220,12 @@ class ReferenceClassifier:
         """f1 and what explorers add, under the weights that predict."""
         if self.theta1 is None:
             return [0.0] * len(self.labels)
-        return self.parts(self.encoded(x))[2]
+        scores = self.parts(self.encoded(x))[2]
+        self.predicted += 1
+        return scores
 
-    def parts(self, x):
-        """f1, the estimates of its residual, the scores."""
+    def parts(self, x, before=0):
+        """f1, the estimates of its residual, the scores; so many rows of its frame come before."""
         rows, (theta1, theta2) = self.normalized([x]), self.average
         f1 = self.f1(rows, theta1)[0].tolist()
         said = []
@@ -235,7 +239,7 @@ class ReferenceClassifier:
                 p = np.clip(f1, 0, 1)
                 said.append(self.discriminant.estimate(self.raw([x])[0].numpy(), p))
             else:
-                said.append(self.by_last_label([min(1.0, max(0.0, f)) for f in f1]))
+                said.append(self.by_last_label([min(1.0, max(0.0, f)) for f in f1], before))
         scores = [
             f + sum(a * e for a, e in zip(self.trust, es, strict=True))
             for f, *es in zip(f1, *said, strict=True)
@@ -291,7 +295,7 @@ class ReferenceClassifier:
         for state in states:
             state.grow({name for x in xs for name in x}, ys)
         arrived = [
-            [state.arrived(*each) for each in zip(xs, ys, ws, strict=True)]
+            [state.arrived(*each) for each in zip(xs, ys, ws, range(len(xs)), strict=True)]
             for state in (states[:1] if pseudo_label else states)
         ]
         if not pseudo_label:  # names have been added, labels not
@@ -342,9 +346,9 @@ class ReferenceClassifier:
             newest = self.oldest_and_newest()[1]
             self.renew([(e["x"], e["label"], e["weight"]) for e in newest])
 
-    def arrived(self, x, y, w):
+    def arrived(self, x, y, w, before=0):
         """An example, and what is said of it before it is learned."""
-        f1, said, scores = self.parts(x)
+        f1, said, scores = self.parts(x, before)
         label = self.labels.index(y)
         reward = [float(i == label) for i in range(len(self.labels))]
         residual = [r - f for r, f in zip(reward, f1, strict=True)]
@@ -406,6 +410,8 @@ class ReferenceClassifier:
         latest = self.held()[-min(n, 300) :]
         told = [(e["label"], e["position"]) for e in latest if e["weight"] > 0]
         self.order += told
+        self.predictions += [self.predicted, *([0] * len(told))][: len(told)]
+        self.predicted *= not told
         if told and "last_label" in self.explorers:
             self.lasting = self.hangs_together() and self.lasts(self.late) >= 1 / math.e
         self.late = 0
@@ -434,12 +440,21 @@ class ReferenceClassifier:
             changes, examples = 0.98 * changes + (label != before), 0.98 * examples + end - start
         return (1 - (changes + 1) / (examples + 1)) ** n
 
-    def by_last_label(self, p):
+    def since(self):
+        """Examples since the last label: learned, or predicted, as far as those are learned."""
+        fading = 0.98 ** np.arange(len(self.order) - 1)[::-1]
+        learned = fading @ np.diff([position for _, position in self.order])
+        predictions = fading @ self.predictions[1:]
+        often = min(1.0, learned / predictions) if predictions else 1.0
+        age = sum(self.n_added) + len(self.waiting) - self.order[-1][1]
+        return max(age, often * self.predicted)
+
+    def by_last_label(self, p, before):
         """Bayes' rule: the class of the last label lasts, or any class comes by its share."""
         if not self.lasting:
             return [0.0] * len(p)
-        last, position = self.order[-1]
-        lasts = self.lasts(1 + sum(self.n_added) + len(self.waiting) - position)
+        last, _ = self.order[-1]
+        lasts = self.lasts(1 + self.since() + before)
         q = self.share_of_last(len(self.order))
         b = [(p[i] + 0.05) * (lasts * (i == last) / q + 1 - lasts) for i in range(len(p))]
         return [b[i] / sum(b) - p[i] for i in range(len(p))]
@@ -591,7 +606,7 @@ class ReferenceClassifier:
         self.start(len(self.labels), 1 + len(self.features))
         self.forest = ReferenceForest(self.forest.rng)
         self.discriminant = self.discriminant.renewed()
-        self.order, self.lasting = [], False
+        self.order, self.predictions, self.predicted, self.lasting = [], [], 0, False
         self.store([self.arrived(x, self.labels[label], w) for x, label, w in kept], False)
         n = len(self.rings[0])
         self.teach_explorers(n)

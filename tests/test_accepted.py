@@ -170,9 +170,10 @@ def drive(seed, n):
             said["refused"] += 1
             assert to_bytes(model) == before, (i, function, f"{given!r:.300}")
             continue
-        before, said["recovering"] = to_bytes(model), said["recovering"] + changing(model)
-        loaded, x = from_bytes(before), numbers(rng)
+        said["recovering"] += changing(model)
+        loaded, x = from_bytes(to_bytes(model)), numbers(rng)
         assert loaded.classifier.scores_one(x) == model.classifier.scores_one(x), (i, function)
+        before = to_bytes(model)
         if i % 20 == 0 or (changing(model) and i % 5 == 0):
             assert to_bytes(loaded) == before, (i, function)
             twin = copy.deepcopy(model)

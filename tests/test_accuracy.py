@@ -588,3 +588,24 @@ def test_labels_that_are_never_predicted_take_no_room():
     assert len(found.classes) == told.MOST_CLASSES
     found.label(now, None)
     assert found.classes["good"][told.WRONG] == now - 1
+
+
+@pytest.mark.parametrize("p", [1.0, 0.3])
+def test_labels_that_a_rate_allows_speak_for_the_rounds_between(p):
+    """Any round may be one of them, so they show that classes have traded places."""
+    n_held, n_told = 0, 0
+    for seed in range(12):
+        rng, right = random.Random(f"stream {seed}"), []
+        model = active.RandomSampler(naive_bayes.GaussianNB(), p=p, budget=0.05, seed=seed)
+        for t in range(1_500):
+            x = {"a": rng.gauss(0, 1)}
+            y = (x["a"] + rng.gauss(0, 0.5) > 0) != (t > 750)
+            label, asks = model.predict_one(x)
+            right.append(label == y)
+            if asks:
+                model.learn_one(x, y)
+        for found, truth in ((model.accuracy, right), (model.accuracy_since(400), right[-400:])):
+            n_held += found.low <= np.mean(truth) <= found.high
+            n_told += found.high - found.low < 0.6
+    assert n_held >= 22
+    assert n_told >= 20

@@ -347,6 +347,21 @@ def test_labels_of_one_class_last_until_a_known_end(budget):
     assert np.histogram(asked, 4, (1_000, 4_000))[0].min() >= 10
 
 
+def test_labels_that_a_classifier_brings_along_count():
+    """Few pending labels lower the threshold of one that has learned many by little."""
+    model = active.INeurALSampler(small(), seed=1)
+    for x, y in STREAM:
+        model.classifier.learn_one(x, y)
+    told = [model.decide_one(x) for x, _ in STREAM[:20]]
+    n = sum(each.query is not None for each in told[:-1])
+    assert told[-1].threshold == pytest.approx(0.96 * (len(STREAM) + 10) / (len(STREAM) + 10 + n))
+
+
+def test_a_share_that_is_no_label_is_told():
+    with pytest.warns(UserWarning, match=r"0.003 of 300 rounds is no label.*20 for so many"):
+        active.RandomSampler(linear_model.LogisticRegression(), budget=0.003, horizon=300)
+
+
 @pytest.mark.parametrize("kind", [active.MarginSampler, partial(active.INeurALSampler, gamma=1e6)])
 def test_labels_of_the_classifier_before_count_for_no_other(kind):
     """Any classifier gets its first ten labels, and nobody is told that 100 were of one class."""

@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 from reference_discriminant import ReferenceDiscriminant
 from river import anomaly, drift, evaluate, imblearn, metrics, preprocessing
@@ -80,6 +81,37 @@ def test_the_last_label_says_nothing_where_classes_end_before_labels_come(around
     without = of_lasting(("network", "forest"), around, delay=100)
     assert of_lasting(around=around, delay=3) > without + 0.1
     assert of_lasting(around=around, delay=100) > without - 0.02
+
+
+@pytest.mark.parametrize("chunk", [1, 700, 1400])
+def test_the_last_label_gets_older_where_nothing_is_learned(chunk):
+    """All rows after it had been of its class. A frame is one row after the other, too."""
+    rows, right = [*lasting(2, 2_000)], []
+    for explorers in (("forest",), ("forest", "last_label")):
+        model = INeurAL(explorers=explorers, drift_detector=None, seed=1)
+        for x, y in rows[:600]:
+            model.learn_one(x, y)
+        assert model.temporal_dependence == ("last_label" in explorers)
+        xs, ys = [x for x, _ in rows[600:]], [y for _, y in rows[600:]]
+        if chunk == 1:
+            said = [model.predict_one(x) for x in xs]
+        else:
+            frames = (pd.DataFrame(xs[at : at + chunk]) for at in range(0, len(xs), chunk))
+            said = [y for frame in frames for y in model.predict_many(frame)]
+        right.append(np.mean([one == y for one, y in zip(said, ys, strict=True)]))
+    assert right[1] > right[0] - 0.03
+
+
+def test_a_prediction_counts_as_far_as_predictions_are_learned():
+    """A label in five rounds: 50 rounds later it is as old as ten labels."""
+    last = LastLabel()
+    for t in range(60):
+        last.predicted += 5
+        last.update(t // 30)
+    last.predicted += 50
+    assert last.since == pytest.approx(10)
+    last.age = 12
+    assert last.since == 12
 
 
 def test_a_label_is_late_for_itself_alone():

@@ -121,6 +121,8 @@ def run_side_by_side(model, twin, stream, tolerance, *, delay=0, w=None, **decis
     waiting, reference.trust = [], []
     for t, (x, y) in enumerate(stream):
         before, added = model.explained_one(x)
+        if last := dump(model).explorers.last_label:
+            last.predicted = twin.predicted  # this was a look
         if before:
             _, estimates, _ = twin.parts(twin.encoded(x))
             for name, trust, estimate in zip(added, twin.trust, estimates, strict=True):

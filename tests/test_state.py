@@ -207,7 +207,9 @@ def test_a_pickle_whose_arrays_cannot_be_written_to_is_copied(model):
 @pytest.mark.usefixtures("three_threads")
 @of_each_kind
 def test_predicting_and_what_is_refused_change_nothing(settings):
-    """Nor does a sampler that teaches itself nothing; no call changes what is of the process."""
+    """But that the last label gets older. Nor does a sampler that teaches itself nothing; no call
+    changes what is of the process.
+    """
     model = small(**settings)
     before = snapshot()
     model.learn_many(FRAME, pd.Series([y for _, y in STREAM[:40]]))
@@ -227,6 +229,9 @@ def test_predicting_and_what_is_refused_change_nothing(settings):
             predict(x, surplus=1)
     with pytest.raises(ValueError, match="device='cuda:99'"):
         model.to("cuda:99")
+    if last := dump(model).explorers.last_label:
+        assert last.predicted == 5 * len(STREAM) + 2 * len(FRAME)
+        last.predicted = 0
     assert (pickle.dumps(model), snapshot()) == before
 
 

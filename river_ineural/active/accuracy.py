@@ -93,8 +93,8 @@ class Accuracy:
     So the regression counts as seven random labels, or as those among which it expects a wrong one
     if these are more. The interval is that of a gamma distribution with the shape a + W, as of
     counts: half an error is added for its upper end. Of rounds in which the budget allowed no
-    question, or whose labels are all still to come, the regression alone tells, as if a single
-    error had shown it, and the interval is wider.
+    question, but any between two asks of a `RandomSampler`, or whose labels are all still to come,
+    the regression alone tells, as if a single error had shown it, and the interval is wider.
 
     Most labels are of unsure rounds. A model that is sure and wrong would look right until a random
     label finds it. So the larger of two bounds on errors holds. Let E θ be wrong, and v 2.3 times

@@ -174,14 +174,14 @@ class BudgetedSampler(Locked, Counts, Pairs):
     ) -> bool:
         """Whether a wanted label is asked for: if the budget allows it, it counts from now on.
 
-        `example` is x as the last step of a pipeline sees it, if the others have learned it, else
-        x; `label` is predicted, by this margin.
+        `example` is x as the last step sees it, or x itself; `label` is predicted, by this margin.
         """
         (reason, gap, threshold, p), manager, ask = wanted, self._budget_manager, False
         if self.audit:
             reason, p = audited(manager, self.audit, wanted, self._rng.random)
         if manager.left < 1:
-            p, reason = 0.0, "none" if reason == "none" else "budget"
+            chance = gap != gap and manager.bucket is not None  # another round's label tells
+            p, reason = p * chance, "none" if reason == "none" else "budget"
         elif reason not in NOT_ASKED:
             ask = True
             manager.spend()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from river_ineural.features.validation import check_integer, check_real
+from river_ineural.features.validation import check_integer, check_real, warn
 
 BURST_ROUNDS = 2_500  # whose labels a bucket holds
 LEAST_BURST = 20  # labels pay most early on
@@ -172,11 +172,16 @@ def combined(budget: Budget | float | int | None, horizon: int | None) -> Budget
         If one is out of its range, or the two name different horizons.
     """
     if not isinstance(budget, Budget):
-        return Budget(budget, horizon)
-    if horizon not in (None, budget.horizon):
+        budget = Budget(budget, horizon)
+    elif horizon not in (None, budget.horizon):
         raise ValueError(
             f"horizon is {horizon} where budget is {budget!r}: "
             "leave the horizon to the Budget, or write the same in both."
+        )
+    if budget.limit and budget.total == 0:
+        warn(
+            f"budget={budget.limit} of {budget.horizon:,} rounds is no label, and none is asked "
+            "for: write 20 for so many."
         )
     return budget
 

@@ -201,7 +201,8 @@ class INeurALSampler(BudgetedSampler):
         random = rule.random_share(manager, dependent, self._n_drifts > 0 and not changing)
         now = self._budget_manager.n_rounds  # `manager` may be a round ahead
         n_pending = questions.count(now) if questions.waiting else 0
-        full = rule.threshold(2 * self.gamma * beta, self._n_labels, n_pending)
+        n = getattr(learner, "n_labels", self._n_labels) if n_pending else 0  # perhaps without us
+        full = rule.threshold(2 * self.gamma * beta, n, n_pending)
         if self._late:  # the labels of a late class are worth a full budget
             return changing, random, full, full
         reserve = not changing and (self._reserves or manager.bucket is not None)

@@ -33,7 +33,7 @@ class Learner(Protocol):
         ...
 
     def scores_one(self, x: dict[FeatureName, Any]) -> dict[ClfTarget, float]:
-        """The score of each known label, f1 + f2 in the paper; the learner does not change."""
+        """The score of each known label, f1 + f2 in the paper; the learner learns nothing."""
         ...
 
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = ...) -> None:

@@ -16,6 +16,7 @@ from river_ineural.features.validation import optional, real
 if TYPE_CHECKING:
     from river_ineural.active.pipelines import Classifier
 
+SCARCE = 2.0  # labels of a bucket below which the budget decides when to ask, not p
 STEP = 0.01  # by which the threshold of a margin moves
 RANDOM = 0.1  # probability of a random ask, as a share of the pace
 LEAST_THETA, MOST_THETA = 0.01, 1.01  # a threshold above 1 asks even where a classifier is certain
@@ -71,7 +72,11 @@ class RandomSampler(BudgetedSampler):
         self.p = p
 
     def _wanted(self, x: dict[FeatureName, Any], y_pred: dict[ClfTarget, float]) -> Wanted:
-        return by_chance(self._rng.random() < self.p, self.p)
+        manager, p = self._budget_manager, self.p
+        asks = self._rng.random() < p
+        if manager.bucket is not None and manager.rate is not None and manager.left < SCARCE:
+            p = min(p, manager.rate)  # a label speaks for the rounds before it without budget, too
+        return by_chance(asks, p)
 
 
 class MarginSampler(BudgetedSampler):

@@ -33,11 +33,12 @@ class LastLabel:
         b_i ∝ (p_i + 0.05) (κ [i = l] / q + 1 - κ),    Σ_i b_i = 1
 
     The residual r1 - f1 is estimated by b - p. At each example learned the class ends with
-    probability h, so κ = (1 - h)^(examples since that label, this one included). At each label that
-    follows another
+    probability h, so κ = (1 - h)^(examples since that label, this one included). Where a model
+    predicts and learns nothing, examples that it has predicted since then count, each as
+    examples / predictions, at most 1. At each label that follows another
 
         changes ← 0.98 changes + [it differs],    examples ← 0.98 examples + examples since the last
-        h = (changes + 1) / (examples + 1)
+        h = (changes + 1) / (examples + 1),       predictions ← 0.98 predictions + those since then
 
     The estimate is 0 until labels are found to depend on the ones before: until the next label was
     the same as the last one more often than chance allows. By chance this has probability q. With
@@ -75,9 +76,10 @@ class LastLabel:
     def __init__(self) -> None:
         self.last = NONE
         self.age = 0  # examples learned since the last label, with those of pseudo-labels
+        self.predicted = 0  # examples predicted since then
         self.late = 0  # examples learned between the next label and its example
         self.counts: dict[int, float] = {}  # labels by class, the older the less
-        self.excess = self.variance = self.changes = self.examples = 0.0
+        self.excess = self.variance = self.changes = self.examples = self.predictions = 0.0
         self.dependent = False  # whether labels depend on the last one
 
     @property
@@ -85,10 +87,16 @@ class LastLabel:
         """q: the share of the last label's class among the labels."""
         return self.counts[self.last] / sum(self.counts.values())
 
-    def persistence(self, n: int) -> float:
-        """κ: the probability that the class of a label lasts for n more examples."""
+    @property
+    def since(self) -> float:
+        """Examples learned since the last label, or predicted, as far as those are learned."""
+        learned = min(1.0, self.examples / self.predictions) if self.predictions else 1.0
+        return max(self.age, learned * self.predicted)
+
+    def persistence(self, n: Any) -> Any:
+        """κ: the probability that the class of a label lasts for n more examples, as n is."""
         ends = (self.changes + 1) / (self.examples + 1)
-        return float((1 - ends) ** n)
+        return (1 - ends) ** n
 
     def update(self, label: int) -> None:
         """Learn the class of the next example, and whether it is that of the last label."""
@@ -100,19 +108,23 @@ class LastLabel:
             self.dependent = self.excess > SURE * math.sqrt(self.variance)
             self.changes = FADING * self.changes + (not same)
             self.examples = FADING * self.examples + self.age
+            self.predictions = FADING * self.predictions + self.predicted
             self.dependent &= self.persistence(self.late) >= LASTING
         for each in self.counts:
             self.counts[each] *= FADING
         self.counts[label] = self.counts.get(label, 0.0) + 1
-        self.last, self.age = label, 0
+        self.last, self.age, self.predicted = label, 0, 0
 
     def estimate(self, x: Floats, f1: Floats) -> Floats:
-        """b - p of each class, f1 (B, k) → (B, k); 0 unless labels are dependent."""
+        """b - p of each class, f1 (B, k) → (B, k), of one row after the other; 0 unless labels are
+        dependent.
+        """
         if not self.dependent:
             return np.zeros_like(f1)
-        kappa = self.persistence(self.age + 1)
-        likely = np.full(f1.shape[1], 1 - kappa, f1.dtype)
-        likely[self.last] += kappa / self.share
+        kappa = self.persistence(self.since + 1 + np.arange(len(f1)))
+        likely = np.empty_like(f1)
+        likely[:] = 1 - kappa[:, None]
+        likely[:, self.last] += kappa / self.share
         p = f1.clip(0, 1)
         b = (p + DOUBT) * likely
         found: Floats = b / b.sum(axis=1, keepdims=True) - p

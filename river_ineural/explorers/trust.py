@@ -187,6 +187,11 @@ class Explorers:
         if self.last_label:
             self.last_label.age += 1
 
+    def note_predictions(self, n: int) -> None:
+        """Note that n examples have been predicted."""
+        if self.last_label:
+            self.last_label.predicted += n
+
     def update_trust(
         self,
         classes: NDArray[np.int64],

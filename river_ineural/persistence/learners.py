@@ -126,11 +126,13 @@ class OfLastLabel(Part):
     last: Annotated[int, Meta(ge=-1)]
     counts: dict[Class, OfFifty]
     age: Count
+    predicted: Count
     excess: Number
     variance: OfFifty
     dependent: bool
     changes: OfFifty
     examples: Finite
+    predictions: Finite
 
     def check(self, state: dict[str, Any], path: str, sizes: Sizes) -> None:
         counts, at = self.counts or {-1: 1.0}, f"{path}.counts"
