@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from reference_discriminant import ReferenceDiscriminant
-from river import anomaly, drift, evaluate, imblearn, metrics, preprocessing
+from river import (
+    anomaly,
+    drift,
+    ensemble,
+    evaluate,
+    imblearn,
+    metrics,
+    multiclass,
+    preprocessing,
+)
 from river.preprocessing import StandardScaler
 from streams import blobs, dump, f1_of
 
@@ -145,13 +154,35 @@ WRAPPED = {
     "sampler": lambda model: imblearn.RandomUnderSampler(model, {0: 0.5, 1: 0.5}, seed=1),
     "retraining": lambda model: drift.DriftRetrainingClassifier(model),
 }
+ENSEMBLES = {
+    "bagging": lambda model: ensemble.BaggingClassifier(model, 2, seed=1),
+    "one against the rest": multiclass.OneVsRestClassifier,
+    "a pipeline in bagging": lambda model: ensemble.BaggingClassifier(
+        preprocessing.StandardScaler() | model, 2, seed=1
+    ),
+}
 
 
 @pytest.mark.parametrize("name", WRAPPED)
 def test_late_labels_are_learned_in_wrappers(name):
-    """A filter hands on no lateness, which its detector would refuse; others do."""
     right = of_lasting(around=WRAPPED[name], delay=100)
-    assert right > 0.5 if name == "filter" else right > of_lasting(("network", "forest")) - 0.1
+    assert right > of_lasting(("network", "forest"), WRAPPED[name], delay=100) - 0.03
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+@pytest.mark.filterwarnings("ignore:Only one class")
+def test_late_labels_are_learned_in_ensembles(name):
+    """These hand on no argument that says how late a label is."""
+    right = []
+    for explorers in (("forest",), ("forest", "last_label")):
+        model = INeurAL(explorers=explorers, drift_detector=None, seed=1)
+        around = ENSEMBLES[name](model)
+        sampler = active.MarginSampler(around, budget=active.Budget(0.2, burst=50), seed=1)
+        found = evaluate.progressive_val_score(
+            lasting(3, 1_500), sampler, metrics.Accuracy(), delay=150
+        )
+        right.append(found.get())
+    assert right[1] > right[0] - 0.03
 
 
 def test_a_recovery_knows_that_labels_are_late():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import random
 from collections.abc import Iterator, Mapping
@@ -425,18 +424,13 @@ def as_predicted(classifier: Any, asked: Asked | None, x: Any) -> tuple[Any, Any
 
 
 def lateness(model: BudgetedSampler, query: int | None) -> dict[str, int]:
-    """How late the label of a question is, as an argument of a learner that takes one.
-
-    That is the number of examples learned since, if they are spread evenly over the rounds.
+    """How late the label of a question is, as an argument: how many examples were learned since, if
+    these are spread evenly over the rounds.
     """
     now = model._budget_manager.n_rounds
     if (n_rounds := now - int(query or now)) <= 0:
         return {}
-    learner = find_learner(model.classifier)[0]
-    takes = "late" in inspect.signature(learner.learn_one).parameters
-    if not takes or filters(model.classifier):  # a filter hands on what its detector refuses
-        return {}
-    n_learned = model._n_labels + getattr(model, "n_pseudo_labels", 0)
+    n_learned = model.n_queries - model.n_pending + getattr(model, "n_pseudo_labels", 0)
     return {"late": math.ceil(n_rounds * min(1.0, n_learned / now))}
 
 

@@ -39,8 +39,6 @@ class Learner(Protocol):
     def learn_one(self, x: dict[FeatureName, Any], y: ClfTarget, pseudo_label: bool = ...) -> None:
         """Learn a label, or with `pseudo_label` the learner's own prediction.
 
-        An argument `late`, if there is one, gets the number of examples learned since that of x.
-
         It must accept every x that `check_one` has accepted.
         """
         ...

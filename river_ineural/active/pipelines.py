@@ -14,6 +14,7 @@ from river import base
 from river.active.base import ActiveLearningClassifier
 from river.base.typing import FeatureName
 
+from river_ineural.classifier.base import LATE
 from river_ineural.classifier.locks import Order, lock
 from river_ineural.features.values import LARGEST
 
@@ -118,8 +119,7 @@ def check_debugging() -> None:
 def n_learned(classifier: Any, n_given: int) -> int:
     """How many labels the learner inside has learned, 0 if a wrapper hides it; else all given."""
     hidden = nesting(type(classifier)) == "wrapped"  # type: ignore[arg-type]
-    n: int = getattr(find_learner(classifier)[0], "n_labels", 0 if hidden else n_given)
-    return n
+    return int(getattr(find_learner(classifier)[0], "n_labels", 0 if hidden else n_given))
 
 
 def n_drifts(classifier: Any) -> int:
@@ -169,11 +169,12 @@ def steps_learn(classifier: Any) -> AbstractContextManager[Any]:
 
 def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any], of_steps: bool) -> None:
     """`classifier.learn_one` with the arguments that are `accepted`, but each step of a pipeline
-    learns what the one before makes of x.
+    learns what the one before makes of x, and each learner within how `late` the label is.
 
     River's `Pipeline` takes a `SupervisedTransformer` that is no `Transformer`, as `SelectKBest`
     is, for a last step, and hands on x as it was. In a union it does not.
     """
+    late, kwargs = kwargs.get("late", 0), {name: kwargs[name] for name in kwargs if name != "late"}
     kwargs = accepted(classifier, kwargs, of_steps)
     if is_pipeline(classifier):
         *steps, last = classifier.steps.values()
@@ -185,7 +186,11 @@ def learn_steps(classifier: Any, x: Any, y: Any, kwargs: dict[str, Any], of_step
             union.transformers["step"], steps[i] = steps[i], union
         classifier = type(classifier)(*steps, last) if odd else classifier
         x = copy.copy(x)  # a step may change it in place
-    classifier.learn_one(x, y, **kwargs)
+    before = LATE.set(late)
+    try:
+        classifier.learn_one(x, y, **kwargs)
+    finally:
+        LATE.reset(before)
 
 
 def learns_labels(classifier: Any) -> bool:

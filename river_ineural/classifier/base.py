@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 Scores = dict[ClfTarget, float]
 
 ON_TIME = 0  # of a label: no example was learned between
+# How late the label is that a sampler hands on now; ensembles and filters hand on no argument.
+LATE: ContextVar[int] = ContextVar("LATE", default=ON_TIME)
 UNKNOWN = object()  # stands for a missing argument y
 USUAL = frozenset((bool, int, str))  # types of labels
 UNWEIGHTED = np.ones(1)
@@ -185,7 +188,7 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             If x, y, w or late is not as above; the model is as it was.
         """
         check_weight(w)
-        late = late if late is ON_TIME else check_integer("late", late, 0)
+        late = LATE.get() if late is ON_TIME else check_integer("late", late, 0)
         with self._lock:
             learner, index = self._learner, self._learner.labels.index
             names, values = learner.features.read(x)
