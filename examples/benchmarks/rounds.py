@@ -77,9 +77,12 @@ def measure(cell: Cell) -> Row:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Microseconds per round of each learner, and ratios to River's forest, a line per stream."""
+    """Microseconds per round of each learner, medians of the runs, and ratios to River's forest, a
+    line per stream.
+    """
     rows = rows[rows["stream"].isin(list(STREAMS))]
-    means = rows.pivot_table(values="microseconds", index="stream", columns="learner", sort=False)
+    medians = {"index": "stream", "columns": "learner", "aggfunc": "median"}
+    means = rows.pivot_table(values="microseconds", sort=False, **medians)
     means = means.reindex(columns=[*OURS, *OTHERS])
     over = means[[OWN, OUTPUTS]].div(means[FOREST], axis=0)
     means = means.dropna(axis=1, how="all")
@@ -89,14 +92,13 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def calls(rows: pd.DataFrame) -> str:
-    """Percentiles of the calls of I-NeurAL and NeurONAL, in microseconds."""
+    """Percentiles of the calls of I-NeurAL and NeurONAL, in microseconds: medians of the runs."""
     heads = [
         f"{call}, {part}" for call in ("predict", "learn") for part in ("median", "99 %", "most")
     ]
-    lines = [
-        [row["stream"], row["learner"], *(f"{row[name]:,.0f}" for name in CALLS)]
-        for row in rows[rows["learner"].isin((OWN, OUTPUTS))].to_dict("records")
-    ]
+    own = rows[rows["learner"].isin((OWN, OUTPUTS))]
+    medians = own.groupby(["stream", "learner"], sort=False)[[*CALLS]].median()
+    lines = [[*names, *map("{:,.0f}".format, each)] for names, *each in medians.itertuples()]
     return markdown(("stream", "learner", *heads), lines)
 
 
