@@ -105,6 +105,10 @@ COLUMNS = {  # cells and options; features, and what is said
         *({"it": [-1.5, 2.5, 3]}, "guessed --decimal ','"),
     ),
     "prices": (["$12", "-$3.5", "$1,200"], {"thousands": ","}, {"it": [12, -3.5, 1200]}, PRICES),
+    "prices of which one is odd": (
+        *([*(f"${i}" for i in range(9)), "soon"], {}, {"it": [*range(9), np.nan]}),
+        PRICES + ", and 1 cells such as 'soon' are not numbers, so missing",
+    ),
     "shares": (["12%", "3.5 %", "0"], {}, {"it": [12, 3.5, 0]}, "it: read without %"),
     "days and months": (
         *(["29/02/2024", "31/12/2023", "29/02/2024"], {}, DAYS),

@@ -294,7 +294,8 @@ def read_column(
             without = [*sorted(signs), *(["dots between thousands"] * dots)]
             note = f"read without {' and '.join(without)}"
         if len(odd):
-            note = f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
+            note += ", and " * bool(note)
+            note += f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
         return numbers.reindex(cells.index), note
     times = to_times(text, None)
     none = text[times.isna()]
