@@ -156,6 +156,7 @@ class Model:
         values: Values,
         columns: Columns,
         number: int = 0,
+        told: Values | None = None,
     ) -> UnitChange | None:
         """Lines 14 to 25: store examples of these classes, with their rewards and residuals.
 
@@ -167,13 +168,16 @@ class Model:
             Values (B, n) that were given, and their columns (n,).
         number
             Of the first label, among all that were given.
+        told
+            What labels tell of this model, (B,): see `History.told`. None: w.
 
         Returns
         -------
         The features whose units have shrunk, or None.
         """
+        told = w if told is None else told
         if said and not self.scaling.sparse:
-            for row, label, weight in zip(x, classes, w.tolist(), strict=True):
+            for row, label, weight in zip(x, classes, told.tolist(), strict=True):
                 if weight > 0:
                     self.ageing.update(row, label, self.history, self.scaling.scaling[1])
         # lines 15, 16, 20, 21, 24 and 25
@@ -181,7 +185,7 @@ class Model:
         self.history.add(x, classes, said.f1 if said else None, w, numbers)
         change = self.scaling.update(x, values, columns)
         if said:
-            self.explorers.update_trust(classes, said.f1, said.estimates, w)
+            self.explorers.update_trust(classes, said.f1, said.estimates, told)
             self.explorers.learn(self.history, self.scaling, len(x))
         else:
             self.steps_due += self._steps(PSEUDO_LABEL_STEPS * len(x))

@@ -128,6 +128,8 @@ class ReferenceClassifier:
         self.predictions = []  # between each label and the one before
         self.late = 0  # examples learned between the next label and its example
         self.predicted = 0  # examples since the last label
+        self.has_predicted = False  # since a label was learned
+        self.n_repeated = 0  # examples that the last label does not count
         self.detector = ReferenceDetector() if of.drift_detector == "cusum" else None
         self.recovery = None
         self.formers, self.evidence = [], 0.0  # and of a former one, that it is the better one
@@ -222,6 +224,7 @@ class ReferenceClassifier:
             return [0.0] * len(self.labels)
         scores = self.parts(self.encoded(x))[2]
         self.predicted += 1
+        self.has_predicted = True
         return scores
 
     def parts(self, x, before=0):
@@ -267,10 +270,10 @@ class ReferenceClassifier:
         rows, wanted = [np.diag(np.sqrt(weights))], [np.sqrt(weights) * first]
         silent = np.array([n == "discriminant" for n in self.explorers])
         silent &= not self.discriminant.speaks
-        for age, (said, residual) in enumerate(reversed(self.told)):
+        for age, (said, residual, weight) in enumerate(reversed(self.told)):
             said = np.where(silent[:, None], 0.0, said)
-            rows.append(0.99 ** (age / 2) * said.T)
-            wanted.append(0.99 ** (age / 2) * np.array(residual))
+            rows.append(math.sqrt(0.99**age * weight) * said.T)
+            wanted.append(math.sqrt(0.99**age * weight) * np.array(residual))
         solution = np.linalg.lstsq(np.concatenate(rows), np.concatenate(wanted))[0]
         self.trust = np.clip(solution, 0, 1).tolist()
 
@@ -287,7 +290,7 @@ class ReferenceClassifier:
         xs, n_known = [self.encoded(x) for x in xs], len(self.labels)
         if pseudo_label and self.theta1 is not None:
             xs = [{name: x[name] for name in x if name in self.features} for x in xs]
-        recovery = self.recovery
+        recovery, predicted = self.recovery, self.has_predicted
         states = [self, recovery.incumbent, recovery.snapshot] if recovery else [self]
         states += self.formers
         if not pseudo_label or ys[0] not in self.labels:
@@ -300,6 +303,14 @@ class ReferenceClassifier:
         ]
         if not pseudo_label:  # names have been added, labels not
             self.before = self.labels[:n_known], arrived[0][-1]["scores"][:n_known]
+        if not pseudo_label:
+            self.has_predicted = False
+        for each in arrived:
+            anew = self.not_repeated([*self.held()[-1:], *each], len(each), predicted)
+            known = [e["weight"] for e in (*self.held(), *each) if e["weight"]]
+            mean = sum(known) / len(known) if known else 1.0
+            for example, is_new in zip(each, anew, strict=True):
+                example["tells"] = example["weight"] / mean if is_new else 0.0
         if pseudo_label:
             self.waiting += arrived[0]
             if len(self.waiting) == 6:
@@ -310,9 +321,9 @@ class ReferenceClassifier:
             self.take_in(arrived[0], False)
             return
         said = "scores", "scores without the last label"
-        known, apart = (  # a label of weight 0 tells nothing of a change
+        known, apart = (  # one of little weight, or a repetition, tells nothing of a change
             [
-                [(e[key][:n_known], e["label"] if e["weight"] else None) for e in each]
+                [(e[key][:n_known], e["label"] if e["tells"] > 0.25 else None) for e in each]
                 for each in arrived
             ]
             for key in said
@@ -339,7 +350,7 @@ class ReferenceClassifier:
             self.detector.n_drifts += not recovery
             self.use(back, self.detector, recovery.snapshot if recovery else copy.copy(self))
         elif recovery:
-            self.try_on([e["weight"] > 0 for e in arrived[0]])
+            self.try_on([e["tells"] > 0.25 for e in arrived[0]])
         elif since:
             self.alarm(since)
         elif self.has_aged():
@@ -368,15 +379,15 @@ class ReferenceClassifier:
     def take_in(self, arrived, pseudo_label):
         """Into statistics, trust, history and trees; then steps."""
         if not (pseudo_label or self.sparse):
-            self.ageing += [self.told_by(each) for each in arrived if each["weight"]]
+            self.ageing += [self.told_by(each) for each in arrived if each["tells"]]
         self.seen += [example["x"] for example in arrived]
         self.counts += [1.0] * len(arrived)
         self.update_statistics()
         for example in arrived:
             if pseudo_label:
                 example["residual"] = [0.0] * len(self.labels)
-            elif example["weight"]:
-                self.told.append((example["said"], example["residual"]))
+            elif example["tells"]:
+                self.told.append((example["said"], example["residual"], example["tells"]))
                 self.compare_discriminant(example)
         self.follow_labels()
         self.store(arrived, pseudo_label)
@@ -396,6 +407,17 @@ class ReferenceClassifier:
             self.n_added[pseudo_label] += 1
             example["position"] = sum(self.n_added)
 
+    def not_repeated(self, held, n, predicted):
+        """Of the latest n, whether the one before is another, or does not count, or was learned
+        before a prediction, which only the first of the n can be.
+        """
+        found = []
+        for i in range(len(held) - n, len(held)):
+            same = i > 0 and torch.equal(*(self.raw([e["x"]]) for e in held[i - 1 : i + 1]))
+            same = same and held[i - 1]["weight"] > 0
+            found.append(not same or (predicted and i == len(held) - n))
+        return found
+
     def given(self):
         """Classes of the labels that are stored."""
         return {example["label"] for example in self.rings[0]}
@@ -408,7 +430,12 @@ class ReferenceClassifier:
     def teach_explorers(self, n):
         """All but f2, which the steps teach."""
         latest = self.held()[-min(n, 300) :]
-        told = [(e["label"], e["position"]) for e in latest if e["weight"] > 0]
+        anew = self.not_repeated(self.held(), len(latest), self.predicted > 0)
+        told = []
+        for example, is_new in zip(latest, anew, strict=True):
+            self.n_repeated += not is_new
+            if example["weight"] > 0 and is_new:
+                told.append((example["label"], example["position"] - self.n_repeated))
         self.order += told
         self.predictions += [self.predicted, *([0] * len(told))][: len(told)]
         self.predicted *= not told
@@ -446,7 +473,7 @@ class ReferenceClassifier:
         learned = fading @ np.diff([position for _, position in self.order])
         predictions = fading @ self.predictions[1:]
         often = min(1.0, learned / predictions) if predictions else 1.0
-        age = sum(self.n_added) + len(self.waiting) - self.order[-1][1]
+        age = sum(self.n_added) - self.n_repeated + len(self.waiting) - self.order[-1][1]
         return max(age, often * self.predicted)
 
     def by_last_label(self, p, before):
@@ -568,7 +595,7 @@ class ReferenceClassifier:
             each.evidence = 0.0
         detector.reset()
         model.detector, model.formers = detector, formers[-3:]
-        model.before, model.recovery = self.before, None
+        model.before, model.recovery, model.has_predicted = self.before, None, False
         self.__dict__ = model.__dict__
 
     def study(self, other, recovery, n):
@@ -607,6 +634,7 @@ class ReferenceClassifier:
         self.forest = ReferenceForest(self.forest.rng)
         self.discriminant = self.discriminant.renewed()
         self.order, self.predictions, self.predicted, self.lasting = [], [], 0, False
+        self.n_repeated = 0
         self.store([self.arrived(x, self.labels[label], w) for x, label, w in kept], False)
         n = len(self.rings[0])
         self.teach_explorers(n)

@@ -5,6 +5,7 @@ import itertools
 import math
 import random
 import signal
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -609,3 +610,46 @@ def test_labels_that_a_rate_allows_speak_for_the_rounds_between(p):
             n_told += found.high - found.low < 0.6
     assert n_held >= 22
     assert n_told >= 20
+
+
+def test_recall_intervals_hold_where_labels_are_those_of_a_plane():
+    """Hits and misses are guessed by one regression, which expects too many of the latter."""
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, plane = rng.normal(size=(800, 6)), rng.normal(size=6)
+        y = (x @ plane > 0).tolist()
+        model = active.INeurALSampler(INeurAL(seed=seed), budget=0.05, seed=seed)
+        said = []
+        for row, label in zip(x.tolist(), y, strict=True):
+            decision = model.decide_one(dict(zip("abcdef", row, strict=True)))
+            said.append(decision.label)
+            if decision.asked:
+                model.answer(decision.query, label)
+        for of in (False, True):
+            hits = [one == of for one, label in zip(said, y, strict=True) if label == of]
+            found = model.accuracy_of_class(of).recall
+            held.append(found.low <= np.mean(hits) <= found.high)
+    assert sum(held) >= 22
+
+
+def test_a_fixed_threshold_that_asks_for_nothing_is_told_of_once():
+    """Its classifier learned of one class alone, and then became sure of both."""
+    rng, classifier = random.Random(3), naive_bayes.GaussianNB()
+    model = active.MarginSampler(classifier, threshold=0.2, budget=100, seed=1)
+    rows = [{"a": rng.gauss(10 * (t % 2), 1)} for t in range(2_300)]
+    for t, x in enumerate(rows[:150]):
+        if model.predict_one(x)[1]:
+            model.learn_one(x, t % 2)
+    assert model.n_queries < 60
+
+    def predict(sampler, some):
+        for x in some:
+            sampler.predict_one(x)
+
+    with pytest.warns(UserWarning, match="below threshold=0.2 in 1,000 rounds.* leave threshold"):
+        predict(model, rows[150:1_300])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predict(model, rows[1_300:])
+        predict(active.MarginSampler(naive_bayes.GaussianNB(), budget=100, seed=1), rows)

@@ -887,6 +887,17 @@ def test_what_is_odd_about_labels_is_told_of(tmp_path):
             read_table(path, "y")
 
 
+@pytest.mark.parametrize(
+    ("header", "told"), [("1.288,-0.5,yes", True), ("0,1,y", False), ("v1.5,0.5,y", False)]
+)
+def test_a_header_of_values_is_told_of(header, told, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(f"{header}\n" + "".join(f"{i}.5,{i % 3}.25,{i % 2}\n" for i in range(30)))
+    notes = [each for each in read_table(path, header.split(",")[-1]).notes if "line 1" in each]
+    assert len(notes) == told
+    assert all("'1.288' is no name" in each for each in notes)
+
+
 def test_labels_of_one_number_are_told_of(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x,y\n1,01\n2,1\n3,1.0\n4,2\n")

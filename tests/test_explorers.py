@@ -123,6 +123,53 @@ def test_a_prediction_counts_as_far_as_predictions_are_learned():
     assert last.since == 12
 
 
+def test_labels_of_little_weight_count_little():
+    """Most labels are wrong, and their weight says so: they teach no trust, and show no change."""
+    right, n_drifts = [], 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x, plane = rng.normal(size=(900, 6)), rng.normal(size=6)
+        model = INeurAL(seed=seed)
+        for t, (row, score) in enumerate(zip(x.tolist(), x @ plane, strict=True)):
+            example, wrong = dict(zip("abcdef", row, strict=True)), rng.random() < 0.6
+            if t >= 300:
+                right.append(model.predict_one(example) == (score > 0))
+            model.learn_one(example, bool(score > 0) != wrong, w=0.01 if wrong else 1.0)
+        n_drifts += model.n_drifts
+    assert np.mean(right) > 0.85
+    assert n_drifts == 0
+
+
+def test_one_unit_of_weight_is_as_good_as_another():
+    """Trust, changes and ageing know how much a label weighs among the others."""
+    said = []
+    for unit in (1.0, 2.0**-10, 2.0**10):
+        model = INeurAL(hidden_dim=8, seed=1)
+        for t, (x, y) in enumerate(blobs(80)):
+            model.learn_one(x, y, w=unit * (1 + t % 3))
+        said.append([*model.trust.values()])
+    np.testing.assert_allclose(said[1:], said[:1] * 2, atol=0.02)
+
+
+@pytest.mark.parametrize("times", [2, 4])
+def test_an_example_that_is_learned_several_times_tells_once(times):
+    """So do ensembles and oversamplers: labels seemed to hang together, and mistakes a change."""
+    right = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x, plane = rng.normal(size=(500, 6)), rng.normal(size=6)
+        model = INeurAL(seed=seed)
+        for row, score in zip(x, x @ plane + 0.3 * rng.normal(size=500), strict=True):
+            example = dict(zip("abcdef", row.tolist(), strict=True))
+            right.append(model.predict_one(example) == (score > 0))
+            for _ in range(times):
+                model.learn_one(example, bool(score > 0))
+        assert model.trust["last_label"] == 0
+        assert not model.temporal_dependence
+        assert model.n_drifts == 0
+    assert np.mean(right) > 0.89
+
+
 def test_a_label_is_late_for_itself_alone():
     """So that a copy, a file and a model that is put away need not know of it."""
     model, last = INeurAL(seed=1), LastLabel()

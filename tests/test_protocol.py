@@ -133,6 +133,17 @@ def test_labels_that_a_wrapper_discards_are_not_told_of_as_one_class(inner):
     assert message.startswith("Only one class was seen in 10 labels")
 
 
+def test_rows_that_were_learned_sorted_by_class_are_told_of():
+    """Each class passed for a change, so the last one alone was left: others had been seen."""
+    rows = sorted(blobs(900, n_classes=3, seed=1), key=lambda row: row[1])
+    model = active.INeurALSampler(INeurAL(hidden_dim=8, seed=1), budget=0.05, seed=1)
+    for x, y in rows:
+        model.learn_one(x, y)
+    (message,) = told(lambda: [model.predict_one(x) for x, _ in rows[:300]])
+    assert message.startswith("All labels since the stream has changed are of one class")
+    assert "learn_many" in message
+
+
 def test_an_entropy_sampler_of_river_asks_if_the_classes_are_named():
     for classes, asks in ((None, {False}), ((0, 1, 2), {True})):
         model = river_active.EntropySampler(small(classes=classes), discount_factor=1e-9, seed=1)

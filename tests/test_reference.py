@@ -452,6 +452,30 @@ def test_learn_many_agrees(kind):
     assert model.n_drifts
 
 
+@BOTH
+@pytest.mark.usefixtures("few_trees")
+def test_examples_that_are_learned_several_times_agree(kind):
+    """In a row, in a frame, or with a prediction between, after which they are of the stream."""
+    model, twin = pair(kind, hidden_dim=4, n_steps=1.0)
+    for t, (x, y) in enumerate(turning(60, 30)):
+        weight = [1.0, 0.0, 0.5][t % 3]
+        for _ in range(1 + t % 4):
+            if t % 3 == 0:
+                found = list(model.scores_one(x).values())
+                assert_near(found, twin.scores(x)[: len(found)], 1e-6, f"round {t}: scores")
+            model.learn_one(x, y, w=weight)
+            twin.learn(x, y, w=weight)
+            assert_same_state(model, twin, 1e-6)
+        if t % 10 == 9:
+            if t % 20 == 9:
+                model.predict_one(x)
+                twin.scores(x)
+            rows = {"X": pd.DataFrame([x] * 3), "y": [y] * 3, "w": [1.0, 0.0, 1.0]}
+            model.learn_many(**rows)
+            twin.learn_many([x] * 3, rows["y"], rows["w"])
+            assert_same_state(model, twin, 1e-6)
+
+
 def contrary(n_features):
     """Five points in turn, each with another class than the last time: what is learned misleads."""
     rng = np.random.default_rng(0)

@@ -232,6 +232,7 @@ def test_predicting_and_what_is_refused_change_nothing(settings):
     if last := dump(model).explorers.last_label:
         assert last.predicted == 5 * len(STREAM) + 2 * len(FRAME)
         last.predicted = 0
+    dump(model).explorers.predicted = False
     assert (pickle.dumps(model), snapshot()) == before
 
 

@@ -287,18 +287,18 @@ class Accuracy:
         others[SQUARES] = of_class[MISSED_SQUARES]
         for each in (EXPECTED, CLOSED, FORESEEN, SPREAD):
             others[each] *= part
-        missed = self._wrong_predictions(others)
-        hits = [of_class[ROUNDS] * each for each in precision]
+        missed, hits = self._wrong_predictions(others), [of_class[ROUNDS] * p for p in precision]
 
         def share(hit: float, miss: float) -> float:
             return hit / (hit + miss) if hit + miss > 0 else math.nan
 
         recall = share(hits[0], missed[0])
-        # Hits and misses are estimated from labels of different rounds.
+        # Hits and misses are estimated from labels of different rounds, but by one regression.
         below = math.hypot(recall - share(hits[0], missed[2]), recall - share(hits[1], missed[0]))
         above = math.hypot(recall - share(hits[0], missed[1]), recall - share(hits[2], missed[0]))
-        low, high = max(0.0, recall - below), min(1.0, recall + above)
-        return ClassEstimate(precision, Estimate(recall, low, high, round(true)))
+        high = min(1.0, max(recall + above, share(hits[2], missed[1])))
+        estimate = Estimate(recall, max(0.0, recall - below), high, round(true))
+        return ClassEstimate(precision, estimate)
 
     def _share_right(self, sums: list[float], likely: float = math.inf) -> Estimate:
         """The share of right predictions, given at most so many errors without a label."""

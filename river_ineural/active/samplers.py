@@ -11,7 +11,7 @@ from river_ineural.active.budget import Budget
 from river_ineural.active.decision import Reason, Wanted, by_chance
 from river_ineural.active.query import gap, pace
 from river_ineural.features.parameters import Live
-from river_ineural.features.validation import optional, real
+from river_ineural.features.validation import optional, real, warn
 
 if TYPE_CHECKING:
     from river_ineural.active.pipelines import Classifier
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SCARCE = 2.0  # labels of a bucket below which the budget decides when to ask, not p
 STEP = 0.01  # by which the threshold of a margin moves
 RANDOM = 0.1  # probability of a random ask, as a share of the pace
+SILENT = 1_000  # rounds without a question after which a fixed threshold is spoken of
 LEAST_THETA, MOST_THETA = 0.01, 1.01  # a threshold above 1 asks even where a classifier is certain
 
 
@@ -153,6 +154,8 @@ class MarginSampler(BudgetedSampler):
         margin, theta = gap(y_pred.values()), self.threshold
         if theta is not None:
             asks = margin < theta
+            if not asks:
+                self._tell_of_silence(theta)
             return "gap" if asks else "none", margin, theta, float(asks)
         theta, manager, draw = self._theta, self._budget_manager, self._rng.random()
         p, behind = pace(manager)
@@ -167,3 +170,14 @@ class MarginSampler(BudgetedSampler):
         least = p if behind else RANDOM * p
         reason: Reason = "random" if draw < least else "none"
         return reason, margin, theta, min(1.0, 2 * p) if margin < theta else least
+
+    def _tell_of_silence(self, theta: float) -> None:
+        """Warn once of a fixed threshold that no margin is below any more."""
+        manager, latest = self._budget_manager, next(reversed(self._accuracy.noted), 0)
+        silent = manager.n_rounds - latest >= SILENT and manager.left >= 1
+        if silent and "silence" not in self._warned:
+            self._warned.add("silence")
+            warn(
+                f"No margin was below threshold={theta:g} in {SILENT:,} rounds, so no label was "
+                "asked for, and `accuracy` only guesses: leave threshold out, and it adapts."
+            )

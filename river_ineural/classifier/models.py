@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.classifier.pseudo_labels import TOGETHER, PseudoLabels
-from river_ineural.drift import DriftDetector
+from river_ineural.drift import LIGHT, DriftDetector
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
 from river_ineural.features.index import NONE, FeatureIndex
@@ -248,17 +248,17 @@ class Learner:
 
         Returns the number of labels since a change or 0, and the features whose units have shrunk.
         """
-        models, since = self.models, 0
+        since, told = 0, self.model.history.told(x, w, self.model.explorers.predicted)
         said = [
             each.score_one(values, columns)
             if len(x) == 1 and self._one_call(each)
             else each.score(x)
-            for each in models
+            for each in self.models
         ]
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]
         self.scores_before = known[0][-1]
         if self.detector and n_known:
-            counts = w > 0  # the others tell nothing of a change
+            counts = told > LIGHT  # the others tell nothing of a change
             for i in np.flatnonzero(counts).tolist():
                 if since:  # the rest of a frame comes after the change too
                     since += 1
@@ -272,7 +272,7 @@ class Learner:
                 self.recovery.update([*apart, known[2]], classes, counts)
                 since = 0
         changes = [
-            model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1)
+            model.learn(x, np.array(classes), each, w, values, columns, self.n_labels + 1, told)
             for model, each in zip(self.learning, said, strict=False)
         ]
         self.n_labels += len(classes)

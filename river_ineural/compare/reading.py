@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from river_ineural.features.values import LARGEST
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"  # not "none"
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
+FRACTION = re.compile(r"[+-]?\d*[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)  # hardly a column's name
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
 FEW = 20  # rows above which a column is ids if each has another text
@@ -236,6 +238,9 @@ def read_cells(
     renamed = [(name, was) for name, was in names.items() if was and name != was]
     notes += [f"a second column {was!r} is called {name!r}" for name, was in renamed]
     cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
+    values = [name for name in names.values() if FRACTION.fullmatch(name.strip())]
+    if 2 * len(values) >= len(names):
+        notes.append(f"line 1 is the header, though {values[0]!r} is no name: put one above it")
     if [*names.values()].count(target) > 1:
         raise ValueError(
             f"{path.name} has two columns {target!r}, and either may hold the labels: rename one"

@@ -131,8 +131,10 @@ class LastLabel:
         return found
 
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
-        """Learn the latest of n more labels, but for those of weight 0."""
-        for row in history.labelled(min(n, REPLAYED)).tolist():
+        """Learn the latest of n more labels, but for those of weight 0, and for repetitions."""
+        rows = history.labelled(min(n, REPLAYED))
+        rows = rows[~history.repeated(len(rows), self.predicted > 0)]
+        for row in rows.tolist():
             if history.weight[row] > 0:
                 self.update(int(history.targets[row, 0].argmax()))
             else:

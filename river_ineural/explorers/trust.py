@@ -90,9 +90,9 @@ class Explorers:
         f = f1 + Σ_j α_j e_j
 
     α is the least squares solution over labels that were given, each predicted before it is
-    learned. At a label, with V (n, k) the estimates and r = r1 - f1 (k,),
+    learned. At a label of weight w, with V (n, k) the estimates and r = r1 - f1 (k,),
 
-        A ← 0.99 A + V Vᵀ,    b ← 0.99 b + V r,    (A + P) α = b + P α_0
+        A ← 0.99 A + w V Vᵀ,    b ← 0.99 b + w V r,    (A + P) α = b + P α_0
 
     where P is diagonal with each one's `PRIOR` and α_0 each one's `TRUST`, and α is clipped to
     [0, 1]. So an explorer that has not helped lately counts for nothing. A discriminant that is
@@ -116,6 +116,7 @@ class Explorers:
 
     def __init__(self, by_name: dict[str, Explorer]) -> None:
         self.by_name, self.names = by_name, tuple(by_name)
+        self.predicted = False  # whether an example was predicted since the latest label
         known: dict[str, Any] = {**by_name}  # each of the class that `EXPLORERS` has
         self.forest: Forest | None = known.get("forest")
         self.discriminant: Discriminant | None = known.get("discriminant")
@@ -130,11 +131,12 @@ class Explorers:
 
     def __getstate__(self) -> dict[str, Any]:
         """What the rest follows from."""
-        return {"by_name": self.by_name, "a": self.a, "b": self.b}
+        return {"by_name": self.by_name, "a": self.a, "b": self.b, "predicted": self.predicted}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["by_name"])  # type: ignore[misc]
         self.a, self.b = state["a"].copy(), state["b"].copy()  # to be written to
+        self.predicted = state["predicted"]
         self._solve()
 
     def _solve(self) -> None:
@@ -179,6 +181,7 @@ class Explorers:
 
     def learn(self, history: History, scaling: Scaling, n: int) -> None:
         """Let each learn n more examples with given labels."""
+        self.predicted = False
         for each in self.by_name.values():
             each.learn(history, scaling, n)
 
@@ -189,6 +192,7 @@ class Explorers:
 
     def note_predictions(self, n: int) -> None:
         """Note that n examples have been predicted."""
+        self.predicted |= n > 0
         if self.last_label:
             self.last_label.predicted += n
 
@@ -205,7 +209,7 @@ class Explorers:
         ----------
         classes, f1, estimates, w
             Of each example its class (B,), f1 (B, k), the estimates of r1 - f1 by each explorer,
-            (n, B, k), and its weight (B,).
+            (n, B, k), and its weight (B,): see `History.told`.
         """
         if len(estimates):
             own, gains = -1, NO_GAINS
@@ -301,12 +305,12 @@ def follow(
             for c in range(k):
                 residual = f1.dtype.type(c == classes[row]) - f1[row, c]
                 along += np.float64(estimates[i, row, c]) * residual
-            b[i] = FADING * b[i] + along
+            b[i] = FADING * b[i] + w[row] * along
             for j in range(n):
                 product = 0.0
                 for c in range(k):
                     product += np.float64(estimates[i, row, c]) * estimates[j, row, c]
-                a[i, j] = FADING * a[i, j] + product
+                a[i, j] = FADING * a[i, j] + w[row] * product
 
 
 @allocating

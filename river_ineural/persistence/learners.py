@@ -143,6 +143,7 @@ class OfLastLabel(Part):
 
 class OfExplorers(Part):
     ARRAYS: ClassVar[dict[str, str]] = {"a": "f8! n n", "b": "f8! n"}
+    predicted: bool = False
     forest: OfForest | None = None
     discriminant: OfDiscriminant | None = None
     last_label: OfLastLabel | None = None
