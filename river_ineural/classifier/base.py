@@ -166,6 +166,10 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
     ) -> None:
         """Store one example and train (Algorithm 1, lines 14 to 26; Algorithm 2).
 
+        An example that is learned again at once, as by River's oversamplers, teaches each time. But
+        only the first time tells of trust, changes and the last label, unless one is predicted
+        between.
+
         Parameters
         ----------
         x
@@ -177,7 +181,9 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             and their new feature names are ignored. They are learned six at a time, or fewer before
             a label or a new class.
         w
-            Weight of the example in the loss, in [0, 1e6].
+            Weight of the example in the losses, in [0, 1e6], and relative to other labels also in
+            the trust in explorers. A label of at most a quarter of the mean weight shows no change
+            of the stream. Trees, which part their examples fully, hardly know of it.
         late
             Examples learned between this one and its label, at least 0. If classes end sooner, the
             last label says nothing of the next. A sampler counts them for labels that it asks for.
