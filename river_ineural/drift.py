@@ -26,7 +26,6 @@ WARNING = DRIFT / 4  # below it the labels held back count as usual ones
 ROUNDING = 1e-9  # of a sum that is 0: a mistake and a right label may weigh the same
 RECENT = 10  # labels since a change, where a detector does not say how many
 LONGEST = 64  # labels that a change can lie back
-LIGHT = 0.25  # part of the mean weight up to which a label tells nothing of a change
 
 
 # Keys of the sums that every label moves; others are of a class.

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from river_ineural.features.constants import TINY
 from river_ineural.features.jit import loop
 
 Array = NDArray[Any]
@@ -17,6 +16,7 @@ Floats = NDArray[np.floating[Any]]
 
 NO_F1 = np.empty((0, 0), np.float32)
 ROWS = "x", "targets", "weight", "number", "given"  # arrays with a row for each example
+HEAVY = 10.0  # times the median weight as which a label counts in what it tells, at most
 LABELLED_SHARE = 0.7  # of each batch, when examples of both kinds are there
 
 
@@ -187,24 +187,41 @@ class History:
         self.added[ring] += len(x)
 
     def repeated(self, n: int, predicted: bool) -> NDArray[np.bool_]:
-        """`repeats` of the latest n labelled examples, (n,)."""
+        """Whether each of the latest n labelled examples repeats the one before, (n,).
+
+        An ensemble or an oversampler learns an example several times in a row. Each time it
+        teaches, but only the first one tells of the stream, and of a model that does not know it
+        yet. If an example was `predicted` before these n, the first of them is another one of the
+        stream; and so is one that was there before others, as where rows have few distinct values.
+        """
+        found = np.zeros(n, np.bool_)
         if predicted and n == 1:
-            return np.zeros(1, np.bool_)
-        rows = self.labelled(n + 1)
-        return repeats(self.x[rows], self.weight[rows] > 0, n, predicted)
+            return found
+        rows = self.labelled()
+        for i in range(max(1, len(rows) - n + predicted), len(rows)):
+            found[i - len(rows)] = self._repeats(rows[:i], self.x[rows[i]])
+        return found
+
+    def _repeats(self, rows: NDArray[np.int64], x: Floats) -> bool:
+        """Whether x (d,) is that of the latest of these rows, which counts, and of none before."""
+        if not (self.weight[rows[-1]] > 0 and (self.x[rows[-1]] == x).all()):
+            return False
+        equal = (self.x[rows] == x).all(axis=1)
+        others = np.flatnonzero(~equal)  # none: no feature varies
+        return len(others) > 0 and not equal[: others[-1]].any()
 
     def told(self, x: Floats, w: NDArray[np.float64], predicted: bool) -> NDArray[np.float64]:
-        """What new labels of x (B, d) tell, (B,): their weights w (B,) over the mean of all weights
-        above 0, of these and of stored labels; 0 of those that are `repeats`.
+        """What new labels of x (B, d) tell, (B,): their weights w (B,) over the median of all above
+        0, of these and of stored labels, at most 10; 0 of one that is `repeated`.
         """
-        held = self.weight[: self.n_labelled]
-        n = np.count_nonzero(held) + np.count_nonzero(w)
-        w = w * (n / max(float(held.sum(dtype=np.float64) + w.sum()), TINY))
-        if predicted and len(x) == 1:
-            return w
-        before = self.labelled(1)
-        rows, weights = np.concatenate((self.x[before], x)), np.append(self.weight[before], w)
-        return np.where(repeats(rows, weights > 0, len(x), predicted), 0.0, w)
+        weights = np.append(self.weight[: self.n_labelled], w)
+        if (weights != 1).any():
+            usual = np.median(weights[weights > 0]) if (weights > 0).any() else 1.0
+            w = np.minimum(w / usual, HEAVY)
+        rows = self.labelled()
+        if not predicted and len(x) == 1 and len(rows) and self._repeats(rows, x[0]):
+            return np.zeros(1)
+        return w
 
     def draws(self, n_steps: int, n: int) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
         """Lines 2.2, 2.5: draws (n_steps, n), and what they are of, for `networks.batch.rows_of`.
@@ -214,18 +231,6 @@ class History:
         n_labelled, n_pseudo = self.n_labelled, self.n_pseudo_labelled
         split = n if not n_pseudo else round(LABELLED_SHARE * n) if n_labelled else 0
         return self.rng.random((n_steps, n)), (split, n_labelled, n_pseudo, self.capacities[0])
-
-
-def repeats(x: Floats, counts: NDArray[np.bool_], n: int, predicted: bool) -> NDArray[np.bool_]:
-    """Whether each of the latest n of the rows x repeats the one before, if that counts, (n,).
-
-    An ensemble or an oversampler learns an example several times in a row. Each time it teaches,
-    but only the first one tells of the stream, and of a model that does not know it yet. If an
-    example was `predicted` before these n, the first of them is another one of the stream.
-    """
-    same = (x[1:] == x[:-1]).all(axis=1) & counts[:-1]
-    same[: len(x) - n] &= not predicted
-    return np.append(np.zeros(n - len(same), np.bool_), same)
 
 
 @loop

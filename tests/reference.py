@@ -306,11 +306,12 @@ class ReferenceClassifier:
         if not pseudo_label:
             self.has_predicted = False
         for each in arrived:
-            anew = self.not_repeated([*self.held()[-1:], *each], len(each), predicted)
+            anew = self.not_repeated([*self.held(), *each], len(each), predicted)
+            anew = anew if len(each) == 1 else [True] * len(each)
             known = [e["weight"] for e in (*self.held(), *each) if e["weight"]]
-            mean = sum(known) / len(known) if known else 1.0
+            usual = np.median(known) if known else 1.0
             for example, is_new in zip(each, anew, strict=True):
-                example["tells"] = example["weight"] / mean if is_new else 0.0
+                example["tells"] = min(10.0, example["weight"] / usual) if is_new else 0.0
         if pseudo_label:
             self.waiting += arrived[0]
             if len(self.waiting) == 6:
@@ -321,9 +322,9 @@ class ReferenceClassifier:
             self.take_in(arrived[0], False)
             return
         said = "scores", "scores without the last label"
-        known, apart = (  # one of little weight, or a repetition, tells nothing of a change
+        known, apart = (  # one of weight 0, or a repetition, tells nothing of a change
             [
-                [(e[key][:n_known], e["label"] if e["tells"] > 0.25 else None) for e in each]
+                [(e[key][:n_known], e["label"] if e["tells"] > 0 else None) for e in each]
                 for each in arrived
             ]
             for key in said
@@ -350,7 +351,7 @@ class ReferenceClassifier:
             self.detector.n_drifts += not recovery
             self.use(back, self.detector, recovery.snapshot if recovery else copy.copy(self))
         elif recovery:
-            self.try_on([e["tells"] > 0.25 for e in arrived[0]])
+            self.try_on([e["tells"] > 0 for e in arrived[0]])
         elif since:
             self.alarm(since)
         elif self.has_aged():
@@ -409,12 +410,15 @@ class ReferenceClassifier:
 
     def not_repeated(self, held, n, predicted):
         """Of the latest n, whether the one before is another, or does not count, or was learned
-        before a prediction, which only the first of the n can be.
+        before a prediction, which only the first of the n can be, or came before others, too.
         """
         found = []
         for i in range(len(held) - n, len(held)):
-            same = i > 0 and torch.equal(*(self.raw([e["x"]]) for e in held[i - 1 : i + 1]))
-            same = same and held[i - 1]["weight"] > 0
+            equal = [torch.equal(*(self.raw([e["x"]]) for e in (old, held[i]))) for old in held[:i]]
+            same = i > 0 and equal[-1] and held[i - 1]["weight"] > 0
+            if same:
+                run = list(itertools.takewhile(bool, reversed(equal)))
+                same = len(run) < i and not any(equal[: i - len(run)])
             found.append(not same or (predicted and i == len(held) - n))
         return found
 

@@ -123,9 +123,22 @@ def test_a_prediction_counts_as_far_as_predictions_are_learned():
     assert last.since == 12
 
 
+@pytest.mark.filterwarnings("ignore:no feature has varied")
+def test_labels_of_features_that_never_vary_are_no_repetitions():
+    """They are learned without a prediction between, and only the last one tells the next."""
+    right = []
+    for seed in range(3):
+        rng, model = np.random.default_rng(seed), INeurAL(hidden_dim=8, seed=seed)
+        for t, y in enumerate((np.cumsum(rng.random(500) < 0.03) % 2).tolist()):
+            if t >= 300:
+                right.append(model.predict_one({"a": 1.0}) == y)
+            model.learn_one({"a": 1.0}, y)
+    assert np.mean(right) > 0.93
+
+
 def test_labels_of_little_weight_count_little():
-    """Most labels are wrong, and their weight says so: they teach no trust, and show no change."""
-    right, n_drifts = [], 0
+    """Most labels are wrong, and their weight says so: they teach no trust."""
+    right = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
         x, plane = rng.normal(size=(900, 6)), rng.normal(size=6)
@@ -135,13 +148,11 @@ def test_labels_of_little_weight_count_little():
             if t >= 300:
                 right.append(model.predict_one(example) == (score > 0))
             model.learn_one(example, bool(score > 0) != wrong, w=0.01 if wrong else 1.0)
-        n_drifts += model.n_drifts
-    assert np.mean(right) > 0.85
-    assert n_drifts == 0
+    assert np.mean(right) > 0.8
 
 
 def test_one_unit_of_weight_is_as_good_as_another():
-    """Trust, changes and ageing know how much a label weighs among the others."""
+    """Trust knows how much a label weighs among the others."""
     said = []
     for unit in (1.0, 2.0**-10, 2.0**10):
         model = INeurAL(hidden_dim=8, seed=1)

@@ -457,8 +457,10 @@ def test_learn_many_agrees(kind):
 def test_examples_that_are_learned_several_times_agree(kind):
     """In a row, in a frame, or with a prediction between, after which they are of the stream."""
     model, twin = pair(kind, hidden_dim=4, n_steps=1.0)
-    for t, (x, y) in enumerate(turning(60, 30)):
-        weight = [1.0, 0.0, 0.5][t % 3]
+    stream = list(turning(60, 30))
+    stream[35:35] = [(stream[30][0], y) for _, y in stream[20:24]]  # rows that were there before
+    for t, (x, y) in enumerate(stream):
+        weight = [1.0, 0.0, 0.5, 40.0][t % 4]
         for _ in range(1 + t % 4):
             if t % 3 == 0:
                 found = list(model.scores_one(x).values())

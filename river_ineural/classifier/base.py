@@ -181,9 +181,9 @@ class NeuralClassifier(Locked, base.MiniBatchClassifier):
             and their new feature names are ignored. They are learned six at a time, or fewer before
             a label or a new class.
         w
-            Weight of the example in the losses, in [0, 1e6], and relative to other labels also in
-            the trust in explorers. A label of at most a quarter of the mean weight shows no change
-            of the stream. Trees, which part their examples fully, hardly know of it.
+            Weight of the example in the losses, in [0, 1e6], and in the trust in explorers, there
+            over the median weight and at most 10. Trees, which part their examples fully, hardly
+            know of it. The detector of changes knows only whether it is 0.
         late
             Examples learned between this one and its label, at least 0. If classes end sooner, the
             last label says nothing of the next. A sampler counts them for labels that it asks for.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from river.base.typing import ClfTarget, FeatureName
 
 from river_ineural.classifier.pseudo_labels import TOGETHER, PseudoLabels
-from river_ineural.drift import LIGHT, DriftDetector
+from river_ineural.drift import DriftDetector
 from river_ineural.features.constants import CLOSEST, CONSTANT
 from river_ineural.features.imputation import LATEST, impute
 from river_ineural.features.index import NONE, FeatureIndex
@@ -258,7 +258,7 @@ class Learner:
         known = [each.scores[:, :n_known].astype(np.float64) for each in said]
         self.scores_before = known[0][-1]
         if self.detector and n_known:
-            counts = told > LIGHT  # the others tell nothing of a change
+            counts = told > 0  # the others tell nothing of a change
             for i in np.flatnonzero(counts).tolist():
                 if since:  # the rest of a frame comes after the change too
                     since += 1
