@@ -218,10 +218,10 @@ class History:
         if (weights != 1).any():
             usual = np.median(weights[weights > 0]) if (weights > 0).any() else 1.0
             w = np.minimum(w / usual, HEAVY)
+        if predicted or len(x) > 1:
+            return w
         rows = self.labelled()
-        if not predicted and len(x) == 1 and len(rows) and self._repeats(rows, x[0]):
-            return np.zeros(1)
-        return w
+        return np.zeros(1) if len(rows) and self._repeats(rows, x[0]) else w
 
     def draws(self, n_steps: int, n: int) -> tuple[NDArray[np.float64], tuple[int, int, int, int]]:
         """Lines 2.2, 2.5: draws (n_steps, n), and what they are of, for `networks.batch.rows_of`.

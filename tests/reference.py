@@ -303,9 +303,8 @@ class ReferenceClassifier:
         ]
         if not pseudo_label:  # names have been added, labels not
             self.before = self.labels[:n_known], arrived[0][-1]["scores"][:n_known]
-        if not pseudo_label:
             self.has_predicted = False
-        for each in arrived:
+        for each in () if pseudo_label else arrived:
             anew = self.not_repeated([*self.held(), *each], len(each), predicted)
             anew = anew if len(each) == 1 else [True] * len(each)
             known = [e["weight"] for e in (*self.held(), *each) if e["weight"]]

@@ -222,7 +222,7 @@ class INeurALSampler(BudgetedSampler):
         if self._unseen and (names := sought(learner, self._unseen)):
             self._warn_once(f"No label of {names[0]!r} has come: it is looked for at random.")
         if (n_seen := n_classes - len(self._unseen)) < 2:
-            if len(self._seen) > 1 and getattr(learner, "n_drifts", False):
+            if len(self._seen) > 1 and self._n_drifts:
                 self._warn_once(
                     "All labels since the stream has changed are of one class. If rows were "
                     "learned sorted by class, shuffle them, or learn them by learn_many."
