@@ -26,6 +26,7 @@ from river_ineural import active
 from river_ineural.__main__ import main
 from river_ineural.active import Budget, INeurALSampler
 from river_ineural.compare import contenders, reporting, verdict
+from river_ineural.compare.command import page_of
 from river_ineural.compare.contenders import CONTENDERS, WithRest
 from river_ineural.compare.giveaways import giveaways
 from river_ineural.compare.reading import read_table
@@ -109,6 +110,17 @@ COLUMNS = {  # cells and options; features, and what is said
         *([*(f"${i}" for i in range(9)), "soon"], {}, {"it": [*range(9), np.nan]}),
         PRICES + ", and 1 cells such as 'soon' are not numbers, so missing",
     ),
+    "a unit": (["12 kg", "-3.5 kg", "89kg"], {}, {"it": [12, -3.5, 89]}, "it: read without kg"),
+    "a unit and commas": (
+        *(["12,5 kg", "2,25 kg", "3,0 kg"], {}, {"it": [12.5, 2.25, 3]}),
+        "guessed --decimal ','; it: read without kg",
+    ),
+    "two units": (["12 kg", "3 g", "12 kg"], {}, {"it": ["12 kg", "3 g", "12 kg"]}, ""),
+    "codes that are not named": (
+        *(["04109", "10115", "04109"], {}, {"it": [4109, 10115, 4109]}),
+        "it: '04109' is read as a number: if it is a code, say --categories it",
+    ),
+    "named codes": (*(["01", "10"], {"categories": ["it"]}, {"it": ["01", "10"]}), ""),
     "shares": (["12%", "3.5 %", "0"], {}, {"it": [12, 3.5, 0]}, "it: read without %"),
     "days and months": (
         *(["29/02/2024", "31/12/2023", "29/02/2024"], {}, DAYS),
@@ -135,6 +147,27 @@ COLUMNS = {  # cells and options; features, and what is said
     "days beside those of --date-format": (
         *(["29/02/2024", "31/12/2023", "29/02/2024"], {"date_format": "%Y%m%d"}, DAYS),
         "it: guessed --date-format '%d/%m/%Y'",
+    ),
+    "days that look like numbers": (
+        ["20240229", "20231231", "20240229"],
+        *({}, DAYS, "it: guessed --date-format '%Y%m%d'"),
+    ),
+    "numbers that are nearly days": (
+        *(["20240229", "20231231", "20240230"], {}),
+        *({"it": [20240229, 20231231, 20240230]}, ""),
+    ),
+    "months by name": (
+        *(["29-Feb-2024", "31-Dec-2023", "29-Feb-2024"], {}, DAYS),
+        "it: guessed --date-format '%d-%b-%Y'",
+    ),
+    "long months and times of day": (
+        [*("February 29, 2024 8:30 PM", "December 31, 2023 12:00 am", "February 29, 2024 8:30 PM")],
+        *({}, {"it (weekday)": [3, 6, 3], "it (hour)": [20.5, 0, 20.5], **TWELVE}),
+        "it: guessed --date-format '%B %d, %Y %I:%M %p'",
+    ),
+    "times with their zone": (
+        ["2024-02-29 12:00 UTC", "2024-03-01 00:00 GMT", "2024-02-29 12:00:00 UTC"],
+        *({}, TIMES, ""),
     ),
     "days with blanks": (
         *(["29.02.2024 ", "31.12.2023 ", "29.02.2024 "], {"date_format": "%d.%m.%Y"}, DAYS, ""),
@@ -174,6 +207,12 @@ COLUMNS = {  # cells and options; features, and what is said
     ),
     "nothing": ([""] * 3, {}, {}, "it: left out: it is empty"),
     "a counter": (map(str, range(150)), {}, {}, LEFT_OUT["counters"]),
+    "a counter with a gap": (["1", "", *map(str, range(2, 32))], {}, {}, LEFT_OUT["counters"]),
+    "newest first": (
+        *(map(str, range(30, 0, -1)), {}, {}),
+        LEFT_OUT["counters"].replace("larger", "smaller"),
+    ),
+    "few numbers in order": (NINETEEN, {}, {"it": [*range(19)]}, ""),
     "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large ids": ([f"{10**17 + i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large numbers": (LARGE, {}, {"it": LARGE}, BEYOND),
@@ -327,7 +366,7 @@ def test_what_a_file_holds(text, options, values, labels, tmp_path):
 ARFF = """% a comment
 @RELATION people
 @attribute 'the size' NUMERIC
-@ATTRIBUTE code {1, 2}
+@ATTRIBUTE code{1, 2}
 @attribute "y" {a, 'b c'}
 @Data
 % another
@@ -376,6 +415,13 @@ def test_arff_and_parquet_files_that_cannot_be_read(name, content, said, tmp_pat
     path.write_bytes(content.encode("utf8", "surrogateescape"))
     with pytest.raises(ValueError, match=said):
         read_table(path, "y")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("a.csv", "a"), ("of/a.b.csv", "a.b"), ("a.csv.gz", "a"), ("a.gz", "a")]
+)
+def test_each_file_has_a_page_of_its_own(file, name):
+    assert page_of(Path(file)) == Path(f"{name}-compare.html")
 
 
 TWO = "a,y\n1,a\n2,b\n"
@@ -797,6 +843,10 @@ def test_a_column_that_gives_the_label_away_is_named(tmp_path):
     frame[["age", "size", "copy", "y"]][:150].to_csv(tmp_path / "few.csv", index=False)
     few = [*giveaways(read_table(tmp_path / "few.csv", "y"))]
     assert [note.partition(":")[0] for note in few] == ["size", "copy"]
+    pairs = pd.DataFrame({"it": [0, 1, 2] * 40, "copy": ["b", "a"] * 60, "y": ["no", "yes"] * 60})
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+    (note,) = giveaways(read_table(tmp_path / "pairs.csv", "y"))
+    assert note.startswith("copy: this column alone tells 100.0%")
     assert "tells 100.0% of the labels" in found[1]
     assert "--drop 'word'" in found[1]
 
@@ -878,6 +928,11 @@ def test_what_is_odd_about_labels_is_told_of(tmp_path):
     (note,) = read_table(path, "y", drop=["t"]).notes
     assert note.startswith("rows are sorted by label")
     assert read_table(path, "y", time="t").notes == ()
+    for n_runs, told in (4, True), (6, True), (20, False):  # by chance half of 40 rows
+        labels = ("yes" if i * n_runs // 40 % 2 else "no" for i in range(40))
+        path.write_text("x,y\n" + "".join(f"{i % 3},{y}\n" for i, y in enumerate(labels)))
+        notes = read_table(path, "y").notes
+        assert [f"{n_runs} runs" in note for note in notes] == [True] * told
     path.write_text("x,y\n1,no\n2,yes\n3,No\n4,yes\n")
     (note,) = read_table(path, "y").notes
     assert note.startswith("labels 'no' and 'No' are two classes")

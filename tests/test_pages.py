@@ -188,6 +188,7 @@ MEET = (
     one_class,
     lambda: one_class(classes=("x", "y")),
     each([{"a": 1.0}] * 3, [0, 1, 2], max_classes=2),
+    each([{"a": 1.0}] * 20, [i + 0.5 for i in range(20)]),
     frame([1.0], (1, 2)),
     lambda: small().learn_many(pd.DataFrame({"a": [1.0]}), pd.Series([1], [7])),
     *((lambda budget=budget: active.Budget(budget)) for budget in ("10%", 10.0)),

@@ -199,7 +199,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 f"Only one class was seen in {self._n_labels} labels: labels are asked for more "
                 "rarely until another appears. INeurAL(classes=...) names the classes beforehand."
             )
-        n = getattr(learner, "n_labels", self._n_labels) + self._questions.count(manager.n_rounds)
+        n = getattr(learner, "n_labels", self._n_labels) + self._questions.due(manager.n_rounds)
         return by_chance(*few_classes(manager, n, n_classes > 0, self._rng.random), "few classes")
 
     def _warn_once(self, text: str) -> None:

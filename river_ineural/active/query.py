@@ -203,8 +203,8 @@ def few_classes(
     Parameters
     ----------
     n_learned
-        Labels that the learner has learned, or that are pending: one that has replaced another
-        needs its first ten, too.
+        Labels that the learner has learned, or that are expected: one that has replaced another
+        needs its first ten, too, and so does one whose first labels were lost.
     one
         Whether one class has a label.
     """

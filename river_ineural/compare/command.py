@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 import warnings
@@ -45,6 +46,12 @@ def add(commands: Any) -> None:
     command.set_defaults(run=run)
 
 
+def page_of(file: Path) -> Path:
+    """The page of a file, in this folder: data-compare.html of data.csv.gz."""
+    name = re.sub(r"(\.\w+)?(\.(gz|zip|bz2|xz))?$", "", file.name)
+    return Path(f"{name}-compare.html")
+
+
 def run(options: argparse.Namespace, line: str) -> str:
     """Run the comparison; returns why contenders failed, or an empty text if none failed."""
     try:
@@ -61,7 +68,7 @@ def run(options: argparse.Namespace, line: str) -> str:
     for name in models:
         if name not in known:
             raise ValueError(f"no model {name!r}: there are {', '.join(known)}")
-    page = options.report or Path(f"{options.file.name.partition('.')[0]}-compare.html")
+    page = options.report or page_of(options.file)
     if not page.parent.is_dir():  # checked before anything is run
         raise ValueError(f"{page} cannot be written: there is no folder {page.parent}")
     if page.is_dir():
@@ -82,6 +89,7 @@ def run(options: argparse.Namespace, line: str) -> str:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Only one class was seen")  # the file has at least two
         warnings.filterwarnings("ignore", "The number of unique classes")  # of few labels
+        warnings.filterwarnings("ignore", "the first 10 strings of column")  # of --categories
         outcomes = [
             running.mean_of(
                 [running.run(known[name], table, budget, delay, seed) for seed in seeds]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["as_csv", "declared"]
 
-ATTRIBUTE = re.compile(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s*(.*)$")
+ATTRIBUTE = re.compile(r"(?im)^\s*@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{]+)\s*(.*)$")
 DATA = re.compile(r"(?im)^\s*@data.*$")
 
 

@@ -41,10 +41,10 @@ def giveaways(table: Table) -> Iterator[str]:
 
 
 def mistakes(values: pd.Series[Any], labels: pd.Series[str]) -> int:
-    """Mistakes of the commonest label of each value: each half of the rows by that of the other."""
+    """Mistakes of the commonest label of each value: half of its rows by the other half."""
     codes, _ = pd.factorize(values, use_na_sentinel=False)
     classes, known = pd.factorize(labels, sort=True)  # of equally common ones the first
-    half, wrong = np.arange(len(labels)) % 2 == 0, 0
+    half, wrong = pd.Series(codes).groupby(codes).cumcount().to_numpy() % 2 == 0, 0
     for one, other in ((half, ~half), (~half, half)):
         pairs, counts = np.unique(codes[one] * len(known) + classes[one], return_counts=True)
         pairs = pairs[np.lexsort((-pairs, counts))]  # the commonest label of each value last

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.io.common import get_handle  # type: ignore[import-untyped]
 
-__all__ = ["NEARLY_ALL", "SIGNS", "guessed", "without_signs", "without_thousands"]
+__all__ = ["NEARLY_ALL", "SIGNS", "guessed", "padded"]
+__all__ += ["without_signs", "without_thousands", "without_unit"]
 
 SEPARATORS = ",;\t|"
 NEARLY_ALL = 0.9  # share of cells that are numbers in a column of numbers
@@ -40,6 +42,19 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
     return notes
 
 
+def padded(path: Path, how: Mapping[str, Any]) -> dict[str, str]:
+    """Columns whose numbers are filled up with zeros to one length, as codes are: such a cell."""
+    cells = pd.read_csv(path, nrows=1000, **{**how, "dtype": str, "on_bad_lines": "skip"})
+    found = {}
+    for name in cells:
+        text = cells[name].dropna()
+        digits = text[text.str.fullmatch(r"\d+")]
+        zeros = digits[digits.str.startswith("0")]
+        if len(zeros) and digits.str.len().nunique() == 1 and len(digits) >= NEARLY_ALL * len(text):
+            found[name] = str(zeros.max())
+    return {name: cell for name, cell in found.items() if len(cell) > 1}
+
+
 def columns_of(head: pd.DataFrame) -> tuple[bool, int]:
     """Whether no name has been cut within its quotes, and how many names there are."""
     return not any('"' in name for name in head), head.shape[1]
@@ -65,6 +80,15 @@ def without_signs(text: pd.Series[str]) -> pd.Series[str]:
     return minus.str.replace(f"[{SIGNS}]|{SPACES}", "", regex=True).str.strip()
 
 
+def without_unit(text: pd.Series[str]) -> tuple[pd.Series[str], str]:
+    """Numbers without the unit behind nearly all of them, as in 12 kg; and the unit, or nothing."""
+    units = text.str.extract(r"^[+-]?\d[\d.,]* ?([^\W\d_]+)$")[0]
+    unit = str(units.mode().max()) if units.notna().any() else ""
+    if not unit or (units == unit).mean() < NEARLY_ALL:
+        return text, ""
+    return text.str.removesuffix(unit).str.rstrip(), unit
+
+
 def without_thousands(text: pd.Series[str], mark: str, point: str) -> pd.Series[str]:
     """Numbers without marks between thousands; the same text if they stand elsewhere, or nowhere.
 
@@ -79,7 +103,7 @@ def without_thousands(text: pd.Series[str], mark: str, point: str) -> pd.Series[
 
 def has_decimal_commas(text: pd.Series[str]) -> bool:
     """Whether cells are numbers with decimal commas, which do not separate thousands."""
-    text = without_signs(text)
+    text, _ = without_unit(without_signs(text))
     numbers = text.str.fullmatch(COMMAS).mean()
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*").mean()
@@ -93,7 +117,7 @@ def has_points_of_thousands(cells: pd.DataFrame) -> bool:
     """
     found = False
     for name in cells:
-        text = without_signs(cells[name].dropna())
+        text, _ = without_unit(without_signs(cells[name].dropna()))
         pointed = text[text.str.fullmatch(r"[+-]?\d*\.\d*")]
         if len(pointed):
             whole = text[text.str.fullmatch(r"[+-]?\d+")].str.lstrip("+-").str.len()

@@ -13,33 +13,24 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 from river.base.typing import FeatureName
 
+from river_ineural.compare.columns import read_column, why_useless
 from river_ineural.compare.formats import as_csv, declared
-from river_ineural.compare.guessing import (
-    NEARLY_ALL,
-    SIGNS,
-    guessed,
-    without_signs,
-    without_thousands,
-)
-from river_ineural.compare.times import DATE, FORMATS, parts_of_times, sorted_times, to_times
+from river_ineural.compare.guessing import guessed, padded
+from river_ineural.compare.times import parts_of_times, sorted_times
 from river_ineural.features.encoder import MISSING as MISSING_FLAG
 from river_ineural.features.labels import read_as
-from river_ineural.features.values import LARGEST
 
 MISSING = ["?", "-"]  # in features, in addition to the missing values of pandas
 NO_LABEL = "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL"  # not "none"
-MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
 FRACTION = re.compile(r"[+-]?\d*[.,]\d+(e[+-]?\d+)?", re.IGNORECASE)  # hardly a column's name
 DAMAGED = EOFError, OSError, LZMAError, BadZipFile, zlib.error
-MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
-FEW = 20  # rows above which a column is ids if each has another text
 MOST_CLASSES = 100  # the default limit of `INeurAL`
 SORTED = 5  # labels a class from which rows are not sorted by chance
+APART = 1 / 3  # of the changes from label to label by chance: with fewer, labels stand together
 QUANTITY = 20  # different numbers that may be classes without a remark
 
 
@@ -132,8 +123,13 @@ def read_table(
             f"predicts at least 2 and at most {MOST_CLASSES} classes, and no quantities"
             f"{''.join(f'; {note}' for note in notes if 'is not a label' in note)}"
         )
-    if not time and len(labels) > SORTED * n and (labels != labels.shift()).sum() == n:
-        notes.append("rows are sorted by label, so the last one tells the next: shuffle them")
+    by_chance = len(labels) * (1 - (labels.value_counts(normalize=True) ** 2).sum())
+    runs = (labels != labels.shift()).sum()
+    if not time and len(labels) > SORTED * n and runs <= max(n, APART * by_chance):
+        notes.append(
+            f"rows are sorted by label, at least in part, in {runs:,} runs of one label, so the "
+            "last one tells the next: shuffle them, unless they are in the order of time"
+        )
     if n > QUANTITY and numbers:
         notes.append(f"{target}: {n} numbers become {n} classes; of a quantity make a few ranges")
     features, of_columns = read_features(
@@ -238,6 +234,7 @@ def read_cells(
     renamed = [(name, was) for name, was in names.items() if was and name != was]
     notes += [f"a second column {was!r} is called {name!r}" for name, was in renamed]
     cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
+    cells.attrs["codes"] = padded(path, given) if source is path and not as_written else {}
     values = [name for name in names.values() if FRACTION.fullmatch(name.strip())]
     if 2 * len(values) >= len(names):
         notes.append(f"line 1 is the header, though {values[0]!r} is no name: put one above it")
@@ -259,88 +256,3 @@ def header_of(source: Any, how: Mapping[str, Any]) -> list[str]:
         source.seek(0)
     first = pd.read_csv(source, header=None, nrows=1, dtype=str, keep_default_na=False, **how)
     return [*first.iloc[0]]
-
-
-def read_column(
-    cells: pd.Series[Any], date_format: str | None, category: bool, marks: Mapping[Any, Any]
-) -> tuple[pd.Series[Any], str]:
-    """The values of a column that pandas has read, and a note for the reader. Values are float64 if
-    nine of ten cells are numbers or booleans, times if so many are, else text, as a category is. In
-    numbers are `marks`, "decimal" and "thousands".
-    """
-    given, note = cells.dropna().infer_objects(), ""
-    text = given.astype(str).str.strip()
-    if category:
-        return text.reindex(cells.index), note
-    typed = is_numeric_dtype(given)
-    if date_format and len(text):
-        times = to_times(given if typed else text, date_format)
-        if times.notna().all():
-            return times.reindex(cells.index), note
-    bare, signs, dots = text, set[str](), False
-    if not typed:
-        signs = {*text.str.cat()} & {*SIGNS}
-        bare = without_signs(text)
-        point = marks.get("decimal") or "."
-        mark = marks.get("thousands") or ("." if point == "," else "")
-        plain = without_thousands(bare, mark, point) if mark else bare
-        dots = plain is not bare and marks.get("thousands") is None
-        bare = plain.str.replace(point, ".", regex=False)
-    numbers = pd.to_numeric(given if typed else bare, errors="coerce").astype(float)
-    large = int(((numbers.abs() > LARGEST) & np.isfinite(numbers)).sum())
-    ids = not (text.duplicated().any() or text.str.contains("[.eE]").any())
-    if large >= max(1.0, NEARLY_ALL * len(given)) and not ids:
-        note = f"read as text: numbers such as {text.iloc[0]} are beyond 10¹⁵: use a larger unit"
-        return text.reindex(cells.index), note
-    numbers = numbers.where(numbers.abs() <= LARGEST)
-    odd = text[numbers.isna()]
-    if len(given) - len(odd) >= NEARLY_ALL * len(given):
-        if signs or dots:
-            without = [*sorted(signs), *(["dots between thousands"] * dots)]
-            note = f"read without {' and '.join(without)}"
-        if len(odd):
-            note += ", and " * bool(note)
-            note += f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
-        return numbers.reindex(cells.index), note
-    times = to_times(text, None)
-    none = text[times.isna()]
-    if len(text) - len(none) >= NEARLY_ALL * len(text):  # as of numbers
-        if len(none):
-            note = f"{len(none):,} cells such as {none.iloc[0]!r} are not times, so missing"
-        elif text.str.fullmatch(r"\d{4}-\d\d").all():
-            note = f"read as months: --categories {given.name} reads text"
-        return times.reindex(cells.index), note
-    if text.str.fullmatch(DATE).all():
-        found = [form for form in FORMATS if to_times(text, form).notna().all()]
-        if len(found) == 1:
-            note = f"guessed --date-format {found[0]!r}"
-            return to_times(text, found[0]).reindex(cells.index), note
-        cell, why = none.iloc[0], "is a time: write all alike and say --date-format, as '%d/%m/%Y'"
-        if date_format:
-            cell = text[to_times(text, date_format).isna()].iloc[0]
-            why = f"is not written as --date-format {date_format!r}, or not of 1678 to 2261"
-        elif len(none) < len(text):
-            why = f"is not written as {text[times.notna()].iloc[0]!r}, or not of 1678 to 2261"
-        return pd.Series(np.nan, cells.index), f"left out: {cell!r} {why}"
-    odd = bare[numbers.isna()]
-    if odd.str.match(MARKED).mean() >= NEARLY_ALL:
-        raise ValueError(
-            f"column {given.name!r} holds {text[odd.index[0]]!r}: say --decimal, --thousands or "
-            f"--date-format, or --categories {given.name} if it is text"
-        )
-    if 0 < 2 * len(odd) < len(given):
-        cell = text[odd.index[0]]
-        note = f"read as text: {len(odd):,} cells such as {cell!r} are not numbers: make them empty"
-    return text.reindex(cells.index), note
-
-
-def why_useless(values: pd.Series[Any]) -> str:
-    """Why a column is left out: it looks like a counter or like ids. Empty if it is kept."""
-    n, rows = values.nunique(), len(values)
-    if not n:
-        return "left out: it is empty"
-    if is_numeric_dtype(values) and n == rows > MANY and values.is_monotonic_increasing:
-        return "left out: larger in each row, as counters are"
-    if values.dtype == object and (n == rows > FEW or n > max(MANY, OFTEN * rows)):
-        return f"left out: {n:,} different texts in {rows:,} rows, as ids have"
-    return ""

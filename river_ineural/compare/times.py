@@ -9,13 +9,18 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 
-__all__ = ["DATE", "FORMATS", "column_of", "parts_of_times", "sorted_times", "to_times"]
+__all__ = ["COMPACT", "DATE", "FORMATS", "column_of", "parts_of_times", "sorted_times", "to_times"]
 
 CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?( ?[AaPp][Mm])?"
-DATE = rf"\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{1,4}}( {CLOCK})?|{CLOCK}"
-DAYS = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d"
+MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+DAY = rf"\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{1,4}}|\d{{1,2}}[ /-]{MONTH}[ /-]\d{{2,4}}"
+DATE = rf"({DAY}|{MONTH} \d{{1,2}},? \d{{4}})( {CLOCK})?|{CLOCK}"
+NUMBERED = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d"
+NAMED = "%d-%b-%Y", "%d-%b-%y", "%d/%b/%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"
+DAYS = *NUMBERED, *NAMED
 CLOCKS = "%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"
 FORMATS = [*DAYS, *(f"{day} {clock}" for day in DAYS for clock in CLOCKS), *CLOCKS]
+COMPACT = "%Y%m%d"
 PARTS = "weekday", "hour", "month", "days"  # of a time, each a feature
 
 
@@ -23,6 +28,8 @@ def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Tim
     """Times in UTC; NaT where a cell is not a time. Whole numbers may be such as 20241231."""
     if date_format and is_numeric_dtype(cells):
         cells = cells.map("{:.15g}".format, na_action="ignore")
+    elif not date_format and not is_numeric_dtype(cells):
+        cells = cells.str.replace(r" (UTC|GMT)$", "", regex=True)
     return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
 
 

@@ -14,6 +14,7 @@ from river_ineural.features.keys import KINDS, MOST_CLASSES, OF_LABEL, check_key
 from river_ineural.features.validation import check_integer, warn
 
 LABELS = KINDS - {type(None), bytes}
+QUANTITY = 20  # fractions that are hardly classes
 
 
 class LabelIndex:
@@ -55,6 +56,12 @@ class LabelIndex:
         if new := self._within(labels):
             check_keys(self.labels + new, "label")
             self._warn_of_alike(new)
+            before, after = map(n_fractions, (self.labels, self.labels + new))
+            if before < QUANTITY <= after:
+                warn(
+                    f"{after} labels are different fractions, such as {new[-1]!r}, and each is a "
+                    "class: a quantity needs a regressor, or ranges of it as classes."
+                )
         return new
 
     def _within(self, labels: Iterable[ClfTarget]) -> list[ClfTarget]:
@@ -91,6 +98,11 @@ class LabelIndex:
                     f"({type(label).__name__}) are two classes: make one type of all labels, e.g. "
                     "with str(), and write them alike."
                 )
+
+
+def n_fractions(labels: list[ClfTarget]) -> int:
+    """How many labels are numbers, but no whole ones."""
+    return sum(isinstance(label, float) and label % 1 != 0 for label in labels)
 
 
 def read_as(label: ClfTarget) -> str:
