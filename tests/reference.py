@@ -995,7 +995,7 @@ class ReferenceSampler:
             few, n = self.n_queries < 10, self.n_queries
             p = max(self.budget, 0 if few else 10 / n)
             size = math.floor(self.budget * self.horizon) if self.horizon else self.burst
-            one = len(labels) > len(unseen)  # then labels are held back for those of a second class
+            one = len(labels) > len(unseen) and self.n_labels >= 10  # a second one is waited for
             held = min(0.8, max(0.5, (size - 20) / size)) if one else 0.2
             if self.horizon and self.share(may, 2, held_back=False) <= held:
                 p = min(1, may / (self.horizon - self.t + 1))

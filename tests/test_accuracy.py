@@ -52,7 +52,7 @@ BUDGETS = [Budget(), Budget(0.05), Budget(0.4), Budget(0.2, 500), Budget(90, 500
 @pytest.mark.parametrize("n_asked", [5, 12, 60])
 def test_few_classes_ask_as_often_as_they_say(budget, n_asked):
     held = manager(budget, 100, n_asked)
-    found = [query.few_classes(held, 99, True, Dice(draw).random) for draw in GRID]
+    found = [query.few_classes(held, 99, 0, True, Dice(draw).random) for draw in GRID]
     asks, (p, *_) = zip(*found, strict=True)
     assert np.mean(asks) == pytest.approx(p, abs=1 / 400)
 

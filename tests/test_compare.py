@@ -112,13 +112,18 @@ COLUMNS = {  # cells and options; features, and what is said
     ),
     "a unit": (["12 kg", "-3.5 kg", "89kg"], {}, {"it": [12, -3.5, 89]}, "it: read without kg"),
     "a unit and commas": (
-        *(["12,5 kg", "2,25 kg", "3,0 kg"], {}, {"it": [12.5, 2.25, 3]}),
-        "guessed --decimal ','; it: read without kg",
+        *(["12,5 kg", "2,25 kg", "3,0 kg"], {"decimal": ","}, {"it": [12.5, 2.25, 3]}),
+        "it: read without kg",
     ),
+    "nine numbers of ten with a unit": (
+        *(["9 days"] * 19 + ["1 day"], {}, {"it": ["9 days"] * 19 + ["1 day"]}, ""),
+    ),
+    "versions with a letter": (["1b", "1.0.1b"] * 2, {}, {"it": ["1b", "1.0.1b"] * 2}, ""),
+    "padded counters": ([f"{i:05}" for i in range(150)], {}, {}, LEFT_OUT["counters"]),
     "two units": (["12 kg", "3 g", "12 kg"], {}, {"it": ["12 kg", "3 g", "12 kg"]}, ""),
     "codes that are not named": (
         *(["04109", "10115", "04109"], {}, {"it": [4109, 10115, 4109]}),
-        "it: '04109' is read as a number: if it is a code, say --categories it",
+        "it: if 04109 is a code and no number, say --categories it",
     ),
     "named codes": (*(["01", "10"], {"categories": ["it"]}, {"it": ["01", "10"]}), ""),
     "shares": (["12%", "3.5 %", "0"], {}, {"it": [12, 3.5, 0]}, "it: read without %"),
@@ -160,6 +165,11 @@ COLUMNS = {  # cells and options; features, and what is said
         *(["29-Feb-2024", "31-Dec-2023", "29-Feb-2024"], {}, DAYS),
         "it: guessed --date-format '%d-%b-%Y'",
     ),
+    "days of May": (
+        *(["26 May 2023", "7 May 2023"], {}, {"it (days)": [19503, 19484]}),
+        "it: guessed --date-format '%d %b %Y'",
+    ),
+    "months in another language": (["5 Juni 2023"] * 3, {}, {"it": ["5 Juni 2023"] * 3}, ""),
     "long months and times of day": (
         [*("February 29, 2024 8:30 PM", "December 31, 2023 12:00 am", "February 29, 2024 8:30 PM")],
         *({}, {"it (weekday)": [3, 6, 3], "it (hour)": [20.5, 0, 20.5], **TWELVE}),
@@ -213,6 +223,9 @@ COLUMNS = {  # cells and options; features, and what is said
         LEFT_OUT["counters"].replace("larger", "smaller"),
     ),
     "few numbers in order": (NINETEEN, {}, {"it": [*range(19)]}, ""),
+    "prices in order": (
+        *([f"{i}.5" for i in range(40)], {}, {"it": [i + 0.5 for i in range(40)]}, ""),
+    ),
     "ids": ([f"c{i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large ids": ([f"{10**17 + i}" for i in range(150)], {}, {}, LEFT_OUT["ids"]),
     "large numbers": (LARGE, {}, {"it": LARGE}, BEYOND),

@@ -133,8 +133,7 @@ class BudgetedSampler(Locked, Counts, Pairs):
         with self._lock:
             if self._last is None:
                 return None
-            # Made here, so that a round whose decision is not read costs nothing.
-            said = self._last, self._probabilities(self._last[0])
+            said = self._last, self._probabilities(self._last[0])  # here: it may never be read
             trust = getattr(find_learner(self.classifier)[0], "trust", {})
             return Decision.made(*said, trust, self.n_rounds)
 
@@ -199,8 +198,9 @@ class BudgetedSampler(Locked, Counts, Pairs):
                 f"Only one class was seen in {self._n_labels} labels: labels are asked for more "
                 "rarely until another appears. INeurAL(classes=...) names the classes beforehand."
             )
-        n = getattr(learner, "n_labels", self._n_labels) + self._questions.due(manager.n_rounds)
-        return by_chance(*few_classes(manager, n, n_classes > 0, self._rng.random), "few classes")
+        n = getattr(learner, "n_labels", self._n_labels)
+        few = few_classes(manager, n, self.n_pending, n_classes > 0, self._rng.random)
+        return by_chance(*few, "few classes")
 
     def _warn_once(self, text: str) -> None:
         """Warn once, after the first ten labels, that a class has no label yet.

@@ -189,31 +189,31 @@ def pace(manager: BudgetManager) -> tuple[float, bool]:
 
 
 def few_classes(
-    manager: BudgetManager, n_learned: int, one: bool, random: Callable[[], float]
+    manager: BudgetManager, n_learned: int, n_pending: int, one: bool, random: Callable[[], float]
 ) -> tuple[bool, float]:
     """Whether to ask while fewer than two classes have a label, and how probable that was.
 
     Without a limit always. Otherwise the first ten labels are asked for, and then fewer the more
-    were. Once one class is known, four fifths of the budget are held back for the labels of a
-    second one, which teach far more: all but twenty labels of fewer than 100, but at least a half.
-    Before any label has come it is a fifth. What is held back is not touched of a bucket. Of a
-    total it is spread over the rounds left with a horizon; without one each question takes a
-    smaller part of it.
+    were. Once ten labels have come and are of one class, four fifths of the budget are held back
+    for the labels of a second one, which teach far more: all but twenty labels of fewer than 100,
+    but at least a half. Before it is a fifth, because labels may have been lost. What is held back
+    is not touched of a bucket. Of a total it is spread over the rounds left with a horizon; without
+    one each question takes a smaller part of it.
 
     Parameters
     ----------
-    n_learned
-        Labels that the learner has learned, or that are expected: one that has replaced another
-        needs its first ten, too, and so does one whose first labels were lost.
+    n_learned, n_pending
+        Labels that the learner has learned, and that are pending: one that has replaced another
+        needs its first ten, too.
     one
         Whether one class has a label.
     """
     n, rate, horizon = manager.n_asked, manager.rate or 0.0, manager.budget.horizon
-    if manager.budget.limit is None or min(n, n_learned) < FIRST:
+    if manager.budget.limit is None or min(n, n_learned + n_pending) < FIRST:
         return True, 1.0
     p, left = max(rate, FIRST / n), share(manager, reserve=False)
     held = HELD_BUCKET
-    if one:
+    if one and n_learned >= FIRST:
         most = 1 - TO_FIND_SECOND / max(1.0, manager.size)
         held = min(HELD_FOR_SECOND, max(LEAST_FOR_SECOND, most))
     if manager.bucket is not None:

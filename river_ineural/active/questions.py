@@ -123,12 +123,6 @@ class Questions:
             self._forget_oldest()
         return len(waiting)
 
-    def due(self, now: int) -> int:
-        """How many are later than the last one settled; those before may be lost."""
-        self.count(now)
-        last = next(reversed(self.settled), 0)
-        return len([*itertools.takewhile(lambda query: query > last, reversed(self.waiting))])
-
     def _forget_oldest(self) -> None:
         query, asked = self.waiting.popitem(last=False)
         self.forgotten, self._size = max(self.forgotten, query), self._size - asked.size

@@ -23,7 +23,7 @@ __all__ = ["read_column", "why_useless"]
 
 MARKED = r"[+-]?\d+[.,:/' ]\d"  # start of numbers and times that pandas read as text
 MANY, OFTEN = 100, 0.5  # a column is ids if the number and share of its texts are larger
-FEW = 20  # rows above which a column is ids, or a counter, if each has another value
+FEW = 20  # rows above which a column is ids, or whole numbers a counter, if each has another value
 OF_DAYS = 19_000_101, 21_001_231  # numbers that may be days
 
 
@@ -68,9 +68,6 @@ def read_column(
         if len(odd):
             note += ", and " * bool(note)
             note += f"{len(odd):,} cells such as {odd.iloc[0]!r} are not numbers, so missing"
-        if code := marks.get("codes", {}).get(given.name):
-            note += ", and " * bool(note)
-            note += f"{code!r} is read as a number: if it is a code, say --categories {given.name}"
         if typed and len(given) and not date_format and given.between(*OF_DAYS).all():
             numbers = days if (days := to_times(given, COMPACT)).notna().all() else numbers
             note = f"guessed --date-format {COMPACT!r}" if numbers is days else note
@@ -85,8 +82,9 @@ def read_column(
         return times.reindex(cells.index), note
     if text.str.fullmatch(DATE).all():
         some = [form for form in FORMATS if to_times(text.iloc[:MANY], form).notna().all()]
-        found = [form for form in some if to_times(text, form).notna().all()]
-        if len(found) == 1:
+        fits = {form: tuple(to_times(text, form)) for form in some}
+        found = [form for form, times in fits.items() if pd.NaT not in times]
+        if found and len({fits[form] for form in found}) == 1:  # of May two may fit
             note = f"guessed --date-format {found[0]!r}"
             return to_times(text, found[0]).reindex(cells.index), note
         cell, why = none.iloc[0], "is a time: write all alike and say --date-format, as '%d/%m/%Y'"
@@ -113,14 +111,12 @@ def why_useless(values: pd.Series[Any]) -> str:
     n, rows = values.nunique(), len(values)
     if not n:
         return "left out: it is empty"
-    given = values.dropna()
-    if is_numeric_dtype(values) and n == len(given) > FEW:
-        for grows, how in (
-            (given.is_monotonic_increasing, "larger"),
-            (given.is_monotonic_decreasing, "smaller"),
-        ):
-            if grows:
-                return f"left out: {how} in each row, as counters are"
+    if is_numeric_dtype(values) and n == len(given := values.dropna()) > FEW:
+        whole = bool((given % 1 == 0).all())
+        if given.is_monotonic_increasing and (whole or n > MANY):
+            return "left out: larger in each row, as counters are"
+        if given.is_monotonic_decreasing and whole:
+            return "left out: smaller in each row, as counters are"
     if values.dtype == object and (n == rows > FEW or n > max(MANY, OFTEN * rows)):
         return f"left out: {n:,} different texts in {rows:,} rows, as ids have"
     return ""

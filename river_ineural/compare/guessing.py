@@ -81,11 +81,11 @@ def without_signs(text: pd.Series[str]) -> pd.Series[str]:
 
 
 def without_unit(text: pd.Series[str]) -> tuple[pd.Series[str], str]:
-    """Numbers without the unit behind nearly all of them, as in 12 kg; and the unit, or nothing."""
-    units = text.str.extract(r"^[+-]?\d[\d.,]* ?([^\W\d_]+)$")[0]
-    unit = str(units.mode().max()) if units.notna().any() else ""
-    if not unit or (units == unit).mean() < NEARLY_ALL:
+    """Numbers without the unit that stands behind all of them, as in 12 kg; and it, or nothing."""
+    units = text.str.extract(r"^[+-]?\d+(?:[.,]\d{3})*(?:[.,]\d+)? ?([^\W\d_]+)$")[0]
+    if units.isna().any() or units.nunique() != 1:
         return text, ""
+    unit = str(units.iloc[0])
     return text.str.removesuffix(unit).str.rstrip(), unit
 
 
@@ -103,7 +103,7 @@ def without_thousands(text: pd.Series[str], mark: str, point: str) -> pd.Series[
 
 def has_decimal_commas(text: pd.Series[str]) -> bool:
     """Whether cells are numbers with decimal commas, which do not separate thousands."""
-    text, _ = without_unit(without_signs(text))
+    text = without_signs(text)
     numbers = text.str.fullmatch(COMMAS).mean()
     commas = text[text.str.contains(",")]
     thousands = commas.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*").mean()
@@ -117,7 +117,7 @@ def has_points_of_thousands(cells: pd.DataFrame) -> bool:
     """
     found = False
     for name in cells:
-        text, _ = without_unit(without_signs(cells[name].dropna()))
+        text = without_signs(cells[name].dropna())
         pointed = text[text.str.fullmatch(r"[+-]?\d*\.\d*")]
         if len(pointed):
             whole = text[text.str.fullmatch(r"[+-]?\d+")].str.lstrip("+-").str.len()

@@ -89,6 +89,7 @@ def read_table(
     """
     categories = [*categories, *declared(path)]
     cells, notes = read_cells(path, target, categories, **csv)
+    codes = cells.attrs.pop("codes")  # which each operation would copy
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
             raise ValueError(
@@ -133,7 +134,7 @@ def read_table(
     if n > QUANTITY and numbers:
         notes.append(f"{target}: {n} numbers become {n} classes; of a quantity make a few ranges")
     features, of_columns = read_features(
-        cells.drop(columns={*drop}), path.name, categories, date_format
+        cells.drop(columns={*drop}), path.name, categories, date_format, codes
     )
     return Table(features, tuple(labels), at, (*notes, *of_columns))
 
@@ -143,13 +144,19 @@ def read_features(
     file: str,
     categories: Sequence[str] = (),
     date_format: str | None = None,
+    codes: Mapping[Any, str] | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The features of all rows, as `Table` has them, and notes on columns for the reader."""
+    """The features of all rows, as `Table` has them, and notes on columns for the reader.
+
+    `codes` has a cell of each column that may hold codes.
+    """
     features: dict[str, pd.Series[Any]] = {}
     notes: list[str] = []
     for name, column in cells.items():
         values, note = read_column(column, date_format, name in categories, cells.attrs)
         useless = "" if note.startswith("left out") else why_useless(values)
+        if not useless and values.dtype == float and (code := (codes or {}).get(name)):
+            notes.append(f"{name}: if {code} is a code and no number, say --categories {name}")
         notes += [f"{name}: {each}" for each in (useless, note) if each]
         if not useless and not note.startswith("left out"):
             times = isinstance(values.dtype, pd.DatetimeTZDtype)

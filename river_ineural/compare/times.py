@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +13,12 @@ from pandas.api.types import is_numeric_dtype  # type: ignore[import-untyped]
 __all__ = ["COMPACT", "DATE", "FORMATS", "column_of", "parts_of_times", "sorted_times", "to_times"]
 
 CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?( ?[AaPp][Mm])?"
-MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-DAY = rf"\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{1,4}}|\d{{1,2}}[ /-]{MONTH}[ /-]\d{{2,4}}"
+MONTHS = [*calendar.month_abbr[1:], *calendar.month_name[1:]]
+MONTH = f"(?i:{'|'.join(MONTHS)})"
+DAY = rf"\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{1,4}}|\d{{1,2}}[ /-]{MONTH}[ /-]\d{{4}}"
 DATE = rf"({DAY}|{MONTH} \d{{1,2}},? \d{{4}})( {CLOCK})?|{CLOCK}"
 NUMBERED = "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d"
-NAMED = "%d-%b-%Y", "%d-%b-%y", "%d/%b/%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"
+NAMED = "%d-%b-%Y", "%d/%b/%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"
 DAYS = *NUMBERED, *NAMED
 CLOCKS = "%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"
 FORMATS = [*DAYS, *(f"{day} {clock}" for day in DAYS for clock in CLOCKS), *CLOCKS]
@@ -29,7 +31,7 @@ def to_times(cells: pd.Series[Any], date_format: str | None) -> pd.Series[pd.Tim
     if date_format and is_numeric_dtype(cells):
         cells = cells.map("{:.15g}".format, na_action="ignore")
     elif not date_format and not is_numeric_dtype(cells):
-        cells = cells.str.replace(r" (UTC|GMT)$", "", regex=True)
+        cells = cells.astype(str).str.replace(r" (UTC|GMT)$", "", regex=True)
     return pd.to_datetime(cells, format=date_format or "ISO8601", errors="coerce", utc=True)
 
 
