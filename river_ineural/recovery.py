@@ -19,6 +19,7 @@ Examples = tuple[Values, Labels, Values, Labels]  # raw x (B, d), class, weight,
 
 FOLLOWED = 50  # examples that the statistics count as after a change, so that they follow it
 DECIDED = 3.0  # log likelihood ratio that confirms a change, or refutes it
+CLEAR = 12.0  # the same from which classes that have changed places are believed
 COMPARED = 24  # labels after an alarm from which challenger and incumbent are compared
 FADING = 0.9  # of the counts of a predicted class, at each label that follows
 RETRAINED = (4, 8, 16, 32, 48)  # labels after an alarm at which the challenger is trained anew
@@ -43,8 +44,10 @@ class Recovery:
     labels of that class count under the new name. If it is wrong in all ways they count nothing.
 
     After 48 labels the challenger stays only if it was right at more of the last 24 of them than
-    the incumbent. Otherwise nothing had to be forgotten. What the last label adds is left out of
-    both: labels are frequent after an alarm, so it would predict for a wrong model too.
+    the incumbent. Otherwise nothing had to be forgotten. It also stays if a class clearly took the
+    name of another one: labels are then asked where the challenger cannot tell classes apart, and
+    say little of it elsewhere. What the last label adds is left out of both: labels are frequent
+    after an alarm, so it would predict for a wrong model too.
 
     Parameters
     ----------
@@ -129,9 +132,16 @@ class Recovery:
     @property
     def refuted(self) -> bool:
         """Whether there was no change, or nothing had to be forgotten."""
-        if self.over and self.lead <= 0:
+        if self.over and self.lead <= 0 and not self.swapped:
             return True
         return not self.confirmed and self.log_ratio <= -DECIDED
+
+    @property
+    def swapped(self) -> bool:
+        """Whether a class clearly has the name of another one that the snapshot says."""
+        now, worth = self.old_labels(1 + max(self.confusion, default=-1))
+        names = (now[top] for top in self.confusion if worth[top] > WORTHLESS and now[top] != top)
+        return self.log_ratio >= CLEAR and any(name in self.confusion for name in names)
 
     @property
     def over(self) -> bool:

@@ -576,7 +576,7 @@ class ReferenceClassifier:
         before, recovery.n_told = recovery.n_told, recovery.n_told + sum(weighted)
         recovery.n_after += len(weighted)
         over = recovery.n_told >= 48
-        if (over and recovery.lead <= 0) or recovery.taken_back:
+        if (over and recovery.lead <= 0 and not recovery.swapped) or recovery.taken_back:
             self.use(recovery.incumbent, recovery.incumbent.detector)
             return
         if any(before < at <= recovery.n_told for at in (4, 8, 16, 32, 48)):
@@ -912,6 +912,13 @@ class ReferenceRecovery:
     @property
     def taken_back(self):
         return max(self.ratios) < 3 and self.ratios[-1] <= -3
+
+    @property
+    def swapped(self):
+        said = {top for top, *_ in self.said}
+        fates = [(top, *self.fate(top)) for top in said]
+        names = {other for top, other, worth in fates if other != top and worth > 0.4}
+        return self.ratios[-1] >= 12 and bool(names & said)
 
     def fate(self, label):
         """What old labels of a class have become, and what they weigh."""

@@ -244,9 +244,23 @@ def test_what_forgets_stays_only_if_it_is_clearly_better(changing):
     assert recovery.confirmed
     assert COMPARED / 2 < recovery.lead < COMPARED  # turned round: going on is hopeless
     recovery.lead, incumbent = -3, dump(model).incumbent
+    recovery.confusion = {}  # no class has the name of another one
     streams.learned(model, after[46:48])
     assert dump(model).networks is incumbent.networks
     assert (model.n_drifts, model.changing) == (0, False)
+
+
+def test_classes_that_change_places_are_believed(changing):
+    """Though the incumbent was right as often, where labels were asked for."""
+    model, _, after = changing
+    streams.learned(model, after[:46])
+    recovery = dump(model).recovery
+    recovery.lead = -3
+    assert recovery.swapped
+    streams.learned(model, after[46:60])
+    assert dump(model).recovery is None
+    assert model.n_drifts == 1
+    assert accuracy(model, after[60:]) > 0.9
 
 
 @pytest.mark.parametrize("n", [50, 100])
