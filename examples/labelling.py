@@ -87,9 +87,7 @@ class Rows:
         if strange := [name for name in drop if name not in self.cells]:
             there = f"there are {list(self.cells)}"
             raise ValueError(f"--drop: no column {strange[0]!r} in {path.name}: {there}")
-        cells, _ = read_cells(path)
-        del cells.attrs["codes"]  # which each operation would copy
-        cells = cells.drop(columns=[*drop])
+        cells = read_cells(path)[0].drop(columns=[*drop])
         self.features, of_columns = read_features(cells, path.name)
         marks = self.cells.attrs  # of the file, with which it is given back
         self.header = [*(marks["names"][name] for name in self.cells), *ADDED]

@@ -82,11 +82,10 @@ def read_column(
         return times.reindex(cells.index), note
     if text.str.fullmatch(DATE).all():
         some = [form for form in FORMATS if to_times(text.iloc[:MANY], form).notna().all()]
-        fits = {form: tuple(to_times(text, form)) for form in some}
-        found = [form for form, times in fits.items() if pd.NaT not in times]
-        if found and len({fits[form] for form in found}) == 1:  # of May two may fit
-            note = f"guessed --date-format {found[0]!r}"
-            return to_times(text, found[0]).reindex(cells.index), note
+        fits = {form: each for form in some if (each := to_times(text, form)).notna().all()}
+        form, found = next(iter(fits.items()), ("", none))
+        if fits and all(found.equals(each) for each in fits.values()):  # two may fit days of May
+            return found.reindex(cells.index), f"guessed --date-format {form!r}"
         cell, why = none.iloc[0], "is a time: write all alike and say --date-format, as '%d/%m/%Y'"
         if date_format:
             cell = text[to_times(text, date_format).isna()].iloc[0]

@@ -44,7 +44,8 @@ def guessed(path: Path, how: dict[str, Any]) -> list[str]:
 
 def padded(path: Path, how: Mapping[str, Any]) -> dict[str, str]:
     """Columns whose numbers are filled up with zeros to one length, as codes are: such a cell."""
-    cells = pd.read_csv(path, nrows=1000, **{**how, "dtype": str, "on_bad_lines": "skip"})
+    kinds: dict[str, Any] = {"dtype": str, "on_bad_lines": "skip", "skipinitialspace": True}
+    cells = pd.read_csv(path, nrows=1000, sep=how["sep"], encoding=how["encoding"], **kinds)
     found = {}
     for name in cells:
         text = cells[name].dropna()

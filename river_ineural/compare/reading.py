@@ -89,7 +89,7 @@ def read_table(
     """
     categories = [*categories, *declared(path)]
     cells, notes = read_cells(path, target, categories, **csv)
-    codes = cells.attrs.pop("codes")  # which each operation would copy
+    codes = padded(path, cells.attrs) if cells.attrs["sep"] else {}
     for wanted in (target, *drop, *categories, *([time] if time else [])):
         if wanted not in cells:
             raise ValueError(
@@ -240,8 +240,7 @@ def read_cells(
     names = dict(zip(cells, header_of(source, given), strict=True))
     renamed = [(name, was) for name, was in names.items() if was and name != was]
     notes += [f"a second column {was!r} is called {name!r}" for name, was in renamed]
-    cells.attrs = {mark: how.get(mark) for mark in ("sep", "decimal", "thousands")}
-    cells.attrs["codes"] = padded(path, given) if source is path and not as_written else {}
+    cells.attrs = {mark: how.get(mark) for mark in ("sep", "encoding", "decimal", "thousands")}
     values = [name for name in names.values() if FRACTION.fullmatch(name.strip())]
     if 2 * len(values) >= len(names):
         notes.append(f"line 1 is the header, though {values[0]!r} is no name: put one above it")
